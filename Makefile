@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUTPUT ?= demo-output
+
+.PHONY: demo test lint docs wheel clean
+
+demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
+	$(BIN)/understudy demo -o $(OUTPUT)
+
+test: $(VENV)/dev.stamp  ## install and run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp  ## formatting, linting, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+wheel: $(VENV)/dev.stamp  ## build the wheel
+	$(BIN)/python -m build --wheel --outdir dist .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing understudy into $(VENV) (about a minute, once)"
+	$(BIN)/python -m pip install --quiet -e ".[demo]"
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing understudy and its test tools into $(VENV) (a minute or two, once)"
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	@touch $@ $(VENV)/demo.stamp
+
+clean:
+	rm -rf $(VENV) build dist site $(OUTPUT)

@@ -1,0 +1,652 @@
+"""The inner loops of counting in memory, compiled by numba.
+
+Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter lock. The
+caller runs one kernel on several Python threads at once, each on its share of the work. That is as fast as
+``numba.prange``, loads balance better, and it needs no threading layer (of numba's, one aborts when two threads
+call it, another when the process has forked).
+
+Words used below. An *axis* is numbered; ``sizes[axis]`` is its number of values and ``base[axis]`` the number of
+the same attribute at level 0. Its codes stand in row ``place[axis]`` of one of three matrices, by code width:
+``narrow`` (uint8), ``middle`` (uint16), ``wide`` (uint32). ``maps[map_start[axis] + v]`` is the code at that axis
+of base code v. A set of axes is a *mask*: bit ``63 - axis % 64`` of word ``axis // 64``. Marginal m has the axes
+``axes[starts[m]:starts[m + 1]]``, and its table, in C order, goes to ``flat[offsets[m]:offsets[m + 1]]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any  # numba infers the element types; see each docstring
+
+MERGED_CELLS = 1 << 16
+"""Tables up to this size are counted through 16-bit indices, and only such tables are merged."""
+
+LANE_CELLS = 8192  # tables up to this size are counted into four copies
+BLOCK = 8192  # rows whose indices are computed at a time: they stay in the first-level cache
+PACKED_AXES = 4  # marginals of up to this many binary axes are counted from packed bits
+
+TOO_LARGE = -1
+REPEATED = -2
+
+
+# --- Marginals ------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def outline(starts: Array, axes: Array, sizes: Array, base: Array, limit: int, cells: Array, masks: Array) -> None:
+    """Find the number of cells and the mask of every marginal.
+
+    ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes with one value do
+    not enter the mask: they never move an index.
+    """
+    for m in range(len(cells)):
+        product = 1
+        for j in range(starts[m], starts[m + 1]):
+            axis = axes[j]
+            for i in range(starts[m], j):
+                if base[axes[i]] == base[axis]:
+                    product = REPEATED
+            if product > 0:
+                product *= sizes[axis]
+                if product > limit:
+                    product = TOO_LARGE
+            if sizes[axis] > 1:
+                masks[m, axis >> 6] |= _bit(axis)
+        cells[m] = product
+
+
+@njit(nogil=True, cache=True)
+def merge(
+    masks: Array,
+    cells: Array,
+    closures: Array,
+    sizes: Array,
+    base: Array,
+    rows: int,
+    owner: Array,
+    tables: Array,
+) -> None:
+    """Decide which tables to count so that every marginal can be summed from one of them.
+
+    This takes the sharing of prefixes to its end: the table over (a, b, c, d, e) costs one pass over the rows and
+    holds ten triples. Greedily, the first marginal without a table starts one, which then takes in the axis that
+    saves most, while it saves anything. An axis of level 0 also provides the coarser levels of its attribute.
+
+    The unit of cost is one row counted into a small table. Summing one cell for one marginal costs about as
+    much, and a row of a table of MERGED_CELLS some three more, as that no longer fits the caches (measured).
+    Marginals are compared with those near them only (`window`), so that planning stays a small part of counting.
+
+    Parameters
+    ----------
+    masks : uint64 (marginals, words)
+        Sorted, so that marginals with the same leading axes are near each other.
+    cells : int64 (marginals,)
+        Sizes of their tables, at most MERGED_CELLS each.
+    closures : uint64 (axes, words)
+        Per axis, the mask of the axes that it provides.
+    rows : int
+        Rows to count (after collapsing).
+    owner : int64 (marginals,), written
+        The marginal whose table each is summed from.
+    tables : uint64 (marginals, words), written
+        For the owners, the axes of the table to count.
+    """
+    words = masks.shape[1]
+    window = min(max(rows // 32, 1), 4096)
+    pending = np.empty(window, np.int64)
+    gains = np.zeros(len(sizes), np.int64)
+    table = np.empty(words, np.uint64)
+    provided = np.empty(words, np.uint64)
+    for begin in range(0, len(masks), window):
+        waiting = min(window, len(masks) - begin)
+        for i in range(waiting):
+            pending[i] = begin + i
+        while waiting > 0:
+            seed = pending[0]
+            size = cells[seed]
+            table[:] = masks[seed]
+            _close(table, closures, provided)
+            while True:
+                served = _gains(masks, pending[:waiting], provided, gains)
+                axis, new_size = _best(gains, table, size, served, sizes, base, rows)
+                if axis < 0:
+                    break
+                if base[axis] == axis:  # level 0 replaces the coarser levels of its attribute
+                    for w in range(words):
+                        table[w] &= ~closures[axis, w]
+                table[axis >> 6] |= _bit(axis)
+                size = new_size
+                _close(table, closures, provided)
+            tables[seed] = table
+            left = 0
+            for i in range(waiting):
+                m = pending[i]
+                if _within(masks[m], provided):
+                    owner[m] = seed
+                else:
+                    pending[left] = m
+                    left += 1
+            waiting = left
+
+
+@njit(nogil=True, cache=True)
+def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
+    """Per axis, how many pending marginals lack just that axis; returns how many lack nothing."""
+    gains[:] = 0
+    served = 0
+    one = np.uint64(1)
+    none = np.uint64(0)
+    for m in pending:
+        missing = none
+        word = 0
+        lone = True
+        for w in range(masks.shape[1]):
+            rest = masks[m, w] & ~provided[w]
+            if rest != none:
+                if missing != none:
+                    lone = False
+                missing = rest
+                word = w
+        if missing == none:
+            served += 1
+        elif lone and missing & (missing - one) == none:
+            gains[word * 64 + 63 - np.int64(_ones(missing - one))] += 1
+    return served
+
+
+@njit(nogil=True, cache=True)
+def _best(gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int) -> tuple[int, int]:
+    """The axis that saves most when added to a table, and the table's size with it; -1 if none saves anything."""
+    best = -1
+    best_size = 0
+    best_saving = 0.0
+    first = 0
+    while first < len(sizes):  # the axes of one attribute are numbered consecutively, from its level 0
+        end = first
+        total = 0
+        replaced = 1
+        while end < len(sizes) and base[end] == first:
+            total += gains[end]
+            if table[end >> 6] & _bit(end) != np.uint64(0):
+                replaced *= sizes[end]
+            end += 1
+        if total > 0:
+            for axis in range(first, end):
+                gain = total if axis == first else gains[axis]
+                grown = size * sizes[axis] // (replaced if axis == first else 1)
+                if gain == 0 or grown > MERGED_CELLS:
+                    continue
+                more = grown - size
+                slower = 3.0 * rows * more / MERGED_CELLS
+                summing = 1.0 * more * (served + gain)
+                saving = gain * rows - slower - summing
+                if saving > best_saving:
+                    best, best_size, best_saving = axis, grown, saving
+        first = end
+    return best, best_size
+
+
+@njit(nogil=True, cache=True)
+def _close(table: Array, closures: Array, provided: Array) -> None:
+    provided[:] = 0
+    for axis in range(len(closures)):
+        if table[axis >> 6] & _bit(axis) != np.uint64(0):
+            for w in range(len(provided)):
+                provided[w] |= closures[axis, w]
+
+
+@njit(nogil=True, cache=True)
+def _within(mask: Array, other: Array) -> bool:
+    for w in range(len(mask)):
+        if mask[w] & ~other[w] != np.uint64(0):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _bit(axis: int) -> int:
+    return np.uint64(1) << np.uint64(63 - (axis & 63))
+
+
+# --- Counting rows --------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def count_merged(
+    chosen: Array,
+    tables: Array,
+    members: Array,
+    member_starts: Array,
+    starts: Array,
+    axes: Array,
+    sizes: Array,
+    base: Array,
+    maps: Array,
+    map_start: Array,
+    narrow: Array,
+    middle: Array,
+    place: Array,
+    weights: Array,
+    first: int,
+    last: int,
+    offsets: Array,
+    flat: Array,
+) -> None:
+    """Count the merged tables numbered in `chosen` over rows `first` to `last`, and sum their marginals from them.
+
+    Table t has the axes of mask ``tables[t]`` and serves the marginals
+    ``members[member_starts[t]:member_starts[t + 1]]``. `weights` (uint32) says how often each row stands in the
+    data; it is empty when each stands once.
+    """
+    index = np.empty(BLOCK, np.uint16)
+    counts = np.empty(max(4 * LANE_CELLS, MERGED_CELLS), np.uint32)
+    spare = np.empty(MERGED_CELLS, np.uint32)
+    no_wide = np.empty((0, 0), np.uint32)
+    own = np.empty(len(sizes), np.int64)
+    for t in chosen:
+        depth = 0
+        for axis in range(len(sizes)):
+            if tables[t, axis >> 6] & _bit(axis) != np.uint64(0):
+                own[depth] = axis
+                depth += 1
+        columns = own[:depth]
+        strides, cells = _strides(columns, sizes)
+        # A common cell is hit again before its last increment has settled. Four tables side by side, taken in
+        # turn, avoid that wait (3x on skewed data), while they fit the cache and are few beside the rows.
+        lanes = 4 if cells <= LANE_CELLS and 4 * cells <= last - first else 1
+        tally(narrow, middle, no_wide, columns, strides, sizes, place, weights, first, last, index, lanes,
+              counts[: lanes * cells])  # fmt: skip
+        table = counts[:cells]
+        for lane in range(1, lanes):
+            _add_to(table, counts[lane * cells : (lane + 1) * cells])
+        for m in members[member_starts[t] : member_starts[t + 1]]:
+            marginal = axes[starts[m] : starts[m + 1]]
+            spread(
+                table,
+                columns,
+                marginal,
+                sizes,
+                base,
+                maps,
+                map_start,
+                spare,
+                flat[offsets[m] : offsets[m + 1]],
+            )
+
+
+@njit(nogil=True, cache=True)
+def count_alone(
+    chosen: Array,
+    starts: Array,
+    axes: Array,
+    sizes: Array,
+    narrow: Array,
+    middle: Array,
+    wide: Array,
+    place: Array,
+    weights: Array,
+    first: int,
+    last: int,
+    offsets: Array,
+    flat: Array,
+) -> None:
+    """Count the marginals in `chosen`, of any size below 2**32 cells, each straight into its place."""
+    index = np.empty(BLOCK, np.uint32)
+    for m in chosen:
+        columns = axes[starts[m] : starts[m + 1]]
+        strides, _ = _strides(columns, sizes)
+        table = flat[offsets[m] : offsets[m + 1]]
+        tally(narrow, middle, wide, columns, strides, sizes, place, weights, first, last, index, 1, table)
+
+
+@njit(nogil=True, cache=True)
+def tally(
+    narrow: Array,
+    middle: Array,
+    wide: Array,
+    columns: Array,
+    strides: Array,
+    sizes: Array,
+    place: Array,
+    weights: Array,
+    first: int,
+    last: int,
+    index: Array,
+    lanes: int,
+    counts: Array,
+) -> None:
+    """Count rows `first` to `last` over some axes into `counts`, as `lanes` (1 or 4) tables side by side.
+
+    `index` is working space for BLOCK row indices, of a type that holds the number of cells. The indices of a
+    block are computed column by column, which the compiler turns into vector instructions: a fraction of the
+    price of the increments, so that sharing them between tables would gain little.
+    """
+    cells = len(counts) // lanes
+    zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
+    if lanes == 4:
+        one, two, three = counts[cells : 2 * cells], counts[2 * cells : 3 * cells], counts[3 * cells :]
+    counts[:] = 0
+    for begin in range(first, last, BLOCK):
+        end = min(begin + BLOCK, last)
+        block = index[: end - begin]
+        block[:] = 0
+        for j in range(len(columns)):
+            axis = columns[j]
+            if sizes[axis] <= 256:
+                _advance(block, narrow[place[axis], begin:end], strides[j])
+            elif sizes[axis] <= 65536:
+                _advance(block, middle[place[axis], begin:end], strides[j])
+            else:
+                _advance(block, wide[place[axis], begin:end], strides[j])
+        even = len(block) // 4 * 4
+        if len(weights) == 0:
+            for i in range(0, even, 4):
+                zero[block[i]] += 1
+                one[block[i + 1]] += 1
+                two[block[i + 2]] += 1
+                three[block[i + 3]] += 1
+            for i in range(even, len(block)):
+                zero[block[i]] += 1
+        else:
+            weight = weights[begin:end]
+            for i in range(0, even, 4):
+                zero[block[i]] += weight[i]
+                one[block[i + 1]] += weight[i + 1]
+                two[block[i + 2]] += weight[i + 2]
+                three[block[i + 3]] += weight[i + 3]
+            for i in range(even, len(block)):
+                zero[block[i]] += weight[i]
+
+
+@njit(nogil=True, cache=True)
+def _advance(index: Array, column: Array, stride: int) -> None:
+    step = index.dtype.type(stride)
+    for i in range(len(column)):
+        index[i] += index.dtype.type(column[i]) * step
+
+
+@njit(nogil=True, cache=True)
+def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
+    strides = np.empty(len(axes), np.int64)
+    cells = 1
+    for j in range(len(axes) - 1, -1, -1):
+        strides[j] = cells
+        cells *= sizes[axes[j]]
+    return strides, cells
+
+
+# --- Summing a merged table -----------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def spread(
+    table: Array,
+    columns: Array,
+    marginal: Array,
+    sizes: Array,
+    base: Array,
+    maps: Array,
+    map_start: Array,
+    spare: Array,
+    out: Array,
+) -> None:
+    """Sum the table over `columns` into the table `out` over `marginal`, whose axes `columns` provide.
+
+    First the axes that the marginal has not are summed away, one by one from the outermost, which are runs of
+    vector additions; then the little that is left is generalised and put in the marginal's order of axes.
+    """
+    if np.array_equal(columns, marginal):
+        _add_to(out, table)
+        return
+    target = np.full(len(columns), -1, np.int64)  # which axis of the marginal each column provides
+    for j in range(len(columns)):
+        for i in range(len(marginal)):
+            if marginal[i] == columns[j] or (base[marginal[i]] == columns[j] and sizes[marginal[i]] > 1):
+                target[j] = i
+    kept = np.empty(len(columns), np.int64)
+    depth = 0
+    outer = 1
+    gone = 1
+    inner = len(table)
+    source = table
+    for j in range(len(columns)):
+        size = sizes[columns[j]]
+        inner //= size
+        if target[j] >= 0:
+            kept[depth] = j
+            depth += 1
+            outer *= size
+        else:
+            gone *= size
+            if j + 1 == len(columns) or target[j + 1] >= 0:  # neighbouring axes go together
+                _sum_away(source, outer, gone, inner, spare)
+                source = spare
+                gone = 1
+    _place(source, outer, columns, kept[:depth], target, marginal, sizes, maps, map_start, out)
+
+
+@njit(nogil=True, cache=True)
+def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> None:
+    """Sum the middle axis of an (outer, size, inner) table; `out` may be `source`, being written behind the reads."""
+    for o in range(outer):
+        begin = o * size * inner
+        if inner >= 16:  # long runs: worth a vector operation each
+            into = out[o * inner : (o + 1) * inner]
+            into[:] = source[begin : begin + inner]
+            for v in range(1, size):
+                _add_to(into, source[begin + v * inner : begin + (v + 1) * inner])
+        else:
+            end = begin + size * inner
+            for i in range(inner):
+                total = np.uint32(0)
+                for v in range(begin + i, end, inner):
+                    total += source[v]
+                out[o * inner + i] = total
+
+
+@njit(nogil=True, cache=True)
+def _place(
+    source: Array,
+    cells: int,
+    columns: Array,
+    kept: Array,
+    target: Array,
+    marginal: Array,
+    sizes: Array,
+    maps: Array,
+    map_start: Array,
+    out: Array,
+) -> None:
+    """Add a table over the kept columns to `out`, generalised and in the marginal's order of axes."""
+    depth = len(kept)
+    strides, _ = _strides(marginal, sizes)
+    if depth == 0:
+        out[0] += source[0]
+        return
+    step_start = np.empty(depth, np.int64)
+    room = 0
+    for k in range(depth):
+        step_start[k] = room
+        room += sizes[columns[kept[k]]]
+    steps = np.empty(room, np.int64)  # how far each value of each axis moves the index into out
+    for k in range(depth):
+        column = columns[kept[k]]
+        i = target[kept[k]]
+        for v in range(sizes[column]):
+            code = v
+            if marginal[i] != column:
+                code = np.int64(maps[map_start[marginal[i]] + v])
+            steps[step_start[k] + v] = code * strides[i]
+    digits = np.zeros(depth, np.int64)
+    reached = np.zeros(depth, np.int64)  # index into out after the first k axes
+    for k in range(1, depth):
+        reached[k] = reached[k - 1] + steps[step_start[k - 1]]
+    run = sizes[columns[kept[depth - 1]]]
+    last_steps = steps[step_start[depth - 1] :]
+    for begin in range(0, cells, run):
+        at = reached[depth - 1]
+        for v in range(run):
+            out[at + last_steps[v]] += source[begin + v]
+        k = depth - 2
+        while k >= 0:
+            digits[k] += 1
+            if digits[k] < sizes[columns[kept[k]]]:
+                break
+            digits[k] = 0
+            k -= 1
+        for j in range(max(k, 0), depth - 1):
+            reached[j + 1] = reached[j] + steps[step_start[j] + digits[j]]
+
+
+@njit(nogil=True, cache=True)
+def _add_to(into: Array, other: Array) -> None:
+    for i in range(len(into)):
+        into[i] += other[i]
+
+
+# --- Packed bits ----------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def count_packed(
+    chosen: Array,
+    starts: Array,
+    axes: Array,
+    sizes: Array,
+    packed: Array,
+    place: Array,
+    rows: int,
+    known: Array,
+    offsets: Array,
+    flat: Array,
+) -> None:
+    """Count the marginals in `chosen`, of up to PACKED_AXES binary axes at level 0, from packed columns.
+
+    The rows where all of a set of attributes are 1 are counted by ANDing their bits, 64 rows at a time. These
+    counts for all subsets of a marginal give its cells by inclusion and exclusion.
+
+    Parameters
+    ----------
+    packed : uint64 (columns, words)
+        Row r of column ``place[axis]`` is one bit of word r // 64; bits past the last row are 0.
+    known : int64 (columns, columns)
+        Counts for single columns and pairs, or -1: filled as they are met, and kept between calls. Threads may
+        share it, as they can only write the same number twice.
+    """
+    picked = np.empty(PACKED_AXES, np.int64)
+    for m in chosen:
+        depth = 0
+        for axis in axes[starts[m] : starts[m + 1]]:
+            if sizes[axis] == 2:
+                picked[depth] = place[axis]
+                depth += 1
+        columns = picked[:depth]
+        out = flat[offsets[m] : offsets[m + 1]]
+        # out[s] is first the count for subset s, whose bits read like the cell's index: last axis lowest.
+        out[0] = rows
+        for i in range(depth):
+            for j in range(i + 1):
+                subset = (1 << (depth - 1 - i)) | (1 << (depth - 1 - j))
+                out[subset] = _known(packed, known, columns[i], columns[j])
+        if depth == 3:
+            out[7] = _three(packed[columns[0]], packed[columns[1]], packed[columns[2]])
+        elif depth == 4:
+            _four(packed[columns[0]], packed[columns[1]], packed[columns[2]], packed[columns[3]], out)
+        for j in range(depth):  # from "1 in these, anything elsewhere" to "1 in these, 0 elsewhere"
+            bit = 1 << j
+            for s in range(1 << depth):
+                if s & bit == 0:
+                    out[s] -= out[s | bit]
+
+
+@njit(nogil=True, cache=True)
+def _known(packed: Array, known: Array, a: int, b: int) -> int:
+    if known[a, b] < 0:
+        count = _two(packed[a], packed[b])
+        known[a, b] = count
+        known[b, a] = count
+    return known[a, b]
+
+
+@njit(nogil=True, cache=True)
+def _two(a: Array, b: Array) -> int:
+    total = np.uint64(0)
+    for i in range(len(a)):
+        total += _ones(a[i] & b[i])
+    return np.int64(total)
+
+
+@njit(nogil=True, cache=True)
+def _three(a: Array, b: Array, c: Array) -> int:
+    total = np.uint64(0)
+    for i in range(len(a)):
+        total += _ones(a[i] & b[i] & c[i])
+    return np.int64(total)
+
+
+@njit(nogil=True, cache=True)
+def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
+    """Counts for the four triples and the quadruple, each put where its subset belongs."""
+    abc, abd, acd, bcd, abcd = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+    for i in range(len(a)):
+        ab = a[i] & b[i]
+        cd = c[i] & d[i]
+        abc += _ones(ab & c[i])
+        abd += _ones(ab & d[i])
+        acd += _ones(a[i] & cd)
+        bcd += _ones(b[i] & cd)
+        abcd += _ones(ab & cd)
+    out[0b1110] = abc
+    out[0b1101] = abd
+    out[0b1011] = acd
+    out[0b0111] = bcd
+    out[0b1111] = abcd
+
+
+@njit(nogil=True, cache=True)
+def _ones(word: int) -> int:
+    """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own instructions)."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+# --- Equal rows -----------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int:
+    """Number the distinct keys in order of appearance, and stop with -1 once there are more than `limit`.
+
+    Parameters
+    ----------
+    keys : uint64 (rows,)
+    limit : int
+    ids : uint32 (rows,), written
+        The number of each key.
+    examples : int64 (limit,), written
+        Per number, the first row with that key.
+    """
+    bits = 4
+    while (1 << bits) < 2 * limit:
+        bits += 1
+    slots = np.zeros(1 << bits, np.uint32)  # 0 is free, else 1 + the key's number
+    shift = np.uint64(64 - bits)
+    found = 0
+    for r in range(len(keys)):
+        key = keys[r]
+        slot = np.int64((key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> shift)
+        while slots[slot] != 0 and keys[examples[np.int64(slots[slot]) - 1]] != key:
+            slot = (slot + 1) & ((1 << bits) - 1)
+        if slots[slot] == 0:
+            if found == limit:
+                return -1
+            examples[found] = r
+            found += 1
+            slots[slot] = found
+        ids[r] = slots[slot] - 1
+    return found

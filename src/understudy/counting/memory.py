@@ -1,0 +1,457 @@
+"""Counting in memory: exact tables of coded columns, many at a time.
+
+Four things make it fast, each used where the shape of the data says that it pays:
+
+- **Merged tables.** Marginals that share axes are summed from one larger table, which costs one pass over the rows
+  instead of many (`kernels.merge` has the rule).
+- **Collapsed rows.** Equal rows become one row with a weight (`_collapse` has the rule).
+- **Packed bits.** Marginals of up to four binary attributes are counted 64 rows at a time.
+- **Threads.** The kernels leave Python's lock alone; many tables are shared out among threads, and for few tables
+  the rows are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting import kernels
+from understudy.errors import InputError
+from understudy.marginals import Axis, Marginal, describe
+
+MAX_CELLS = 1 << 28
+"""The largest table that is counted: 2 GiB."""
+
+MAX_ROWS = (1 << 32) - 1
+
+_SAMPLE_ROWS = 1 << 14
+_THREAD_WORK = 1 << 18  # row visits below which starting threads costs more than it brings
+
+Ints = NDArray[np.int64]
+
+
+class MemoryCounter:
+    """Exact tables of counts over columns of codes held in memory.
+
+    The counter copies what it needs and never changes afterwards, so it can be used from several threads.
+
+    Parameters
+    ----------
+    codes
+        A column of codes per attribute, unsigned, all of one length.
+    generalisations
+        Per attribute, for each level from 1 up, the code at that level of each base code. An attribute that is
+        not mentioned has level 0 only.
+    sizes
+        Per attribute, how many base codes there are.
+    collapse, pack
+        Whether to collapse equal rows and to pack binary columns; by default, where it pays.
+    threads
+        How many threads to use; by default numba's number (``NUMBA_NUM_THREADS``, else the processors).
+    """
+
+    def __init__(
+        self,
+        codes: Mapping[str, NDArray[Any]],
+        generalisations: Mapping[str, Sequence[NDArray[Any]]],
+        sizes: Mapping[str, int],
+        *,
+        collapse: bool | None = None,
+        pack: bool | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._rows = _check_columns(codes, sizes)
+        self._threads = max(1, numba.config.NUMBA_NUM_THREADS if threads is None else threads)
+        self._number_axes(list(codes), generalisations, sizes)
+
+        columns = {name: np.ascontiguousarray(codes[name]) for name in codes}
+        packable = [name for name in columns if sizes[name] == 2]
+        self._weights = np.empty(0, np.uint32)
+        collapsed = _collapse(columns, sizes, self._rows, collapse)
+        kept = self._rows
+        if collapsed is not None:
+            examples, self._weights = collapsed
+            kept = len(examples)
+        # A word of packed bits costs about as much as a row: packing loses against very few collapsed rows.
+        if pack is False or (pack is None and 64 * kept < self._rows):
+            packable = []
+        self._pack({name: columns[name] for name in packable})
+        if collapsed is not None:
+            columns = {name: column[examples] for name, column in columns.items()}
+        self._store(columns, kept)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._rows
+
+    @property
+    def distinct_rows(self) -> int | None:
+        """How many rows are left after equal ones were collapsed; None if they were not."""
+        return len(self._weights) if self._collapsed else None
+
+    @property
+    def _collapsed(self) -> bool:
+        return len(self._weights) > 0
+
+    def size(self, axis: Axis) -> int:
+        """How many values an attribute has at a level."""
+        number = self._numbers.get(axis)
+        if number is None:
+            raise self._unknown(axis)
+        return int(self._sizes[number])
+
+    def count(self, marginals: Sequence[Marginal]) -> list[Ints]:
+        """Count one table per marginal, shaped by the sizes of its axes.
+
+        The tables are views of one buffer, see `count_flat`: copy one to keep it and let the others go.
+        """
+        flat, offsets = self.count_flat(marginals)
+        size = dict(zip(self._numbers, self._sizes.tolist(), strict=True))
+        bounds = offsets.tolist()
+        return [
+            flat[begin:end].reshape([size[axis] for axis in marginal])
+            for marginal, begin, end in zip(marginals, bounds[:-1], bounds[1:], strict=True)
+        ]
+
+    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[Ints, Ints]:
+        """Count one table per marginal into one buffer.
+
+        Returns
+        -------
+        flat, offsets
+            The table of marginal m, in C order, is ``flat[offsets[m]:offsets[m + 1]]``.
+
+        Notes
+        -----
+        The buffer takes 8 bytes per cell of every marginal: ask in batches of up to some 10^8 cells. Within that,
+        larger batches are faster, for more tables can be merged. The order of marginals does not matter.
+        """
+        starts, axes = self._lookup(marginals)
+        words = self._closures.shape[1]
+        cells = np.empty(len(marginals), np.int64)
+        masks = np.zeros((len(marginals), words), np.uint64)
+        kernels.outline(starts, axes, self._sizes, self._base, MAX_CELLS, cells, masks)
+        self._refuse(marginals, cells)
+        offsets = np.zeros(len(marginals) + 1, np.int64)
+        np.cumsum(cells, out=offsets[1:])
+        flat = np.zeros(int(offsets[-1]), np.int64)
+
+        packed = self._find_packed(starts, axes)
+        merged = ~packed & (cells <= kernels.MERGED_CELLS)
+        layout = (starts, axes, offsets, flat)
+        self._count_packed(np.flatnonzero(packed), *layout)
+        self._count_merged(np.flatnonzero(merged), masks, cells, *layout)
+        self._count_alone(np.flatnonzero(~packed & ~merged), *layout)
+        return flat, offsets
+
+    # Setting up
+
+    def _number_axes(
+        self,
+        names: list[str],
+        generalisations: Mapping[str, Sequence[NDArray[Any]]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        """Number the axes, those of an attribute consecutively and from level 0, as the kernels want them."""
+        unknown = next((name for name in generalisations if name not in sizes), None)
+        if unknown is not None:
+            raise InputError(f"Generalisations are given for {unknown!r}, which is not a column.")
+        self._numbers: dict[tuple[str, int], int] = {}
+        axis_sizes: list[int] = []
+        base: list[int] = []
+        map_start: list[int] = []
+        maps: list[NDArray[np.uint32]] = []
+        for name in names:
+            first = len(axis_sizes)
+            axis_sizes.append(sizes[name])
+            map_start.append(0)
+            for level, mapping in enumerate(generalisations.get(name, ()), start=1):
+                axis_sizes.append(_check_generalisation(name, level, mapping, sizes[name]))
+                map_start.append(sum(map(len, maps)))
+                maps.append(np.asarray(mapping).astype(np.uint32))
+            for level in range(len(axis_sizes) - first):
+                self._numbers[Axis(name, level)] = first + level
+                base.append(first)
+        self._sizes = np.array(axis_sizes, np.int64)
+        self._base = np.array(base, np.int64)
+        self._map_start = np.array(map_start, np.int64)
+        self._maps = np.concatenate(maps) if maps else np.empty(0, np.uint32)
+        self._closures = np.zeros((len(base), max(1, -(-len(base) // 64))), np.uint64)
+        for axis, first in enumerate(base):
+            for provider in {first, axis}:
+                self._closures[provider, axis >> 6] |= np.uint64(1 << (63 - (axis & 63)))
+
+    def _pack(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Pack binary columns, 64 rows to a word."""
+        words = -(-self._rows // 64)
+        self._packed = np.zeros((len(columns), words), np.uint64)
+        self._packed_place = np.full(len(self._sizes), -1, np.int64)
+        self._known = np.full((len(columns), len(columns)), -1, np.int64)
+        for place, (name, column) in enumerate(columns.items()):
+            bits = np.packbits(column.astype(bool))
+            self._packed[place].view(np.uint8)[: len(bits)] = bits
+            self._packed_place[self._numbers[name, 0]] = place
+
+    def _store(self, columns: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """Put the columns into one matrix per code width, with room for the generalised ones.
+
+        The room costs address space only: a page of memory is taken when it is first written.
+        """
+        self._place = np.zeros(len(self._sizes), np.int64)
+        widths = np.digitize(self._sizes, [257, 65537])
+        matrices = []
+        for width, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
+            members = np.flatnonzero(widths == width)
+            self._place[members] = np.arange(len(members))
+            matrices.append(np.empty((len(members), rows), dtype))
+        self._narrow, self._middle, self._wide = matrices
+        self._kept = rows
+        self._widths = widths
+        self._filled = self._base == np.arange(len(self._base))
+        self._filling = threading.Lock()
+        for name, column in columns.items():
+            self._column(self._numbers[name, 0])[:] = column
+
+    def _column(self, axis: int) -> NDArray[Any]:
+        matrix: NDArray[Any] = (self._narrow, self._middle, self._wide)[self._widths[axis]]
+        column: NDArray[Any] = matrix[self._place[axis]]
+        return column
+
+    def _fill(self, axes: NDArray[np.intp]) -> None:
+        """Make the generalised columns among these axes that were not needed before."""
+        for axis in axes[~self._filled[axes]].tolist():
+            with self._filling:
+                if self._filled[axis]:
+                    continue
+                base = self._base[axis]
+                mapping = self._maps[self._map_start[axis] :][: self._sizes[base]]
+                column = self._column(axis)
+                np.take(mapping.astype(column.dtype), self._column(base), out=column)
+                self._filled[axis] = True
+
+    # Counting
+
+    def _lookup(self, marginals: Sequence[Marginal]) -> tuple[Ints, Ints]:
+        """Turn marginals into axis numbers, one after the other, and where each marginal's begin."""
+        starts = np.zeros(len(marginals) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, marginals), np.int64, len(marginals)), out=starts[1:])
+        try:
+            numbers = map(self._numbers.__getitem__, chain.from_iterable(marginals))
+            return starts, np.fromiter(numbers, np.int64, int(starts[-1]))
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+
+    def _unknown(self, axis: tuple[str, int]) -> InputError:
+        name, level = axis
+        levels = sum(1 for known, _ in self._numbers if known == name)
+        if not levels:
+            return InputError(f"There is no attribute {name!r} to count; check the schema.")
+        return InputError(f"Attribute {name!r} has levels 0 to {levels - 1}, not {level}.")
+
+    def _refuse(self, marginals: Sequence[Marginal], cells: Ints) -> None:
+        wrong = np.flatnonzero(cells < 0)
+        if not len(wrong):
+            return
+        marginal = marginals[wrong[0]]
+        if cells[wrong[0]] == kernels.REPEATED:
+            raise InputError(f"The marginal {describe(marginal)} has an attribute twice; name each once.")
+        product = 1
+        for axis in marginal:
+            product *= self.size(axis)
+        raise InputError(
+            f"The table over {describe(marginal)} would have {product:,} cells, more than the {MAX_CELLS:,} that "
+            "can be counted; take fewer attributes or coarser levels."
+        )
+
+    def _find_packed(self, starts: Ints, axes: Ints) -> NDArray[np.bool_]:
+        """Which marginals are counted from packed bits: those of a few packed axes and, maybe, some of size 1."""
+        if not len(self._packed):
+            return np.zeros(len(starts) - 1, np.bool_)
+        binary = np.cumsum(np.append(0, self._packed_place[axes] >= 0))
+        single = np.cumsum(np.append(0, self._sizes[axes] == 1))
+        depth = binary[starts[1:]] - binary[starts[:-1]]
+        rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
+        return np.asarray((rest == 0) & (depth > 0) & (depth <= kernels.PACKED_AXES))
+
+    def _count_packed(self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints) -> None:
+        def work(part: NDArray[np.intp]) -> None:
+            kernels.count_packed(part, starts, axes, self._sizes, self._packed, self._packed_place, self._rows,
+                                 self._known, offsets, flat)  # fmt: skip
+
+        self._share(work, chosen, self._packed.shape[1])
+
+    def _count_merged(
+        self,
+        chosen: NDArray[np.intp],
+        masks: NDArray[np.uint64],
+        cells: Ints,
+        starts: Ints,
+        axes: Ints,
+        offsets: Ints,
+        flat: Ints,
+    ) -> None:
+        """Count marginals of up to MERGED_CELLS cells, from merged tables."""
+        if not len(chosen):
+            return
+        chosen = chosen[np.lexsort(masks[chosen].T[::-1])]  # the order that `merge` wants
+        owner, tables = self._merge(masks[chosen], cells[chosen])
+        by_owner = np.argsort(owner, kind="stable")
+        members = chosen[by_owner]
+        seeds, first_member = np.unique(owner[by_owner], return_index=True)
+        tables = tables[seeds]
+        member_starts = np.append(first_member, len(members))
+        self._fill(_axes_of(tables, len(self._sizes)))
+
+        def work(part: NDArray[np.intp], first: int, last: int, into: Ints) -> None:
+            kernels.count_merged(part, tables, members, member_starts, starts, axes, self._sizes, self._base,
+                                 self._maps, self._map_start, self._narrow, self._middle, self._place,
+                                 self._weights, first, last, offsets, into)  # fmt: skip
+
+        self._share_tables_or_rows(work, np.arange(len(tables)), flat)
+
+    def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
+        owner = np.empty(len(masks), np.int64)
+        tables = np.zeros_like(masks)
+        kernels.merge(masks, cells, self._closures, self._sizes, self._base, self._kept, owner, tables)
+        return owner, tables
+
+    def _count_alone(self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints) -> None:
+        """Count marginals of more than MERGED_CELLS cells, one by one."""
+        if not len(chosen):
+            return
+        self._fill(np.unique(np.concatenate([axes[starts[m] : starts[m + 1]] for m in chosen])))
+
+        def work(part: NDArray[np.intp], first: int, last: int, into: Ints) -> None:
+            kernels.count_alone(part, starts, axes, self._sizes, self._narrow, self._middle, self._wide,
+                                self._place, self._weights, first, last, offsets, into)  # fmt: skip
+
+        self._share_tables_or_rows(work, chosen, flat)
+
+    # Sharing out the work
+
+    def _share_tables_or_rows(
+        self,
+        work: Callable[[NDArray[np.intp], int, int, Ints], None],
+        tables: NDArray[np.intp],
+        flat: Ints,
+    ) -> None:
+        """Give each thread some of the tables or, if tables are few and rows many, some of the rows of each."""
+        threads, rows = self._threads, self._kept
+        if threads == 1 or len(tables) >= 4 * threads or rows * len(tables) < _THREAD_WORK or len(flat) > rows:
+            self._share(lambda part: work(part, 0, rows, flat), tables, rows)
+            return
+        bounds = [rows * i // threads for i in range(threads + 1)]
+        buffers = [np.zeros_like(flat) for _ in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda i: work(tables, bounds[i], bounds[i + 1], buffers[i]), range(threads)))
+        for buffer in buffers:
+            flat += buffer
+
+    def _share(self, work: Callable[[NDArray[np.intp]], None], items: NDArray[np.intp], visits: int) -> None:
+        """Give each thread some of the items; several portions each, as some items take longer than others."""
+        if self._threads == 1 or len(items) * visits < _THREAD_WORK:
+            if len(items):
+                work(items)
+            return
+        portions = min(len(items), 8 * self._threads)
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(lambda i: work(items[i::portions].copy()), range(portions)))
+
+
+def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> int:
+    """Refuse what the kernels could not count safely; returns the number of rows."""
+    if set(codes) != set(sizes):
+        odd = sorted(set(codes) ^ set(sizes))
+        raise InputError(f"Columns and domain sizes differ: {', '.join(map(repr, odd))} is in only one of them.")
+    rows = None
+    for name, column in codes.items():
+        if column.ndim != 1 or column.dtype.kind != "u":
+            raise InputError(f"Column {name!r} is not a one-dimensional array of unsigned codes.")
+        if rows is not None and len(column) != rows:
+            raise InputError(f"Column {name!r} has another number of rows than the columns before it.")
+        rows = len(column)
+        if sizes[name] < 1:
+            raise InputError(f"Attribute {name!r} has a domain of size {sizes[name]}; it needs at least one value.")
+        if rows and int(column.max()) >= sizes[name]:
+            raise InputError(f"Column {name!r} has codes outside its domain of size {sizes[name]}.")
+    if rows is not None and rows > MAX_ROWS:
+        raise InputError(f"A table in memory may have up to {MAX_ROWS:,} rows; count larger ones in an engine.")
+    return rows or 0
+
+
+def _check_generalisation(name: str, level: int, mapping: NDArray[Any], size: int) -> int:
+    """Refuse a mapping that does not fit its attribute; returns the size of the level."""
+    mapping = np.asarray(mapping)
+    if mapping.shape != (size,) or mapping.dtype.kind not in "iu" or int(mapping.min()) < 0:
+        raise InputError(
+            f"Level {level} of attribute {name!r} must give a code, from 0 up, to each of its {size} base codes."
+        )
+    return int(mapping.max()) + 1
+
+
+def _axes_of(masks: NDArray[np.uint64], axes: int) -> NDArray[np.intp]:
+    """The axes that occur in any of the masks."""
+    bits = np.unpackbits(np.bitwise_or.reduce(masks, axis=0).astype(">u8").view(np.uint8))
+    return np.flatnonzero(bits[:axes])
+
+
+def _collapse(
+    columns: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], rows: int, wanted: bool | None
+) -> tuple[Ints, NDArray[np.uint32]] | None:
+    """Find the distinct rows and how often each occurs, or None where that does not pay.
+
+    It pays when at most half as many rows remain. Finding out costs about as much as counting some twenty tables,
+    so a sample is asked first: with f1 rows that occur in it once and f2 that occur twice, the data has about
+    ``distinct + f1 (f1 - 1) / (2 (f2 + 1))`` distinct rows (Chao's estimate, a lower bound). If that promises to pay,
+    all rows are taken, and left again as soon as more than half have turned out distinct.
+    """
+    if wanted is False or rows == 0:
+        return None
+    limit = rows if wanted else rows // 2
+    if not wanted and rows > 2 * _SAMPLE_ROWS:
+        sample = np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.intp)
+        found = _distinct({name: column[sample] for name, column in columns.items()}, sizes, _SAMPLE_ROWS)
+        assert found is not None
+        occurrences = np.bincount(found[1])
+        once, twice = np.append(occurrences, [0, 0, 0])[1:3].tolist()
+        if len(found[0]) + once * (once - 1) / (2 * (twice + 1)) > limit:
+            return None
+    return _distinct(columns, sizes, limit)
+
+
+def _distinct(
+    columns: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], limit: int
+) -> tuple[Ints, NDArray[np.uint32]] | None:
+    """Find an example and the number of each distinct row, or None if there are more than `limit`.
+
+    Columns are packed into a 64-bit key until the next would not fit; then the keys so far are replaced by small
+    numbers, and packing goes on. So keys are exact, however many columns there are.
+    """
+    rows = len(next(iter(columns.values())))
+    keys = np.zeros(rows, np.uint64)
+    ids = np.zeros(rows, np.uint32)
+    examples = np.zeros(limit, np.int64)
+    found = 1
+    room = 1 << 64
+    for name, column in columns.items():
+        if sizes[name] > room:
+            found = kernels.number_distinct(keys, limit, ids, examples)
+            if found < 0:
+                return None
+            keys[:] = ids
+            room = (1 << 64) // found
+        room //= sizes[name]
+        keys *= np.uint64(sizes[name])
+        keys += column
+    found = kernels.number_distinct(keys, limit, ids, examples)
+    if found < 0:
+        return None
+    return examples[:found].copy(), np.bincount(ids, minlength=found).astype(np.uint32)

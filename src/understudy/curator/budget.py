@@ -1,0 +1,132 @@
+"""Amounts of privacy: how a guarantee turns into a budget, and how a budget is split without losing or making any.
+
+Two currencies. *epsilon*: pure differential privacy, composed by addition. *rho*: zero-concentrated differential
+privacy (zCDP), used when the guarantee has a delta; composed by addition too, and converted to (epsilon, delta) once,
+at the end, by OpenDP's tight conversion.
+
+Sums are exact. An amount is read as the decimal number that it is written as, parts of a split are rounded down to 15
+digits, and comparisons are made in rational arithmetic: three debits of 0.1 fit an allowance of 0.3, and no split
+adds up to more than the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any, Literal
+
+from understudy.errors import InputError
+
+Currency = Literal["epsilon", "rho"]
+Neighbours = Literal["replace", "add_remove"]
+
+DEFAULT_DELTA = 1e-9
+"""The delta of a run that needs one (categories to discover) and was given none."""
+
+
+def exact(amount: float) -> Fraction:
+    """The decimal number that ``amount`` is written as."""
+    return Fraction(repr(float(amount)))
+
+
+def rounded_down(amount: Fraction) -> float:
+    """The largest number of 15 digits that is not above ``amount``."""
+    context = Context(prec=15, rounding=ROUND_DOWN)
+    return float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An amount of privacy that a question may cost.
+
+    Examples
+    --------
+    >>> structure, parameters = Budget(1.0, "epsilon").split(0.3, 0.7)
+    >>> structure
+    Budget(amount=0.3, currency='epsilon')
+    """
+
+    amount: float
+    currency: Currency = "epsilon"
+
+    def split(self, *weights: float) -> tuple[Budget, ...]:
+        """Parts in proportion to the weights; together they are never more than the whole."""
+        if not weights or any(not math.isfinite(w) or w < 0 for w in weights) or sum(weights) <= 0:
+            raise ValueError("weights must be finite, not negative and not all zero")
+        whole, total = exact(self.amount), sum(map(exact, weights))
+        return tuple(Budget(rounded_down(whole * exact(w) / total), self.currency) for w in weights)
+
+    def equally(self, parts: int) -> tuple[Budget, ...]:
+        """``parts`` equal parts."""
+        return self.split(*([1.0] * parts))
+
+
+# --------------------------------------------------------------------------- guarantees
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """Return epsilon as a float if it can be one."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not math.isfinite(epsilon) or epsilon <= 0:
+        raise InputError(f"epsilon must be a finite number above 0, not {epsilon!r}; 1 is a common choice.")
+    return float(epsilon)
+
+
+def check_delta(delta: Any) -> float:
+    """Return delta as a float if it can be one."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+        raise InputError(
+            f"delta must be at least 0 and below 1, not {delta!r}; choose it far below one over the number of rows."
+        )
+    return float(delta)
+
+
+def check_neighbours(neighbours: Any) -> Neighbours:
+    """Return the neighbour relation if it is one."""
+    if neighbours not in ("replace", "add_remove"):
+        raise InputError(f"neighbours must be replace or add_remove, not {neighbours!r}.")
+    relation: Neighbours = neighbours
+    return relation
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """The smallest epsilon for which rho-zCDP is known to imply (epsilon, delta)-DP."""
+    if rho == 0:
+        return 0.0
+    import opendp.prelude as dp
+
+    # A Gaussian of scale 1 is rho-zCDP at L2 distance sqrt(2 rho): a carrier for OpenDP's conversion.
+    distance = math.nextafter(math.sqrt(2 * rho), math.inf)
+    epsilon: float = dp.c.make_fix_delta(_carrier(), delta).map(distance)[0]
+    return epsilon
+
+
+@cache
+def _carrier() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    return dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=1.0))
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest rho (to 12 digits) for which rho-zCDP implies (epsilon, delta)-DP."""
+    low, high = 0.0, 1.0
+    while epsilon_of(high, delta) <= epsilon:
+        low, high = high, high * 2
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if epsilon_of(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return rounded_down(Fraction(low))
+
+
+def total(amounts: Sequence[float]) -> Fraction:
+    """The exact sum."""
+    return sum((exact(amount) for amount in amounts), Fraction(0))

@@ -1,0 +1,140 @@
+"""The central curator: one trusted place holds all rows and adds noise once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting import Counter
+from understudy.counting.memory import MemoryCounter
+from understudy.curator import Measurement
+from understudy.curator.budget import Budget, Neighbours
+from understudy.curator.ledger import Ledger
+from understudy.curator.mechanisms import (
+    Noise,
+    Rule,
+    SystemNoise,
+    choice_scale,
+    gaussian_scale,
+    gridded,
+    laplace_scale,
+)
+from understudy.curator.scores import score_named
+from understudy.encoding import Coded
+from understudy.errors import InputError
+from understudy.marginals import Marginal, describe
+from understudy.schema import Schema
+
+CELLS_SENSITIVITY = {"add_remove": 1, "replace": 2}
+"""How many counts of a table one row changes, each by one."""
+
+
+class CentralCurator:
+    """Answers from exact counts, with noise from OpenDP.
+
+    Parameters
+    ----------
+    coded
+        The private rows.
+    ledger
+        What may be spent.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+
+    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise | None = None) -> None:
+        self.schema: Schema = coded.schema
+        self.ledger = ledger
+        self._noise = noise if noise is not None else SystemNoise()
+        if not self._noise.private:
+            ledger.private = False
+        self._rows = coded.rows
+        self._counter: Counter = MemoryCounter(
+            coded.codes,
+            {attribute.name: attribute.generalisations for attribute in coded.schema.modelled},
+            {attribute.name: attribute.size for attribute in coded.schema.modelled},
+        )
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which tables count as neighbours."""
+        return self.ledger.neighbours
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where it is public (neighbours: replace), else ``None``."""
+        return self._rows if self.neighbours == "replace" else None
+
+    def measure(
+        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Noisy tables of the marginals; the budget is split over them by the weights, or evenly."""
+        if not marginals:
+            return []
+        self._check(marginals)
+        costs = budget.equally(len(marginals)) if weights is None else budget.split(*weights)
+        scales = [self._scale(cost) for cost in costs]
+        self.ledger.debit_all(
+            (f"table of {describe(axes)}", cost, f"{self._distribution(cost)}, scale {scale:.6g}")
+            for axes, cost, scale in zip(marginals, costs, scales, strict=True)
+        )
+        tables = self._counter.count(marginals)
+        return [
+            Measurement(axes, self._noisy(table, cost, scale), self._distribution(cost).split()[-1].lower(), scale)
+            for axes, table, cost, scale in zip(marginals, tables, costs, scales, strict=True)
+        ]
+
+    def choose(
+        self,
+        candidates: Sequence[Marginal],
+        score: str,
+        budget: Budget,
+        offsets: NDArray[np.float64] | None = None,
+        rule: Rule = "permute_and_flip",
+    ) -> int:
+        """The place of one candidate, chosen at random with a preference for high scores."""
+        self._check(candidates)
+        if len(candidates) == 1:
+            return 0  # nothing to choose: the answer is known without asking
+        named = score_named(score)
+        sensitivity = named.sensitivity(self.neighbours, self.rows)
+        if budget.currency == "rho":
+            rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
+        scale = choice_scale(budget.amount, budget.currency)
+        question = f"choice among {len(candidates)} candidates by score {score}"
+        self.ledger.debit(question, budget, rule.replace("_", " "))
+        scores = named.evaluate(self._counter, candidates)
+        if offsets is not None:
+            scores = scores + offsets
+        return self._noise.choose(gridded(scores, sensitivity), scale, rule)
+
+    def _check(self, marginals: Sequence[Marginal]) -> None:
+        """Refuse questions that cannot be answered before anything is debited."""
+        if len(marginals) == 0:
+            raise InputError("There is nothing to choose from.")
+        for axes in marginals:
+            for axis in axes:
+                attribute = self.schema[axis.attribute]
+                if not attribute.modelled:
+                    raise InputError(f"{axis.attribute!r} is of kind {attribute.kind}: it is never read.")
+
+    @staticmethod
+    def _distribution(cost: Budget) -> str:
+        return "discrete Laplace" if cost.currency == "epsilon" else "discrete Gaussian"
+
+    def _scale(self, cost: Budget) -> float:
+        if not cost.amount > 0:
+            raise InputError("A table cannot be measured for nothing; give it a share of the budget.")
+        cells = CELLS_SENSITIVITY[self.neighbours]
+        if cost.currency == "epsilon":
+            return laplace_scale(cells, cost.amount)
+        distance = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
+        return gaussian_scale(distance, cost.amount)
+
+    def _noisy(self, table: NDArray[np.int64], cost: Budget, scale: float) -> NDArray[np.int64]:
+        if cost.currency == "epsilon":
+            return self._noise.laplace(table, scale)
+        return self._noise.gaussian(table, scale)

@@ -1,0 +1,360 @@
+"""The ledger: what was spent, on what, under which neighbour relation.
+
+A :class:`Ledger` accompanies one release and travels in its model. A :class:`LedgerFile` is kept by the owner of a
+table and holds the allowance that all releases of that table share. Both are debited before an answer is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from understudy.curator.budget import (
+    Budget,
+    Currency,
+    Neighbours,
+    check_delta,
+    check_epsilon,
+    check_neighbours,
+    epsilon_of,
+    exact,
+    rho_of,
+    rounded_down,
+    total,
+)
+from understudy.errors import BudgetError, InputError
+from understudy.files import read_json, writable_file
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One question that was put to the private rows, and what it cost."""
+
+    question: str
+    amount: float
+    delta: float = 0.0
+    mechanism: str = ""
+
+
+@dataclass
+class Ledger:
+    """What one release may spend, and has spent.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee of the release.
+    neighbours
+        Which tables count as neighbours: "add_remove" (one row more or less) or "replace" (one row changed).
+    currency
+        What entries are counted in: "epsilon", or "rho" (zCDP), which needs a delta.
+    threshold_delta
+        The part of delta that is kept for questions that cost delta themselves (discovering categories).
+    private
+        False when the noise was seeded: then there is no guarantee at all, and everything that shows the ledger says
+        so.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbours: Neighbours = "add_remove"
+    currency: Currency = "epsilon"
+    threshold_delta: float = 0.0
+    private: bool = True
+    entries: list[Entry] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.epsilon != 0:  # a release that asks nothing costs nothing
+            self.epsilon = check_epsilon(self.epsilon)
+        self.delta = check_delta(self.delta)
+        self.neighbours = check_neighbours(self.neighbours)
+        if exact(self.threshold_delta) > exact(self.delta):
+            raise InputError("The delta kept for thresholds is more than all of delta.")
+        if self.currency == "rho" and self.conversion_delta <= 0:
+            raise InputError("Accounting by zCDP needs a delta above 0.")
+        self.budget = Budget(
+            self.epsilon if self.currency == "epsilon" else rho_of(self.epsilon, self.conversion_delta),
+            self.currency,
+        )
+
+    @property
+    def conversion_delta(self) -> float:
+        """The part of delta that turns rho into epsilon."""
+        if self.currency == "epsilon":
+            return 0.0
+        return rounded_down(exact(self.delta) - exact(self.threshold_delta))
+
+    @property
+    def left(self) -> Budget:
+        """What can still be asked for."""
+        left = exact(self.budget.amount) - total([entry.amount for entry in self.entries])
+        return Budget(rounded_down(left), self.currency)
+
+    def debit(self, question: str, cost: Budget, mechanism: str, delta: float = 0.0) -> None:
+        """Write a question down before it is answered; refuse it if it costs more than is left."""
+        self.debit_all([(question, cost, mechanism)], delta)
+
+    def debit_all(self, questions: Iterable[tuple[str, Budget, str]], delta: float = 0.0) -> None:
+        """Write down questions that are asked together: all of them, or none where they cost more than is left."""
+        new = []
+        for question, cost, mechanism in questions:
+            if cost.currency != self.currency:
+                raise BudgetError(f"The ledger counts in {self.currency}, but {question} is priced in {cost.currency}.")
+            if not cost.amount >= 0 or not delta >= 0:
+                raise BudgetError(f"The price of {question} is not a number at or above 0.")
+            new.append(Entry(question, cost.amount, delta, mechanism))
+        asked = new[0].question if len(new) == 1 else f"A batch of {len(new)} questions"
+        cost_of_all = total([entry.amount for entry in new])
+        if total([entry.amount for entry in self.entries]) + cost_of_all > exact(self.budget.amount):
+            raise BudgetError(
+                f"{asked} costs {self.currency} {float(cost_of_all):g}, but only {self.left.amount:g} of "
+                f"{self.budget.amount:g} is left; nothing was asked."
+            )
+        # Under zCDP the rest of delta is spoken for by the conversion; under pure accounting nothing else needs it.
+        allowed = self.threshold_delta if self.currency == "rho" else self.delta
+        if total([entry.delta for entry in self.entries + new]) > exact(allowed):
+            raise BudgetError(f"{asked} needs delta {delta:g}, more than is left of {allowed:g}; nothing was asked.")
+        self.entries.extend(new)
+
+    def spent(self) -> tuple[float, float]:
+        """The (epsilon, delta) that all entries together cost."""
+        amounts = total([entry.amount for entry in self.entries])
+        delta = total([entry.delta for entry in self.entries])
+        if self.currency == "epsilon":
+            return float(amounts), float(delta)
+        if not amounts:
+            return 0.0, float(delta)
+        # The total rho was found by a search that stops at 12 digits: a full ledger costs what was promised.
+        if amounts == exact(self.budget.amount):
+            epsilon = self.epsilon
+        else:
+            epsilon = min(self.epsilon, epsilon_of(float(amounts), self.conversion_delta))
+        return epsilon, float(delta + exact(self.conversion_delta))
+
+    def statement(self) -> str:
+        """The guarantee in one sentence."""
+        if not self.private:
+            return "NOT PRIVATE: the noise came from a seed, for tests and studies only."
+        if not self.entries:
+            return "No private row was read: the release is private without spending anything."
+        relation = {
+            "add_remove": "adding or removing any one row",
+            "replace": "changing any one row (the number of rows is public)",
+        }[self.neighbours]
+        epsilon, delta = self.spent()
+        name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
+        return f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ledger as it stands in a model."""
+        epsilon, delta = self.spent()
+        return {
+            "private": self.private,
+            "neighbours": self.neighbours,
+            "guarantee": {"epsilon": self.epsilon, "delta": self.delta},
+            "spent": {"epsilon": epsilon, "delta": delta},
+            "currency": self.currency,
+            "total": self.budget.amount,
+            "threshold_delta": self.threshold_delta,
+            "entries": [asdict(entry) for entry in self.entries],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Ledger:
+        """Read a ledger back from a model; the sums are made anew, not believed."""
+        try:
+            guarantee = document["guarantee"]
+            ledger = cls(
+                guarantee["epsilon"],
+                guarantee["delta"],
+                document["neighbours"],
+                _one_of(document["currency"], ("epsilon", "rho")),
+                check_delta(document["threshold_delta"]),
+                _one_of(document["private"], (True, False)),
+            )
+            for entry in document["entries"]:
+                question, mechanism = entry["question"], entry["mechanism"]
+                if not isinstance(question, str) or not isinstance(mechanism, str):
+                    raise TypeError("a question is not text")
+                cost = Budget(float(entry["amount"]), ledger.currency)
+                ledger.debit(question, cost, mechanism, check_delta(entry["delta"]))
+        except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
+            raise InputError(f"its ledger is not in order ({error})") from error
+        return ledger
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+        raise ValueError(f"{value!r} is not one of {allowed}")
+    return value
+
+
+# --------------------------------------------------------------------------- the owner's file
+
+LEDGER_VERSION = 1
+
+
+class LedgerFile:
+    """The allowance of one table, shared by all its releases, on disk.
+
+    A release reserves its whole budget before it reads a row, and settles for what it spent when it is done; one that
+    crashes stays on the books in full. The file is replaced in one step, flushed to disk, under a lock: at no moment
+    does it say less than was spent. A file that is damaged is refused, never started afresh.
+
+    Across releases (epsilon, delta) add up (basic composition), which is sound for every mix of methods.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "patients.ledger"
+    >>> ledger = LedgerFile.create(path, epsilon=3.0)
+    >>> ledger.left()
+    (3.0, 0.0)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(
+        cls, path: str | Path, epsilon: float, delta: float = 0.0, neighbours: Neighbours = "add_remove"
+    ) -> LedgerFile:
+        """Start a ledger for a table; a file that is already there is left alone."""
+        ledger = cls(writable_file(path, "ledger"))
+        document = {
+            "understudy_ledger": LEDGER_VERSION,
+            "allowance": {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)},
+            "neighbours": check_neighbours(neighbours),
+            "releases": [],
+        }
+        with ledger._locked():
+            if ledger.path.exists():
+                raise InputError(f"There is a ledger at {path} already; it is never started afresh.")
+            ledger._write(document)
+        return ledger
+
+    def left(self) -> tuple[float, float]:
+        """The (epsilon, delta) that can still be spent."""
+        return _left(self.read())
+
+    def read(self) -> dict[str, Any]:
+        """The whole ledger, checked."""
+        document = read_json(self.path, "ledger")
+        try:
+            if document["understudy_ledger"] != LEDGER_VERSION:
+                raise ValueError("it was written by another version of understudy")
+            if document["check"] != _check(document):
+                raise ValueError("its check sum does not match")
+            _left(document)
+            check_neighbours(document["neighbours"])
+        except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
+            raise InputError(
+                f"The ledger {self.path} is damaged ({error}); nothing can be released until it is restored."
+            ) from error
+        assert isinstance(document, dict)
+        return document
+
+    def reserve(self, release: str, epsilon: float, delta: float, neighbours: Neighbours) -> str:
+        """Put a release on the books, in full, before it reads a row; returns its number."""
+        with self._locked():
+            document = self.read()
+            if document["neighbours"] != neighbours:
+                raise BudgetError(
+                    f"The ledger {self.path} is kept for neighbours {document['neighbours']}, and the release is for "
+                    f"{neighbours}; the two cannot be added up."
+                )
+            epsilon_left, delta_left = _left(document)
+            if exact(epsilon) > exact(epsilon_left) or exact(delta) > exact(delta_left):
+                raise BudgetError(
+                    f"The release needs epsilon {epsilon:g} and delta {delta:g}, but the ledger {self.path} has only "
+                    f"epsilon {epsilon_left:g} and delta {delta_left:g} left; nothing was asked."
+                )
+            number = secrets.token_hex(8)
+            document["releases"].append(
+                {
+                    "number": number,
+                    "release": release,
+                    "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+                    "epsilon": epsilon,
+                    "delta": delta,
+                    "state": "reserved",
+                }
+            )
+            self._write(document)
+        return number
+
+    def settle(self, number: str, ledger: Ledger) -> None:
+        """Replace a reservation by what the release spent in the end, question by question."""
+        epsilon, delta = ledger.spent()
+        with self._locked():
+            document = self.read()
+            entry = next(release for release in document["releases"] if release["number"] == number)
+            entry.update(
+                epsilon=min(entry["epsilon"], epsilon),
+                delta=min(entry["delta"], delta),
+                state="settled",
+                entries=[asdict(question) for question in ledger.entries],
+                currency=ledger.currency,
+            )
+            self._write(document)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self.path.with_name(self.path.name + ".lock")
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InputError(
+                f"The ledger {self.path} cannot be locked ({error.strerror}); nothing was asked."
+            ) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _write(self, document: dict[str, Any]) -> None:
+        """Replace the file in one step that survives a crash or a power cut at any moment."""
+        document["check"] = _check(document)
+        beside = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("xb") as file:
+                file.write((json.dumps(document, indent=1) + "\n").encode())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise InputError(
+                f"The ledger {self.path} cannot be written ({error.strerror}); nothing was asked."
+            ) from error
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _left(document: dict[str, Any]) -> tuple[float, float]:
+    left = []
+    for currency in ("epsilon", "delta"):
+        spent = [release[currency] for release in document["releases"]]
+        if any(not isinstance(amount, int | float) or not amount >= 0 for amount in spent):
+            raise ValueError("a release has no proper price")
+        left.append(rounded_down(max(exact(document["allowance"][currency]) - total(spent), exact(0.0))))
+    return left[0], left[1]
+
+
+def _check(document: dict[str, Any]) -> str:
+    content = {name: value for name, value in document.items() if name != "check"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

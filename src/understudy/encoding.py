@@ -1,0 +1,330 @@
+"""Values to small integer codes, and codes back to values.
+
+Encoding is total: once a column has the kind that the schema says, every value gets a code, so that nothing about the
+run tells whether some row held an unexpected one. Values outside the domain count at its edge; how many there were is
+told to the owner (:class:`Outside`) and to nobody else.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.schema import EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
+from understudy.tables import Column, Table
+
+Codes = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Values of a column that its domain does not hold. For the owner's eyes only."""
+
+    column: str
+    count: int
+    counted_as: str
+    remedy: str
+
+    def __str__(self) -> str:
+        plural = "s" if self.count != 1 else ""
+        found = f"{self.column}: {self.count:,} value{plural} outside the domain"
+        return f"{found} counted as {self.counted_as}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The rows of a table as codes: as private as the table itself."""
+
+    schema: Schema
+    codes: Mapping[str, Codes]
+    rows: int
+    outside: tuple[Outside, ...]
+
+
+def encode(table: Table, schema: Schema) -> Coded:
+    """Turn a table into codes; its columns must be those of the schema, in any order."""
+    schema = ordered_as(schema, table)
+    if not schema.modelled:
+        raise InputError(f"{table.source} has no column to model: the schema holds only identifiers and text.")
+    codes: dict[str, Codes] = {}
+    outside: list[Outside] = []
+    for attribute in schema.modelled:
+        encoder = _Encoder(attribute, table.columns[attribute.name], table.source)
+        codes[attribute.name] = encoder.codes()
+        outside.extend(encoder.outside)
+    return Coded(schema, codes, table.rows, tuple(outside))
+
+
+def ordered_as(schema: Schema, table: Table) -> Schema:
+    """The schema with its attributes in the order of the table's columns."""
+    for name in schema.names:
+        if name not in table.columns:
+            raise InputError(
+                f"{table.source} has no column {name!r}, which the schema describes; add it or drop it from the schema."
+            )
+    for name in table.names:
+        if name not in schema:
+            raise InputError(
+                f"{table.source} has a column {name!r} that the schema does not describe; describe it or drop it."
+            )
+    return Schema(tuple(schema[name] for name in table.names))
+
+
+class _Encoder:
+    """Encodes one column."""
+
+    def __init__(self, attribute: Attribute, column: Column, source: str) -> None:
+        self.attribute = attribute
+        self.column = column
+        self.source = source
+        self.outside: list[Outside] = []
+
+    def codes(self) -> Codes:
+        attribute, column = self.attribute, self.column
+        absent = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
+        if column.kind == "empty":
+            found = np.zeros(len(column), dtype=np.int64)
+        elif isinstance(attribute, Quantity):
+            numbers = self.numbers(attribute, absent)
+            found = self.bins(attribute, numbers, absent)
+        else:
+            assert isinstance(attribute, Category)
+            found = self.categories(attribute, absent)
+        if absent.any():
+            found = self.with_missing(found, absent)
+        return found.astype(np.min_scalar_type(attribute.size - 1), copy=False)
+
+    def with_missing(self, found: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
+        attribute = self.attribute
+        if attribute.missing is not None:
+            return np.where(absent, attribute.values_size, found)
+        instead = attribute.outside if isinstance(attribute, Category) else 0
+        self.report(int(absent.sum()), instead, 'allow "missing" in the schema to keep them apart')
+        return np.where(absent, instead, found)
+
+    # ---- quantities
+
+    def numbers(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
+        column = self.column
+        if attribute.kind in ("date", "datetime"):
+            numbers = self.moments(attribute, absent)
+        elif column.kind in ("integer", "real"):
+            numbers = column.values
+        else:
+            raise self.wrong_kind(attribute.kind, self.not_a_number())
+        if numbers.dtype.kind == "f":
+            absent |= np.isnan(numbers)
+            if attribute.whole:
+                # Infinite values are whole enough: they count at the edge.
+                broken = (numbers != np.floor(numbers)) & ~absent
+                if broken.any():
+                    raise self.wrong_kind(attribute.kind, f"{numbers[broken][0]:g}")
+        return numbers
+
+    def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
+        column = self.column
+        if column.kind == "text" and attribute.format:
+            parsed = np.zeros(len(column.words), dtype=np.int64)
+            marks = np.zeros(len(column.words), dtype=bool)
+            for place, word in enumerate(column.words):
+                if word == attribute.missing:
+                    marks[place] = True
+                    continue
+                try:
+                    since = dt.datetime.strptime(word.strip(), attribute.format).replace(tzinfo=None) - EPOCH
+                except ValueError:
+                    raise self.wrong_kind(f"{attribute.kind} written {attribute.format}", word) from None
+                parsed[place] = since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
+            absent |= marks[column.values]
+            return parsed[column.values]
+        if column.kind == attribute.kind:
+            return column.values
+        if (column.kind, attribute.kind) == ("date", "datetime"):
+            return column.values * 86400
+        if (column.kind, attribute.kind) == ("datetime", "date"):
+            return column.values // 86400
+        raise self.wrong_kind(attribute.kind, self.not_a_number())
+
+    def bins(self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
+        edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
+        low = (numbers < edges[0]) & ~absent
+        high = ((numbers >= edges[-1]) if attribute.whole else (numbers > edges[-1])) & ~absent
+        self.report(int(low.sum()), 0, 'lower "min" in the schema if they are real')
+        self.report(int(high.sum()), attribute.bins - 1, 'raise "max" in the schema if they are real')
+        return np.searchsorted(edges[1:-1], numbers, side="right")
+
+    # ---- categories
+
+    def categories(self, attribute: Category, absent: NDArray[np.bool_]) -> NDArray[Any]:
+        column = self.column
+        if column.kind == "text":
+            places, absent_words = self.places_of_words(attribute)
+            absent |= absent_words[column.values]
+            found = places[column.values]
+        elif column.kind in ("integer", "real"):
+            found = self.places_of_numbers(attribute, column.values)
+        else:
+            text = self.as_text()
+            distinct, inverse = np.unique(column.values, return_inverse=True)
+            by_word = {_folded(attribute, value): code for code, value in enumerate(attribute.domain)}
+            found = np.array([by_word.get(text(value), -1) for value in distinct])[inverse]
+        unknown = (found < 0) & ~absent
+        if unknown.any():
+            self.report(int(unknown.sum()), attribute.outside, self.category_remedy(attribute))
+        return np.where(found < 0, attribute.outside, found)
+
+    def places_of_words(self, attribute: Category) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        words = self.column.words
+        by_word = {_folded(attribute, value): code for code, value in enumerate(attribute.domain)}
+        if all(not isinstance(value, str) for value in attribute.domain):
+            # Numbers in the schema against text in the file (a mark among the numbers, or leading zeros).
+            by_number = {float(value): code for code, value in enumerate(attribute.domain)}
+            places = [by_number.get(_number(word), -1) for word in words]
+        else:
+            places = [by_word.get(_fold(attribute, word), -1) for word in words]
+        marks = [word == attribute.missing and attribute.missing != "" for word in words]
+        return np.array(places, dtype=np.int64), np.array(marks, dtype=bool)
+
+    def places_of_numbers(self, attribute: Category, numbers: NDArray[Any]) -> NDArray[Any]:
+        known = [(_number(value), code) for code, value in enumerate(attribute.domain)]
+        known = sorted((number, code) for number, code in known if not np.isnan(number))
+        if not known:
+            raise self.wrong_kind(f"{attribute.kind} with the values {attribute.label(0)!r}, ...", "numbers only")
+        sought = np.array([number for number, _ in known], dtype=np.float64)
+        codes = np.array([code for _, code in known], dtype=np.int64)
+        place = np.minimum(np.searchsorted(sought, numbers), len(sought) - 1)
+        return np.where(sought[place] == numbers, codes[place], -1)
+
+    def as_text(self) -> Callable[[Any], str]:
+        if self.column.kind == "boolean":
+            return lambda value: "true" if value else "false"
+        time = Quantity("", self.column.kind)
+        return time.write
+
+    @staticmethod
+    def category_remedy(attribute: Category) -> str:
+        if attribute.other is not None:
+            return 'list them under "values" in the schema to keep them apart'
+        return 'list them under "values" or name an "other" in the schema'
+
+    # ---- messages
+
+    def report(self, count: int, code: int, remedy: str) -> None:
+        if count:
+            self.outside.append(Outside(self.attribute.name, count, self.attribute.label(code), remedy))
+
+    def not_a_number(self) -> str:
+        if self.column.kind != "text":
+            return f"{self.column.kind} values"
+        return next((word for word in self.column.words if np.isnan(_number(word))), self.column.words[0])
+
+    def wrong_kind(self, kind: str, found: str) -> InputError:
+        return InputError(
+            f"{self.source}, column {self.attribute.name!r}: the schema says {kind}, but the column holds {found!r}; "
+            f"mend the value or the schema."
+        )
+
+
+def _fold(attribute: Category, word: str) -> str:
+    return word.casefold() if attribute.kind == "boolean" else word
+
+
+def _folded(attribute: Category, value: Any) -> str:
+    return _fold(attribute, str(value))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return float("nan")
+
+
+# --------------------------------------------------------------------------- back to values
+
+
+def decode(
+    codes: Mapping[str, NDArray[Any]], schema: Schema, rng: np.random.Generator, rows: int, first: int = 0
+) -> Table:
+    """Turn codes back into a table with the columns of the schema.
+
+    A bin yields a value drawn uniformly inside it, or the exact one where it holds only one.
+
+    Parameters
+    ----------
+    codes
+        For each modelled attribute one code a row.
+    schema
+        What the codes mean.
+    rng
+        Randomness for the values inside bins.
+    rows
+        How many rows there are.
+    first
+        The number of the first row, for identifiers.
+    """
+    columns: dict[str, Column] = {}
+    for attribute in schema:
+        if isinstance(attribute, Identifier):
+            columns[attribute.name] = _identifiers(attribute, first, rows)
+        elif isinstance(attribute, Text):
+            if attribute.replacement is not None:
+                columns[attribute.name] = Column("text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,))
+        elif isinstance(attribute, Quantity):
+            columns[attribute.name] = _decoded_quantity(attribute, codes[attribute.name], rng)
+        elif isinstance(attribute, Category):
+            columns[attribute.name] = _decoded_category(attribute, codes[attribute.name])
+    return Table(columns, "The synthetic table")
+
+
+def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
+    numbers = np.arange(first + 1, first + rows + 1, dtype=np.int64)
+    if attribute.pattern is None:
+        return Column("integer", numbers)
+    width = attribute.pattern.count("#")
+    before, after = attribute.pattern.split("#" * width)
+    words = tuple(f"{before}{number:0{width}d}{after}" for number in numbers)
+    return Column("text", np.arange(rows, dtype=np.uint32), words)
+
+
+def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator) -> Column:
+    # "missing" gets a bin of its own here, so that one lookup serves all rows.
+    edges = np.array([*attribute.edges, attribute.edges[-1]], dtype=np.float64)
+    low, width = edges[:-1], np.diff(edges)
+    if attribute.whole and width[: attribute.bins].max() == 1:
+        values: NDArray[Any] = low.astype(np.int64)[codes]
+    elif attribute.whole:
+        # Both parts are whole and below 2^53, so the sum is exact and stays below the next edge.
+        values = low.astype(np.int64)[codes] + (rng.random(len(codes)) * width[codes]).astype(np.int64)
+    else:
+        unit = 10.0**attribute.places
+        inside = low[codes] + rng.random(len(codes)) * width[codes]
+        values = np.maximum(np.floor(inside * unit) / unit, low[codes])
+    column = Column(attribute.kind, values, mark=attribute.missing or "", format=attribute.format or "")
+    return _with_missing(column, attribute, codes)
+
+
+def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
+    domain = attribute.domain
+    if isinstance(domain[0], str):
+        # The word for "missing" is never looked at; it keeps the code in range.
+        words = tuple(str(value) for value in domain) + (("",) if attribute.missing is not None else ())
+        column = Column("text", codes, words, mark=attribute.missing or "")
+    else:
+        whole = all(isinstance(value, int) for value in domain)
+        numbers = np.array([*domain, 0], dtype=np.int64 if whole else np.float64)
+        column = Column("integer" if whole else "real", numbers[codes], mark=attribute.missing or "")
+    return _with_missing(column, attribute, codes)
+
+
+def _with_missing(column: Column, attribute: Attribute, codes: NDArray[Any]) -> Column:
+    if attribute.missing is None:
+        return column
+    absent = codes == attribute.values_size
+    return replace(column, missing=absent.astype(np.uint8)) if absent.any() else column

@@ -1,0 +1,132 @@
+"""Files read with care and written whole: a failed run leaves nothing half-written behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import InputError
+
+LARGEST_DOCUMENT = 1 << 30
+"""A JSON document above this many bytes, once unpacked, is refused: nobody writes one by honest means."""
+
+GZIP_ABOVE = 1 << 20
+"""A JSON document above this many bytes is written compressed."""
+
+
+def existing_file(path: str | Path, what: str) -> Path:
+    """Return ``path`` if it names a readable file, else say what is wrong with it."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not a {what}; name a file.")
+    if not path.exists():
+        raise InputError(f"There is no {what} at {path}; check the name.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"The {what} {path} cannot be read; check its permissions.")
+    return path
+
+
+def writable_file(path: str | Path, what: str) -> Path:
+    """Return ``path`` if a file can be put there, else say why not; nothing is written yet."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"The {what} cannot be written to {path}: it is a folder; name a file in it.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"The {what} cannot be written to {path}: there is no folder {folder}; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"The {what} cannot be written to {path}: the folder {folder} is read-only; choose another.")
+    return path
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a name beside ``path`` to write to; it takes the place of ``path`` only when all went well.
+
+    The suffixes are kept, so that writers which look at them see the right ones.
+    """
+    beside = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except OSError as error:
+        raise InputError(f"{path} could not be written ({error.strerror or error}); nothing was left there.") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    """Read a JSON document, gzipped or not, from a file that may be hostile.
+
+    Refuses documents that are too large or too deep, repeat a key, or hold numbers that are not finite.
+    """
+    path = existing_file(path, what)
+    try:
+        data = _unpacked(path, what)
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats, parse_constant=_not_finite)
+    except OSError as error:
+        raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"The {what} {path} is damaged or cut short; get it again.") from error
+    except RecursionError as error:
+        raise InputError(f"The {what} {path} is nested too deeply to be one; get it again.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"The {what} {path} is not UTF-8 text; is it the right file?") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"The {what} {path} is not valid JSON at line {error.lineno}, column {error.colno} ({error.msg})."
+        ) from error
+    except ValueError as error:
+        raise InputError(f"The {what} {path} cannot be used: {error}.") from error
+
+
+def write_json(path: str | Path, document: Any, what: str, *, indent: int | None = None) -> None:
+    """Write a JSON document whole; gzipped when it is large or when the name ends in ``.gz``."""
+    path = writable_file(path, what)
+    data = (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    if path.suffix == ".gz" or len(data) > GZIP_ABOVE:
+        data = gzip.compress(data, mtime=0)
+    with written_whole(path) as beside:
+        beside.write_bytes(data)
+
+
+def write_text(path: str | Path, text: str, what: str) -> None:
+    """Write a text file whole."""
+    path = writable_file(path, what)
+    with written_whole(path) as beside:
+        beside.write_text(text, encoding="utf-8")
+
+
+def _unpacked(path: Path, what: str) -> bytes:
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        if not packed:
+            data = raw.read(LARGEST_DOCUMENT + 1)
+        else:
+            # Never unpack more than the limit: a small file can hold a very large one.
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                data = unpacked.read(LARGEST_DOCUMENT + 1)
+    if len(data) > LARGEST_DOCUMENT:
+        raise InputError(f"The {what} {path} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours.")
+    return data
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} appears twice in one object")
+    return document
+
+
+def _not_finite(constant: str) -> float:
+    raise ValueError(f"it holds {constant}, which is not a number that JSON knows")

@@ -1,0 +1,35 @@
+"""Marginals: which attributes, each at which generalisation level, a table of counts is over."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Axis(NamedTuple):
+    """One side of a table of counts: an attribute at a generalisation level (0 is the finest)."""
+
+    attribute: str
+    level: int = 0
+
+    def __str__(self) -> str:
+        """``age`` at the finest level, ``age^2`` two levels up."""
+        return f"{self.attribute}^{self.level}" if self.level else self.attribute
+
+
+Marginal = tuple[Axis, ...]
+
+
+def marginal(*parts: str | tuple[str, int]) -> Marginal:
+    """Build a marginal from attribute names and ``(name, level)`` pairs.
+
+    Examples
+    --------
+    >>> marginal("age", ("education", 2))
+    (Axis(attribute='age', level=0), Axis(attribute='education', level=2))
+    """
+    return tuple(Axis(part) if isinstance(part, str) else Axis(*part) for part in parts)
+
+
+def describe(axes: Marginal) -> str:
+    """How a marginal is written in ledgers and messages."""
+    return " x ".join(str(axis) for axis in axes) if axes else "(rows)"

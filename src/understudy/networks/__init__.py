@@ -1,0 +1,1 @@
+"""Bayesian networks: which attribute depends on which, with what probabilities, and how to draw rows from them."""

@@ -1,0 +1,144 @@
+"""A Bayesian network: attributes in an order, each with parents among the earlier ones and a table of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.marginals import Axis, Marginal
+from understudy.schema import Schema
+
+LARGEST_TABLE = 1 << 28
+
+
+@dataclass(frozen=True)
+class Node:
+    """One attribute with its parents.
+
+    Attributes
+    ----------
+    attribute
+        The child.
+    parents
+        Its parents, each at a generalisation level.
+    table
+        Estimated counts, one side a parent, the child's side last.
+    deviation
+        Standard deviation of the noise that was in each cell when it was measured; 0 where nothing was.
+    """
+
+    attribute: str
+    parents: Marginal
+    table: NDArray[np.float64]
+    deviation: float = 0.0
+
+    @cached_property
+    def conditional(self) -> NDArray[np.float64]:
+        """Pr[child | parents]; the child's share in the whole table where a parent configuration has no rows."""
+        flat = self.table.reshape(-1, self.table.shape[-1])
+        totals = flat.sum(axis=1, keepdims=True)
+        overall = flat.sum(axis=0)
+        if overall.sum() <= 0:
+            overall = np.ones_like(overall)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = np.where(totals > 0, flat / totals, overall / overall.sum())
+        return shares.reshape(self.table.shape)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Attribute-parent pairs, parents before children."""
+
+    nodes: tuple[Node, ...]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, attribute: str) -> Node:
+        return next(node for node in self.nodes if node.attribute == attribute)
+
+    @property
+    def degree(self) -> int:
+        """The largest number of parents."""
+        return max((len(node.parents) for node in self.nodes), default=0)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The network as it stands in a model file."""
+        return [
+            {
+                "attribute": node.attribute,
+                "parents": [[axis.attribute, axis.level] for axis in node.parents],
+                "deviation": node.deviation,
+                "counts": [round(float(count), 6) for count in node.table.ravel()],
+            }
+            for node in self.nodes
+        ]
+
+    @classmethod
+    def from_list(cls, document: Any, schema: Schema) -> Network:
+        """Read a network back, trusting nothing: it must fit the schema and be free of cycles."""
+        if not isinstance(document, list):
+            raise InputError("its network is not a list")
+        earlier: set[str] = set()
+        nodes = []
+        for entry in document:
+            node = _node(entry, schema, earlier)
+            nodes.append(node)
+            earlier.add(node.attribute)
+        lacking = [attribute.name for attribute in schema.modelled if attribute.name not in earlier]
+        if lacking:
+            raise InputError(f"its network lacks the attribute {lacking[0]!r}")
+        return cls(tuple(nodes))
+
+
+def _node(entry: Any, schema: Schema, earlier: set[str]) -> Node:
+    if not isinstance(entry, Mapping):
+        raise InputError("a node of its network is not an object")
+    name = entry.get("attribute")
+    if not isinstance(name, str) or name not in schema or not schema[name].modelled:
+        raise InputError(f"its network names {name!r}, which the schema does not model")
+    if name in earlier:
+        raise InputError(f"its network has {name!r} twice")
+    given = entry.get("parents")
+    if not isinstance(given, list) or len(given) > len(earlier):
+        raise InputError(f"the parents of {name!r} are not a proper list")
+    parents = tuple(_parent(name, parent, schema, earlier) for parent in given)
+    if len({axis.attribute for axis in parents}) < len(parents):
+        raise InputError(f"a parent of {name!r} is named twice")
+    shape = [schema[axis.attribute].sizes_by_level()[axis.level] for axis in parents] + [schema[name].size]
+    cells = 1
+    for side in shape:
+        cells *= side
+    counts = entry.get("counts")
+    if not isinstance(counts, list) or len(counts) != cells or cells > LARGEST_TABLE:
+        raise InputError(f"the table of {name!r} does not have the {cells} counts that the schema asks for")
+    if any(isinstance(count, bool) or not isinstance(count, int | float) for count in counts):
+        raise InputError(f"the table of {name!r} holds something that is not a number")
+    table = np.array(counts, dtype=np.float64).reshape(shape)
+    if not np.isfinite(table).all() or (table < 0).any() or table.sum() > 1e15:
+        raise InputError(f"the table of {name!r} holds a count that cannot be one")
+    deviation = entry.get("deviation", 0.0)
+    if isinstance(deviation, bool) or not isinstance(deviation, int | float) or not 0 <= deviation < 1e15:
+        raise InputError(f"the deviation of {name!r} is not a number at or above 0")
+    return Node(name, parents, table, float(deviation))
+
+
+def _parent(name: str, parent: Any, schema: Schema, earlier: set[str]) -> Axis:
+    if not (isinstance(parent, list) and len(parent) == 2 and isinstance(parent[0], str)):
+        raise InputError(f"a parent of {name!r} is not a pair of attribute and level")
+    attribute, level = parent
+    if attribute not in earlier:
+        raise InputError(f"{name!r} has the parent {attribute!r}, which does not come before it")
+    levels = len(schema[attribute].sizes_by_level())
+    if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < levels:
+        raise InputError(f"the parent {attribute!r} of {name!r} has no level {level!r}")
+    return Axis(attribute, level)

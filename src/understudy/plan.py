@@ -1,0 +1,74 @@
+"""What a budget buys, from public facts alone: no row is read and nothing is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from understudy.curator.budget import Budget, Neighbours, check_delta
+from understudy.curator.central import CELLS_SENSITIVITY
+from understudy.curator.ledger import Ledger
+from understudy.curator.mechanisms import gaussian_scale, laplace_scale
+from understudy.errors import InputError
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """What to expect of one noisy one-way table."""
+
+    attribute: str
+    cells: int
+    deviation: float
+    """Standard deviation of the noise in a cell, in rows."""
+    error: float
+    """Expected total variation distance to the real table; an upper estimate, since repairing the table lowers it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a budget buys."""
+
+    rows: int
+    budget: Budget
+    tables: tuple[PlannedTable, ...]
+
+
+def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbours: Neighbours = "add_remove") -> Plan:
+    """What :class:`Independent` would get for the budget on a table of about ``rows`` rows."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise InputError(f"The number of rows to plan for must be a whole number above 0, not {rows!r}.")
+    delta = check_delta(delta)
+    ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon")
+    asked = [attribute for attribute in schema.modelled if attribute.size > 1]
+    if not asked:
+        raise InputError("There is nothing to plan: no attribute of the schema has more than one value.")
+    cost = ledger.budget.equally(len(asked))[0]
+    deviation, mean_size = noise_of(cost, neighbours)
+    tables = tuple(
+        PlannedTable(
+            attribute.name,
+            attribute.size,
+            deviation,
+            # Half the noise of all cells, and the error of drawing that many rows.
+            min(1.0, attribute.size * mean_size / (2 * rows) + sampling_error(attribute.size, rows)),
+        )
+        for attribute in asked
+    )
+    return Plan(rows, ledger.budget, tables)
+
+
+def noise_of(cost: Budget, neighbours: Neighbours) -> tuple[float, float]:
+    """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
+    cells = CELLS_SENSITIVITY[neighbours]
+    if cost.currency == "rho":
+        scale = gaussian_scale(math.sqrt(cells), cost.amount)
+        return scale, scale * math.sqrt(2 / math.pi)
+    scale = laplace_scale(cells, cost.amount)
+    p = math.exp(-1 / scale)
+    return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)
+
+
+def sampling_error(cells: int, rows: int) -> float:
+    """Expected total variation distance of a sample of ``rows`` rows from a table of so many cells (at most)."""
+    return 0.5 * math.sqrt(2 / math.pi) * math.sqrt(max(cells - 1, 0) / rows)

@@ -1,0 +1,156 @@
+"""Synthesizers: each file is a short account of one method. :class:`Synthesizer` holds what they share, the way from
+a table to a model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from understudy.curator import Curator
+from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, exact, rounded_down
+from understudy.curator.central import CentralCurator
+from understudy.curator.discovery import discover, needs_delta
+from understudy.curator.ledger import Ledger, LedgerFile
+from understudy.curator.mechanisms import Noise
+from understudy.encoding import Coded, encode
+from understudy.errors import InputError
+from understudy.frames import Frame, as_table
+from understudy.model import Model
+from understudy.schema import Schema
+from understudy.tables import Table
+
+Notify = Callable[[str], None]
+"""Takes a sentence meant for the owner of the table, and for nobody else."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps are done, and of how many."""
+
+
+class OwnerWarning(UserWarning):
+    """Something that the owner of the table should know; it may tell of private rows, so it is not for release."""
+
+
+def warn_owner(sentence: str) -> None:
+    """The default way to notify: a Python warning."""
+    warnings.warn(sentence, OwnerWarning, stacklevel=2)
+
+
+def no_progress(what: str, done: int, steps: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesizer(ABC):
+    """A method: parameters in the constructor, which does nothing else; ``fit`` gives a model.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy budget of everything that the release reads off the rows. Smaller is more private; 1 is a common
+        choice.
+    delta
+        0 for pure differential privacy. Above 0 the accounting is by zCDP with Gaussian noise, which buys more
+        accuracy; choose it far below one over the number of rows.
+    neighbours
+        "add_remove" (one row more or less; the number of rows is private) or "replace" (one row changed; it is public).
+    discovery
+        The share of the budget that goes to discovering the domain when no schema is given.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbours: Neighbours = "add_remove"
+    discovery: float = 0.1
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the method is called on the command line and in models."""
+
+    @abstractmethod
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """The method itself: ask the curator, build a model. Everything private stays behind the curator."""
+
+    def check(self, schema: Schema) -> None:  # noqa: B027 - most methods have nothing to add
+        """Refuse parameters that do not go with the schema, before anything is asked."""
+
+    def fit(
+        self,
+        table: Frame,
+        schema: Schema | str | Path | None = None,
+        *,
+        ledger: LedgerFile | str | Path | None = None,
+        noise: Noise | None = None,
+        notify: Notify = warn_owner,
+        progress: Progress = no_progress,
+    ) -> Model:
+        """Learn a model from private rows.
+
+        Parameters
+        ----------
+        table
+            A :class:`Table`, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file.
+        schema
+            What is public about the table. Without one the domain is discovered at the cost of a share of the budget.
+        ledger
+            The owner's ledger file, when several releases share one allowance.
+        noise
+            Where noise comes from. Only tests and studies give one; the model then says that it is not private.
+        notify
+            Called with sentences for the owner's eyes (values outside the domain, say).
+        progress
+            Called while learning.
+        """
+        rows, likeness = as_table(table)
+        schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+        book = self._ledger(rows, schema, notify)
+        # With a schema everything that can be wrong with the input is found here, before a debit.
+        coded = None if schema is None else self._encoded(rows, schema, notify)
+        file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
+        number = None
+        if file is not None:
+            number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours)
+        if coded is None:
+            share, _ = book.budget.split(*self._discovery_shares())
+            delta = book.threshold_delta if book.currency == "rho" else book.delta
+            progress("discovering the domain", 0, 1)
+            coded = self._encoded(rows, discover(rows, book, share, delta, noise), notify)
+        curator = CentralCurator(coded, book, noise)
+        model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+        if file is not None and number is not None:
+            file.settle(number, book)
+        return model
+
+    def _discovery_shares(self) -> tuple[float, float]:
+        if not 0 < self.discovery < 1:
+            raise InputError(f"discovery must be a share between 0 and 1, not {self.discovery!r}.")
+        return self.discovery, rounded_down(1 - exact(self.discovery))
+
+    def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
+        """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
+        delta = check_delta(self.delta)
+        if schema is not None or not needs_delta(rows):
+            return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon")
+        if delta:
+            return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2)
+        notify(
+            f"There is no schema and there are categories to discover, which needs a delta: {DEFAULT_DELTA:g} is used. "
+            f"Give a schema for pure differential privacy."
+        )
+        return Ledger(self.epsilon, DEFAULT_DELTA, self.neighbours, "epsilon", threshold_delta=DEFAULT_DELTA)
+
+    def _encoded(self, rows: Table, schema: Schema, notify: Notify) -> Coded:
+        coded = encode(rows, schema)
+        self.check(coded.schema)
+        for outside in coded.outside:
+            notify(str(outside))
+        return coded
+
+    def parameters(self) -> dict[str, Any]:
+        """Name and parameters, as the model tells them."""
+        return {"name": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}

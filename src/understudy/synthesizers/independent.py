@@ -1,0 +1,66 @@
+"""Independent: every attribute by itself (DataSynthesizer's independent attribute mode).
+
+The budget is split evenly over the attributes, each gets one noisy histogram, and rows are drawn from the histograms
+as if attributes had nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.curator import Curator, Measurement
+from understudy.curator.budget import Budget
+from understudy.errors import InputError
+from understudy.marginals import marginal
+from understudy.model import Model
+from understudy.networks.network import Network, Node
+from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.schema import Schema
+from understudy.synthesizers import Progress, Synthesizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent(Synthesizer):
+    """Noisy one-way marginals.
+
+    Parameters
+    ----------
+    repair
+        How noisy counts become counts that could be real: "project" (the nearest such table) or "clip" (negative ones
+        to 0, then scaled, as the seeds of this method do).
+
+    See Also
+    --------
+    understudy.synthesizers.Synthesizer : the parameters that all methods share.
+    """
+
+    repair: Repair = "project"
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method independent``."""
+        return "independent"
+
+    def check(self, schema: Schema) -> None:
+        """Only the two repairs are known."""
+        if self.repair not in ("project", "clip"):
+            raise InputError(f"repair must be project or clip, not {self.repair!r}.")
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """One histogram an attribute."""
+        # An attribute with one value has nothing to tell; where all are so, only the number of rows is asked for.
+        asked = [marginal(a.name) for a in curator.schema.modelled if a.size > 1] or [()]
+        progress("measuring histograms", 0, len(asked))
+        measurements = curator.measure(asked, budget)
+        progress("measuring histograms", len(asked), len(asked))
+        rows = estimated_rows(measurements) if curator.rows is None else float(curator.rows)
+        by_name = {m.marginal[0].attribute: m for m in measurements if m.marginal}
+        nodes = [self._node(a.name, by_name.get(a.name), rows) for a in curator.schema.modelled]
+        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, round(rows))
+
+    def _node(self, name: str, measured: Measurement | None, rows: float) -> Node:
+        if measured is None:
+            return Node(name, (), np.array([rows]))
+        return Node(name, (), repaired(measured.counts, rows, self.repair), measured.deviation)

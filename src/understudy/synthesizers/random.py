@@ -1,0 +1,59 @@
+"""Random: rows of the right types and nothing else (DataSynthesizer's random mode).
+
+Every attribute is uniform over its domain. No private row is asked about, so with a schema it costs nothing; without
+one the whole budget goes to discovering the domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.curator import Curator
+from understudy.curator.budget import Budget
+from understudy.curator.ledger import Ledger
+from understudy.errors import InputError
+from understudy.model import Model
+from understudy.networks.network import Network, Node
+from understudy.schema import Schema
+from understudy.synthesizers import Notify, Progress, Synthesizer
+from understudy.tables import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(Synthesizer):
+    """Uniform over the domain, attribute by attribute; for trying out software, not for analysis.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"attributes": {"sex": {"kind": "categorical", "values": ["f", "m"]}}})
+    >>> from understudy.tables import Column, Table
+    >>> table = Table({"sex": Column("text", np.array([0, 1, 1]), ("f", "m"))})
+    >>> Random().fit(table, schema).sample(2, seed=0).rows
+    2
+    """
+
+    epsilon: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method random``."""
+        return "random"
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """Nothing is learned."""
+        nodes = [Node(a.name, (), np.ones(a.size)) for a in curator.schema.modelled]
+        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows)
+
+    def _discovery_shares(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
+        if schema is not None:
+            return Ledger(0.0, 0.0, self.neighbours)
+        if not self.epsilon:
+            raise InputError(
+                "Random needs a schema, or an epsilon to discover one with; `understudy schema` drafts a schema."
+            )
+        return super()._ledger(rows, schema, notify)

@@ -1,0 +1,442 @@
+"""Tables of rows: CSV and Parquet in and out, strictly read and written whole.
+
+DuckDB does the reading and writing. A file of the wrong shape (ragged rows, two columns of one name, not UTF-8) is
+refused with a sentence; what kind of values a CSV column holds is told from all of its values, never from a sample.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import InputError
+from understudy.files import existing_file, writable_file, written_whole
+
+MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
+"""Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
+
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one column.
+
+    Attributes
+    ----------
+    kind
+        "text", "integer", "real", "boolean", "date" (days) or "datetime" (seconds; both since 1970).
+    values
+        One entry a row; for text, places in ``words``. Whatever stands where a value is missing means nothing.
+    words
+        The distinct texts of a text column.
+    missing
+        0 where there is a value, else 1 + the place in ``MARKS`` of how its absence was written; ``None``: all there.
+    mark
+        How a missing value is to be written.
+    format
+        How a date is to be written, as for ``strftime``; ISO 8601 when empty.
+    """
+
+    kind: str
+    values: NDArray[Any]
+    words: tuple[str, ...] = ()
+    missing: NDArray[np.uint8] | None = None
+    mark: str = ""
+    format: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in memory, column by column.
+
+    Examples
+    --------
+    >>> table = read_table("patients.csv")                  # doctest: +SKIP
+    >>> table.rows, table.names                             # doctest: +SKIP
+    (48842, ('age', 'workclass'))
+    """
+
+    columns: Mapping[str, Column]
+    source: str = "The table"
+    """What to call the table in messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(self.columns)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    def write(self, path: str | Path) -> None:
+        """Write a CSV or Parquet file, by the suffix."""
+        write_table(path, [self])
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
+    """Read a CSV or Parquet file (by the suffix; ``.csv.gz`` too).
+
+    Parameters
+    ----------
+    path
+        The file. CSV files need a header; the delimiter (comma, semicolon, tab or bar) is told from it.
+    skip
+        Columns whose values are not needed (identifiers, text): they are present, but stay unread.
+    """
+    path = existing_file(path, "table")
+    suffix = table_suffix(path)
+    if path.stat().st_size == 0:
+        raise InputError(f"The table {path} is empty; it needs a header and rows.")
+    with (
+        closing(duckdb.connect(config={"preserve_insertion_order": "true"})) as engine,
+        _plain_name(path) as name,
+    ):
+        if suffix == ".parquet":
+            kinds = _load_parquet(engine, name, path)
+        else:
+            kinds = _load_csv(engine, name, path, compressed=suffix.endswith(".gz"))
+        rows = _one(engine, "SELECT count(*) FROM raw")
+        if rows == 0:
+            raise InputError(f"The table {path} has a header but no rows; nothing can be learned from it.")
+        columns: dict[str, Column] = {}
+        for column, kind in kinds.items():
+            if column in skip:
+                columns[column] = Column("text", np.zeros(rows, dtype=np.uint8), ("",))
+            else:
+                columns[column] = _fetch(engine, column, kind or _csv_kind(engine, column), kind is None)
+    return Table(columns, f"The table {path}")
+
+
+def table_suffix(path: str | Path) -> str:
+    """The suffix that says how a table is stored, or an error that lists the known ones."""
+    name = Path(path).name.lower()
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.endswith(suffix):
+            return suffix
+    raise InputError(f"{path} is not a kind of table that is known here; its name must end in {', '.join(SUFFIXES)}.")
+
+
+@contextmanager
+def _plain_name(path: Path) -> Iterator[str]:
+    """A name for the file that DuckDB will not take for a pattern."""
+    if not set("*?[") & set(str(path)):
+        yield str(path)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / f"table{table_suffix(path)}"
+        link.symlink_to(path.resolve())
+        yield str(link)
+
+
+def _load_parquet(engine: Any, name: str, path: Path) -> dict[str, str | None]:
+    try:
+        described = engine.execute("DESCRIBE SELECT * FROM read_parquet(?)", [name]).fetchall()
+        names = [row[0] for row in described]
+        _check_names(names, path)
+        wanted = ", ".join(f"{quoted(n)} AS {quoted(n)}" for n in names)
+        engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?)", [name])
+    except duckdb.Error as error:
+        raise InputError(f"The table {path} cannot be read as Parquet: {_first_line(error)}") from error
+    return {row[0]: _parquet_kind(row[1]) for row in described}
+
+
+def _parquet_kind(sql_type: str) -> str:
+    if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", sql_type):
+        return "integer"
+    if sql_type in ("FLOAT", "DOUBLE") or sql_type.startswith("DECIMAL"):
+        return "real"
+    if sql_type.startswith("TIMESTAMP"):
+        return "datetime"
+    return {"BOOLEAN": "boolean", "DATE": "date"}.get(sql_type, "text")
+
+
+def _load_csv(engine: Any, name: str, path: Path, *, compressed: bool) -> dict[str, str | None]:
+    names, delimiter = _header(path, compressed=compressed)
+    columns = "{" + ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names) + "}"
+    try:
+        engine.execute(
+            f"CREATE TABLE raw AS SELECT * FROM read_csv({literal(name)}, header = true, auto_detect = false, "
+            f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', columns = {columns}, strict_mode = true, "
+            f"null_padding = false, max_line_size = 10000000, "
+            f"compression = {literal('gzip' if compressed else 'none')})"
+        )
+    except duckdb.Error as error:
+        raise InputError(_csv_complaint(path, str(error))) from error
+    return dict.fromkeys(names)
+
+
+def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
+    """The column names and the delimiter, from the first record."""
+    try:
+        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+            start = file.read(1 << 20)
+    except (OSError, EOFError) as error:
+        raise InputError(f"The table {path} cannot be unpacked; is it really gzipped?") from error
+    if b"\x00" in start:
+        raise InputError(f"The table {path} is not a text file; is it really a CSV file?")
+    try:
+        # The last character may be cut in two: only errors before the end count.
+        text = start.decode("utf-8-sig") if len(start) < 1 << 20 else start.decode("utf-8-sig", errors="ignore")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as UTF-8 and try again."
+        ) from error
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
+    names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+    if not any(name.strip() for name in names):
+        raise InputError(f"The table {path} has no header; its first line must name the columns.")
+    _check_names(names, path)
+    return names, delimiter
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    for place, name in enumerate(names, start=1):
+        if not name.strip():
+            raise InputError(f"The table {path} has no name for column {place}; name every column in the header.")
+    lower: dict[str, str] = {}
+    for name in names:
+        if name.lower() in lower:
+            twin = lower[name.lower()]
+            alike = "" if twin == name else f" (like {twin!r}: upper and lower case do not tell columns apart)"
+            raise InputError(f"The table {path} has two columns named {name!r}{alike}; rename one of them.")
+        lower[name.lower()] = name
+
+
+def _csv_complaint(path: Path, message: str) -> str:
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    where = f"The table {path}, line {line[1]}," if line else f"The table {path}"
+    if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
+        return f"{where} has {counts[2]} values where the header has {counts[1]} columns; mend that line."
+    if "nicode" in message or "utf-8" in message:
+        return f"{where} is not UTF-8 text; save the file as UTF-8 and try again."
+    if "quote" in message:
+        return f"{where} has a quoted value that is not closed properly; mend the quotes."
+    return f"{where} cannot be read: {message.splitlines()[0]}"
+
+
+_INTEGER = r"[-+]?(0|[1-9][0-9]{0,17})"
+_REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DATETIME = _DATE + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+_TESTS = {
+    "integer": f"regexp_full_match(v, '{_INTEGER}')",
+    "real": f"regexp_full_match(v, '{_REAL}')",
+    "date": f"regexp_full_match(v, '{_DATE}') AND try_cast(v AS DATE) IS NOT NULL",
+    "datetime": f"regexp_full_match(v, '{_DATETIME}') AND try_cast(v AS TIMESTAMP) IS NOT NULL",
+}
+
+
+def _csv_kind(engine: Any, column: str) -> str:
+    """The narrowest kind that every value of the column fits.
+
+    A number with a needless leading zero makes the column text: it is a code (a postcode, say) that must keep its
+    zeros.
+    """
+    value = f"trim({quoted(column)})"
+    present = f"(SELECT {value} AS v FROM raw WHERE {value} IS NOT NULL AND {value} NOT IN ({_MARKS_SQL}))"
+    if _one(engine, f"SELECT count(*) FROM {present}") == 0:
+        return "empty" if _one(engine, f"SELECT count(nullif({value}, '')) FROM raw") == 0 else "text"
+    for kind, test in _TESTS.items():
+        if _one(engine, f"SELECT coalesce(bool_and({test}), false) FROM {present}"):
+            return kind
+    return "text"
+
+
+_MARKS_SQL = ", ".join(f"'{mark}'" for mark in MARKS)
+_CASTS = {
+    "integer": "CAST({v} AS BIGINT)",
+    "real": "CAST({v} AS DOUBLE)",
+    "boolean": "CAST({v} AS BOOLEAN)",
+    "date": "date_diff('day', DATE '1970-01-01', CAST({v} AS DATE))",
+    "datetime": "CAST(floor(epoch(CAST({v} AS TIMESTAMP))) AS BIGINT)",
+}
+
+
+def _fetch(engine: Any, column: str, kind: str, from_text: bool) -> Column:
+    name = quoted(column)
+    if kind == "text":
+        return _fetch_text(engine, name)
+    if kind == "empty":
+        rows = _one(engine, "SELECT count(*) FROM raw")
+        return Column("empty", np.zeros(rows, dtype=np.int64), missing=np.ones(rows, dtype=np.uint8))
+    if from_text:
+        value = f"trim({name})"
+        mark = f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], {value}), 0) END"
+    else:
+        value = name
+        absent = f"{value} IS NULL OR isnan({value})" if kind == "real" else f"{value} IS NULL"
+        mark = f"CASE WHEN {absent} THEN 1 ELSE 0 END"
+    zero = {"boolean": "false", "date": "DATE '1970-01-01'", "datetime": "TIMESTAMP '1970-01-01'"}.get(kind, "0")
+    present = f"CASE WHEN {mark} = 0 THEN {value} ELSE {zero if not from_text else 'NULL'} END"
+    cast = f"coalesce({_CASTS[kind].format(v=present)}, {_CASTS[kind].format(v=zero)})"
+    try:
+        fetched = engine.execute(f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw").fetchnumpy()
+    except duckdb.Error as error:
+        raise InputError(f"The column {column!r} holds numbers too large to be read: {_first_line(error)}") from error
+    missing = fetched["m"]
+    form = ""
+    if from_text and kind == "datetime" and _one(engine, f"SELECT bool_or(contains({name}, 'T')) FROM raw"):
+        form = "%Y-%m-%dT%H:%M:%S"
+    return Column(kind, fetched["v"], missing=missing if missing.any() else None, format=form)
+
+
+def _fetch_text(engine: Any, name: str) -> Column:
+    value = f"nullif(CAST({name} AS VARCHAR), '')"
+    rows = engine.execute(f"SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v").fetchall()
+    words = tuple(row[0] for row in rows)
+    if not words:
+        count = _one(engine, "SELECT count(*) FROM raw")
+        return Column("empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8))
+    engine.execute("DROP TYPE IF EXISTS words")
+    engine.execute(
+        f"CREATE TYPE words AS ENUM (SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v)"
+    )
+    fetched = engine.execute(
+        f"SELECT coalesce(enum_code(CAST({value} AS words)), 0) AS v, "
+        f"CAST(CASE WHEN {value} IS NULL THEN 1 ELSE 0 END AS UTINYINT) AS m FROM raw"
+    ).fetchnumpy()
+    missing = fetched["m"]
+    return Column("text", fetched["v"], words, missing if missing.any() else None)
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
+    """Write chunks of one table to a CSV or Parquet file as they come; returns the number of rows.
+
+    Memory stays flat however many chunks there are. The file appears only when all of them are written.
+    """
+    path = writable_file(path, "table")
+    suffix = table_suffix(path)
+    with written_whole(path) as beside:
+        try:
+            if suffix == ".parquet":
+                return _write_parquet(beside, chunks)
+            return _write_csv(beside, chunks, "\t" if suffix.startswith(".tsv") else ",", suffix.endswith(".gz"))
+        except duckdb.Error as error:
+            raise OSError(_first_line(error)) from error
+
+
+def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: bool) -> int:
+    rows = 0
+    part = path.with_name(path.name + ".part")
+    options = f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION {literal('gzip' if compressed else 'none')}"
+    try:
+        with closing(duckdb.connect()) as engine, path.open("wb") as whole:
+            for chunk in chunks:
+                query = _register(engine, chunk, marks_in_text=True)
+                engine.execute(f"COPY ({query}) TO {literal(str(part))} ({options}, HEADER {rows == 0})")
+                with part.open("rb") as piece:
+                    shutil.copyfileobj(piece, whole)
+                rows += chunk.rows
+            whole.flush()
+            os.fsync(whole.fileno())
+    finally:
+        part.unlink(missing_ok=True)
+    return rows
+
+
+def _write_parquet(path: Path, chunks: Iterable[Table]) -> int:
+    """A single chunk goes straight out; more are gathered in a DuckDB file, so that memory stays flat."""
+    target = f"{literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+    ahead = iter(chunks)
+    first, second = next(ahead, None), next(ahead, None)
+    if first is None:
+        raise InputError("There is nothing to write: no rows and no columns.")
+    if second is None:
+        with closing(duckdb.connect()) as engine:
+            engine.execute(f"COPY ({_register(engine, first, marks_in_text=False)}) TO {target}")
+        return first.rows
+    rows = 0
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".understudy-") as folder,
+        closing(duckdb.connect(str(Path(folder) / "rows.duckdb"))) as engine,
+    ):
+        for chunk in itertools.chain((first, second), ahead):
+            query = _register(engine, chunk, marks_in_text=False)
+            engine.execute(f"INSERT INTO rows {query}" if rows else f"CREATE TABLE rows AS {query}")
+            rows += chunk.rows
+        engine.execute(f"COPY rows TO {target}")
+    return rows
+
+
+MOST_LISTED_WORDS = 10_000
+
+
+def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
+    """Hand the chunk's arrays to DuckDB and return the query that gives its rows."""
+    arrays: dict[str, NDArray[Any]] = {}
+    parts = []
+    for place, (name, column) in enumerate(table.columns.items()):
+        value = f"v{place}"
+        arrays[value] = column.values
+        expression = value
+        if column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS:
+            engine.execute(f"SET VARIABLE words{place} = ?::VARCHAR[]", [list(column.words)])
+            # CAST: adding 1 to a small unsigned code must not overflow it.
+            expression = f"getvariable('words{place}')[CAST({value} AS BIGINT) + 1]"
+        elif column.kind == "text":
+            arrays[value] = np.array(column.words, dtype=object)[column.values]
+        elif column.kind == "date":
+            expression = f"(DATE '1970-01-01' + CAST({value} AS INTEGER))"
+        elif column.kind == "datetime":
+            expression = f"make_timestamp(CAST({value} AS BIGINT) * 1000000)"
+        if column.format and marks_in_text:
+            expression = f"strftime({expression}, {literal(column.format)})"
+        if column.missing is not None:
+            arrays[f"m{place}"] = column.missing
+            absent = "NULL"
+            if column.mark and (marks_in_text or column.kind == "text"):
+                absent = literal(column.mark)
+                expression = f"CAST({expression} AS VARCHAR)"
+            expression = f"CASE WHEN m{place} > 0 THEN {absent} ELSE {expression} END"
+        parts.append(f"{expression} AS {quoted(name)}")
+    engine.register("chunk", arrays)
+    return f"SELECT {', '.join(parts)} FROM chunk"
+
+
+# --------------------------------------------------------------------------- SQL
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _one(engine: Any, query: str) -> Any:
+    return engine.execute(query).fetchone()[0]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
