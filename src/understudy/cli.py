@@ -22,17 +22,37 @@ from rich.console import Console
 
 from understudy.errors import InputError, UnderstudyError
 
+
+def _examples(*lines: str) -> str:
+    """The end of a help page: commands to copy. Paragraphs, since typer may join the lines of one."""
+    from rich.markup import escape
+
+    heading = "Example" if len([line for line in lines if not line.startswith("#")]) == 1 else "Examples"
+    shown = [f"[dim]{escape(line)}[/]" if line.startswith("#") else f"[cyan]{escape(line)}[/]" for line in lines]
+    return "\n\n".join([f"[bold]{heading}[/]", *shown])
+
+
 app = typer.Typer(
     name="understudy",
     help="Turn a table that is too sensitive to share into a synthetic one, with differential privacy.",
-    epilog="Start with: understudy demo",
+    epilog=_examples(
+        "understudy demo",
+        "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",
+        "understudy COMMAND --help",
+    ),
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks print local variables: private rows among them
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ledger_app = typer.Typer(
     help="Keep an allowance that all releases of one table share.",
+    epilog=_examples(
+        "understudy ledger create patients.ledger --epsilon 3",
+        "understudy synthesize patients.csv --ledger patients.ledger -o synthetic.csv",
+        "understudy ledger show patients.ledger",
+    ),
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -56,40 +76,89 @@ class Relation(Enum):
 # ---- options that several commands share
 
 Epsilon = Annotated[
-    float, typer.Option(help="Privacy budget of the release; smaller is more private.", show_default=True)
+    float,
+    typer.Option(metavar="NUMBER", help="Privacy budget of the release; smaller is more private."),
 ]
-Delta = Annotated[float, typer.Option(help="0: pure differential privacy; above 0: Gaussian noise, more accurate.")]
+Delta = Annotated[
+    float,
+    typer.Option(metavar="NUMBER", help="0: pure differential privacy; above 0: Gaussian noise, more accurate."),
+]
 Neighbour = Annotated[
-    Relation, typer.Option(help="Protect the presence of a row (add_remove) or its values (replace).")
+    Relation,
+    typer.Option(metavar="RELATION", help="Protect the presence of a row (add_remove) or its values (replace)."),
 ]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Schema file; without one the domain is discovered.")]
-LedgerPath = Annotated[Path | None, typer.Option("--ledger", help="The table's ledger file (see understudy ledger).")]
-Rows = Annotated[int | None, typer.Option(help="Synthetic rows; as many as the original when not given.")]
-Seed = Annotated[int | None, typer.Option(help="Makes the sampling (never the noise) repeatable.")]
-Out = Annotated[str, typer.Option("-o", "--output", help="CSV or Parquet file, by its suffix; - for standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors only.")]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="Schema file; without one the domain is discovered."),
+]
+LedgerPath = Annotated[
+    Path | None,
+    typer.Option("--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Synthetic rows; as many as the original when not given."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Makes the sampling (never the noise) repeatable."),
+]
+Out = Annotated[
+    str,
+    typer.Option("-o", "--output", metavar="FILE", help="CSV or Parquet, by its suffix; - for standard output."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]
+SensitiveTable = Annotated[Path, typer.Argument(metavar="TABLE", help="The sensitive table: CSV or Parquet.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A released model.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from understudy import __version__
+
+        typer.echo(f"understudy {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _understudy(
+    version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
 
 
 # --------------------------------------------------------------------------- commands
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "  understudy synthesize patients.csv --epsilon 1 -o synthetic.csv\n\n"
-    "  understudy synthesize patients.parquet --schema patients.json --model model.json -o synthetic.parquet\n\n"
-    "  understudy synthesize patients.csv --schema patients.json --ledger patients.ledger | head"
+    epilog=_examples(
+        "# a budget of 1 pays for everything, finding out the domain included",
+        "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",
+        "# with what is public in a schema, the whole budget goes to the rows",
+        "understudy synthesize patients.parquet --schema patients.json -o out.parquet",
+        "# keep the model, to draw more rows later, and a report to send along",
+        "understudy synthesize patients.csv --model m.json --report r.html -o out.csv",
+    )
 )
 def synthesize(
-    table: Annotated[Path, typer.Argument(help="The sensitive table: CSV or Parquet.")],
+    table: SensitiveTable,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     output: Out = "-",
     schema: SchemaFile = None,
-    method: Annotated[Method, typer.Option(help="How to synthesize.")] = Method.independent,
+    method: Annotated[
+        Method,
+        typer.Option(metavar="METHOD", help="independent: every column's distribution; random: types only, free."),
+    ] = Method.independent,
     neighbours: Neighbour = Relation.add_remove,
     rows: Rows = None,
-    model: Annotated[Path | None, typer.Option(help="Also write the released model here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write a report of the release here (HTML).")] = None,
+    model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report of the release here (HTML).")
+    ] = None,
     ledger: LedgerPath = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -111,17 +180,24 @@ def synthesize(
 
 @app.command(
     name="schema",
-    epilog="Examples:\n\n"
-    "  understudy schema patients.csv --epsilon 0.1 -o patients.json     discover the domain, at a price\n\n"
-    "  understudy schema patients.csv --blank -o patients.json           kinds only, free: fill in the rest yourself",
+    epilog=_examples(
+        "# discover the domain, at a price",
+        "understudy schema patients.csv --epsilon 0.1 -o patients.json",
+        "# kinds only, free: fill in the rest yourself",
+        "understudy schema patients.csv --blank -o patients.json",
+    ),
 )
 def schema_command(
-    table: Annotated[Path, typer.Argument(help="The sensitive table: CSV or Parquet.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="Schema file; - for standard output.")] = "-",
+    table: SensitiveTable,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output.")
+    ] = "-",
     epsilon: Epsilon = 0.1,
-    delta: Annotated[float, typer.Option(help="Needed only where there are categories to discover.")] = 1e-9,
+    delta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Needed only where there are categories to discover.")
+    ] = 1e-9,
     neighbours: Neighbour = Relation.add_remove,
-    blank: Annotated[bool, typer.Option("--blank", help="Spend nothing: names and kinds only.")] = False,
+    blank: Annotated[bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")] = False,
     ledger: LedgerPath = None,
     quiet: Quiet = False,
 ) -> None:
@@ -132,10 +208,13 @@ def schema_command(
     from understudy.tables import read_table
 
     talk = _Talk(quiet)
+    _check_distinct(table, output, ledger)
     if output != "-":
         writable_file(output, "schema")
+    _check_ledger(ledger)
     book = Ledger(epsilon, delta, _relation(neighbours), threshold_delta=delta)
-    rows = read_table(table)
+    with talk.working("reading"):
+        rows = read_table(table)
     if blank:
         document = _blank_schema(rows)
         talk.say(
@@ -164,9 +243,9 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-@app.command(epilog="Example:\n\n  understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv")
+@app.command(epilog=_examples("understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv"))
 def sample(
-    model: Annotated[Path, typer.Argument(help="A released model.")],
+    model: ModelFile,
     output: Out = "-",
     rows: Rows = None,
     seed: Seed = None,
@@ -181,49 +260,70 @@ def sample(
     _write_rows(released, output, rows, seed, talk)
 
 
-@app.command(epilog="Example:\n\n  understudy show patients.model.json")
-def show(model: Annotated[Path, typer.Argument(help="A released model.")]) -> None:
+@app.command(epilog=_examples("understudy show patients.model.json"))
+def show(model: ModelFile) -> None:
     """Show what a model holds: attributes, network, ledger."""
-    from rich.table import Table as Grid
-
     from understudy.model import Model
 
     released = Model.load(model)
-    console = Console(soft_wrap=False)
-    rows = "unknown" if released.rows is None else f"{released.rows:,}"
-    console.print(f"[bold]{_safe(model)}[/]: {_safe(released.method['name'])}, rows of the original: {rows}")
-    console.print(_safe(released.ledger.statement()), style=None if released.ledger.private else "bold red")
-    grid = Grid("attribute", "kind", "codes", "levels", "values", title="Attributes", title_justify="left")
-    for attribute in released.schema:
-        if attribute.modelled:
-            labels = [attribute.label(code) for code in range(min(attribute.size, 4))]
-            shown = ", ".join(labels) + (", …" if attribute.size > 4 else "")
-            levels = str(len(attribute.sizes_by_level()))
-            grid.add_row(_safe(attribute.name), attribute.kind, str(attribute.size), levels, _safe(shown))
-        else:
-            grid.add_row(_safe(attribute.name), attribute.kind, "", "", "never read")
-    console.print(grid)
     ledger = released.ledger
-    grid = Grid("question", "mechanism", ledger.currency, "delta", title="Ledger", title_justify="left")
+    console = Console()
+    rows = "unknown" if released.rows is None else f"{released.rows:,}"
+    console.print(f"[bold]{_safe(model)}[/]: method {_safe(released.method['name'])}, rows of the original: {rows}")
+    console.print(_safe(ledger.statement()), style=None if ledger.private else "bold red")
+    grid = _grid("Attributes", "attribute", "kind", "#codes", "#levels", "values")
+    for attribute in released.schema:
+        codes = str(attribute.size) if attribute.modelled else ""
+        levels = str(len(attribute.sizes_by_level())) if attribute.modelled else ""
+        grid.add_row(_safe(attribute.name), attribute.kind, codes, levels, _safe(_domain(attribute)))
+    console.print(grid)
+    grid = _grid("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     for entry in ledger.entries:
         grid.add_row(_safe(entry.question), _safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}")
     epsilon, delta = ledger.spent()
+    unit = "" if ledger.currency == "epsilon" else "epsilon "
     grid.add_section()
-    grid.add_row(f"together ({ledger.neighbours})", "", f"epsilon {epsilon:.6g}", f"{delta:.2g}")
+    grid.add_row("together", f"neighbours: {ledger.neighbours}", f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
 
 
-@app.command(epilog="Example:\n\n  understudy plan --schema patients.json --rows 50000 --epsilon 1")
+def _domain(attribute: Any) -> str:
+    """What an attribute can be, in a few words."""
+    from understudy.schema import Identifier, Quantity, Text
+
+    if isinstance(attribute, Identifier):
+        return "made anew"
+    if isinstance(attribute, Text):
+        return "left out" if attribute.replacement is None else f"always {attribute.replacement}"
+    if isinstance(attribute, Quantity):
+        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
+        missing = "" if attribute.missing is None else ", missing"
+        return f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}{missing}"
+    labels = [attribute.label(code) for code in range(min(attribute.size, 5))]
+    return ", ".join(labels) + (", …" if attribute.size > 5 else "")
+
+
+def _grid(title: str, *headings: str) -> Any:
+    """A table for the screen; columns whose heading starts with # hold numbers."""
+    from rich.box import ROUNDED
+    from rich.table import Table as Grid
+
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=ROUNDED)
+    for heading in headings:
+        number = heading.startswith("#")
+        grid.add_column(heading.lstrip("#"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return grid
+
+
+@app.command(epilog=_examples("understudy plan --schema patients.json --rows 50000 --epsilon 1"))
 def plan(
-    schema: Annotated[Path, typer.Option(help="Schema file.")],
-    rows: Annotated[int, typer.Option(help="About how many rows the table has (a public guess).")],
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema file.")],
+    rows: Annotated[int, typer.Option(metavar="N", help="About how many rows the table has (a public guess).")],
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,
 ) -> None:
     """Tell what a budget buys before any of it is spent, from public facts alone."""
-    from rich.table import Table as Grid
-
     from understudy.plan import plan as make_plan
     from understudy.schema import Schema
 
@@ -233,23 +333,18 @@ def plan(
         f"epsilon {epsilon:g}" + (f", delta {delta:g} (rho {planned.budget.amount:.4g})" if delta else "")
         + f", {neighbours.value}, about {rows:,} rows. Nothing was read, nothing was spent."
     )  # fmt: skip
-    grid = Grid(
-        "attribute",
-        "cells",
-        "noise per cell (rows)",
-        "expected error",
-        title="Independent",
-        title_justify="left",
-    )
+    grid = _grid("Method independent", "attribute", "#cells", "#noise per cell (rows)", "#expected error")
     for table in planned.tables:
         grid.add_row(_safe(table.attribute), str(table.cells), f"±{table.deviation:.3g}", f"{table.error:.3f}")
     console.print(grid)
     console.print("Error: total variation distance, 0 (equal) to 1; an upper estimate.", style="dim")
 
 
-@app.command(epilog="Example:\n\n  understudy demo -o demo-output")
+@app.command(epilog=_examples("understudy demo -o demo-output"))
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the results.")] = Path("demo-output"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")] = Path(
+        "demo-output"
+    ),
     epsilon: Epsilon = 1.0,
     quiet: Quiet = False,
 ) -> None:
@@ -258,6 +353,7 @@ def demo(
     from understudy.frames import as_table
 
     talk = _Talk(quiet)
+    synthesizer = _synthesizer(Method.independent, epsilon, 0.0, Relation.add_remove)
     talk.say("The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels.")
     with talk.working("reading the survey"):
         survey, _ = as_table(demo_frame())
@@ -269,7 +365,7 @@ def demo(
     demo_schema().save(output / "schema.json")
     _run_synthesis(
         output / "survey.csv",
-        _synthesizer(Method.independent, epsilon, 0.0, Relation.add_remove),
+        synthesizer,
         schema=output / "schema.json",
         output=str(output / "synthetic.csv"),
         rows=None,
@@ -287,11 +383,11 @@ def demo(
     talk.say("  understudy synthesize YOUR.csv --epsilon 1 -o synthetic.csv")
 
 
-@ledger_app.command("create", epilog="Example:\n\n  understudy ledger create patients.ledger --epsilon 3 --delta 1e-6")
+@ledger_app.command("create", epilog=_examples("understudy ledger create patients.ledger --epsilon 3 --delta 1e-6"))
 def ledger_create(
-    file: Annotated[Path, typer.Argument(help="The ledger file to start.")],
-    epsilon: Annotated[float, typer.Option(help="Allowance of all releases together.")],
-    delta: Annotated[float, typer.Option(help="Allowance of all releases together.")] = 0.0,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger file to start.")],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")],
+    delta: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")] = 0.0,
     neighbours: Neighbour = Relation.add_remove,
 ) -> None:
     """Start the ledger of a table."""
@@ -299,45 +395,30 @@ def ledger_create(
 
     LedgerFile.create(file, epsilon, delta, _relation(neighbours))
     _Talk(False).say(
-        f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every release by --ledger."
+        f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every release: --ledger {file}"
     )
 
 
-@ledger_app.command("show", epilog="Example:\n\n  understudy ledger show patients.ledger")
-def ledger_show(file: Annotated[Path, typer.Argument(help="A ledger file.")]) -> None:
+@ledger_app.command("show", epilog=_examples("understudy ledger show patients.ledger"))
+def ledger_show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")]) -> None:
     """Show what was released and what is left."""
-    from rich.table import Table as Grid
-
     from understudy.curator.ledger import LedgerFile
 
     book = LedgerFile(file)
     document = book.read()
-    grid = Grid(
-        "when",
-        "release",
-        "epsilon",
-        "delta",
-        "state",
-        title=f"Releases ({document['neighbours']})",
-        title_justify="left",
-    )
+    grid = _grid("Releases", "when", "release", "#epsilon", "#delta", "state")
     for release in document["releases"]:
         grid.add_row(
-            _safe(release["at"]),
-            _safe(release["release"]),
+            _safe(release.get("at", "")),
+            _safe(release.get("release", "")),
             f"{release['epsilon']:g}",
             f"{release['delta']:g}",
-            _safe(release["state"]),
+            _safe(release.get("state", "")),
         )
     grid.add_section()
     allowance, left = document["allowance"], book.left()
-    grid.add_row(
-        "",
-        "left of the allowance",
-        f"{left[0]:g} of {allowance['epsilon']:g}",
-        f"{left[1]:g} of {allowance['delta']:g}",
-        "",
-    )
+    for what, (epsilon, delta) in {"left": left, "allowance": (allowance["epsilon"], allowance["delta"])}.items():
+        grid.add_row(what, f"neighbours: {document['neighbours']}", f"{epsilon:g}", f"{delta:g}", "")
     Console().print(grid)
 
 
@@ -369,6 +450,7 @@ def _run_synthesis(
     for place, what in ((model, "model"), (report, "report")):
         if place is not None:
             writable_file(place, what)
+    _check_ledger(ledger)
     if rows is not None and not 0 <= rows <= MOST_ROWS:
         raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
     if seed is not None and seed < 0:
@@ -379,16 +461,21 @@ def _run_synthesis(
     with talk.working("reading"):
         skip = [a.name for a in public if not a.modelled] if public is not None else []
         private = read_table(table, skip)
+    notes: list[str] = []
     with talk.working("learning") as progress:
-        released = synthesizer.fit(private, public, ledger=ledger, notify=talk.note, progress=progress)
-    _write_rows(released, output, rows, seed, talk)
+        released = synthesizer.fit(private, public, ledger=ledger, notify=notes.append, progress=progress)
+    for sentence in notes:  # only now: a run that is refused says why, and nothing else
+        talk.note(sentence)
+    # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
     if model is not None:
         released.save(model)
     if report is not None:
         write_report(released, report)
+    _write_rows(released, output, rows, seed, talk)
     talk.say(released.ledger.statement())
     if public is None:
         talk.say("Taken as public: column names, their kinds, and how dates are written.")
+        _say_undiscovered(released, talk)
     for what, path in (
         ("Synthetic table", None if output == "-" else output),
         ("Model", model),
@@ -396,6 +483,16 @@ def _run_synthesis(
     ):
         if path is not None:
             talk.say(f"{what}: {path}")
+
+
+def _say_undiscovered(released: Any, talk: _Talk) -> None:
+    """A column whose values all stayed below the threshold comes out as text; nobody should have to wonder why."""
+    names = [attribute.name for attribute in released.schema if attribute.kind == "text"]
+    if names:
+        talk.say(
+            f"No value of {', '.join(names)} is frequent enough to be told from the noise, so every row has [text] "
+            f"there; list the values in a schema (understudy schema --blank), or give more budget."
+        )
 
 
 def _synthesizer(method: Method, epsilon: float, delta: float, neighbours: Relation) -> Any:
@@ -424,9 +521,15 @@ def _write_rows(released: Any, output: str, rows: int | None, seed: int | None, 
         with tempfile.TemporaryDirectory() as folder:
             whole = Path(folder) / "rows.csv"
             released.write(whole, rows, seed, drawn)
-            with whole.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
+            try:
+                with whole.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+                    sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                # The reader of the pipe (head, say) has seen enough.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            except OSError as error:
+                raise InputError(f"The rows cannot be written to standard output ({error.strerror}).") from error
 
 
 def _check_output(output: str) -> None:
@@ -447,6 +550,14 @@ def _check_distinct(*paths: Path | str | None) -> None:
         if place in seen:
             raise InputError(f"{path} is named for two things at once; give each file a name of its own.")
         seen.add(place)
+
+
+def _check_ledger(ledger: Path | None) -> None:
+    """A ledger that is missing or damaged is found before a row is read."""
+    from understudy.curator.ledger import LedgerFile
+
+    if ledger is not None:
+        LedgerFile(ledger).read()
 
 
 def _blank_schema(rows: Any) -> dict[str, Any]:
@@ -477,7 +588,7 @@ class _Talk:
 
     def say(self, sentence: str) -> None:
         if not self.quiet:
-            self.console.print(sentence, markup=False, soft_wrap=True)
+            _print(self.console, sentence)
 
     def note(self, sentence: str) -> None:
         """Something about the private rows, for the owner who sits at this screen."""
@@ -518,11 +629,21 @@ class _Talk:
             self.console.print(f"{what}: {time.monotonic() - started:.1f} s", style="dim")
 
 
+def _print(console: Console, sentence: str) -> None:
+    """A sentence, wrapped between words on a terminal and left whole in a file."""
+    console.print(_printable(sentence), markup=False, soft_wrap=not console.is_terminal)
+
+
+def _printable(text: Any) -> str:
+    """Text from a file without control characters, which could play tricks with a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in str(text))
+
+
 def _safe(text: Any) -> str:
-    """Text from a file, shown as it is: no markup, no control characters that could play tricks with a terminal."""
+    """Text from a file for a table on the screen: no control characters, and no markup."""
     from rich.markup import escape
 
-    return escape("".join(c if c.isprintable() else "�" for c in str(text)))
+    return escape(_printable(text))
 
 
 def main() -> None:
@@ -530,17 +651,17 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except UnderstudyError as error:
-        Console(stderr=True, highlight=False).print(f"understudy: {error}", markup=False, soft_wrap=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        # The reader of the pipe (head, say) has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _complain(str(error))
+    except OSError as error:  # whatever the checks did not foresee: a name too long, a disk that went away
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}.")
     except MemoryError:
-        sys.stderr.write(
-            "understudy: there is not enough memory for this table; use fewer columns or a larger machine.\n"
-        )
-        sys.exit(2)
+        _complain("There is not enough memory for this table; use fewer columns or a larger machine.")
+
+
+def _complain(sentence: str) -> None:
+    _print(Console(stderr=True, highlight=False), f"understudy: {sentence}")
+    sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.schema import EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
+from understudy.schema import BOOLEAN_VALUES, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.tables import Column, Table
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -129,20 +129,11 @@ class _Encoder:
 
     def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
         column = self.column
-        if column.kind == "text" and attribute.format:
-            parsed = np.zeros(len(column.words), dtype=np.int64)
-            marks = np.zeros(len(column.words), dtype=bool)
-            for place, word in enumerate(column.words):
-                if word == attribute.missing:
-                    marks[place] = True
-                    continue
-                try:
-                    since = dt.datetime.strptime(word.strip(), attribute.format).replace(tzinfo=None) - EPOCH
-                except ValueError:
-                    raise self.wrong_kind(f"{attribute.kind} written {attribute.format}", word) from None
-                parsed[place] = since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
-            absent |= marks[column.values]
-            return parsed[column.values]
+        if column.kind == "text":
+            return self.parsed(attribute, absent, column.words, column.values)
+        if column.kind == "integer" and attribute.format:  # 20200131, say
+            distinct, places = np.unique(column.values, return_inverse=True)
+            return self.parsed(attribute, absent, tuple(map(str, distinct)), places)
         if column.kind == attribute.kind:
             return column.values
         if (column.kind, attribute.kind) == ("date", "datetime"):
@@ -150,6 +141,26 @@ class _Encoder:
         if (column.kind, attribute.kind) == ("datetime", "date"):
             return column.values // 86400
         raise self.wrong_kind(attribute.kind, self.not_a_number())
+
+    def parsed(
+        self, attribute: Quantity, absent: NDArray[np.bool_], words: tuple[str, ...], places: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        form = attribute.format
+        moments = np.zeros(len(words), dtype=np.int64)
+        marks = np.zeros(len(words), dtype=bool)
+        needed = np.bincount(places[~absent], minlength=len(words)) > 0
+        for place, word in enumerate(words):
+            if word == attribute.missing or not needed[place]:
+                marks[place] = word == attribute.missing
+                continue
+            try:
+                moment = dt.datetime.strptime(word.strip(), form) if form else dt.datetime.fromisoformat(word.strip())
+            except ValueError:
+                raise self.wrong_kind(attribute.kind + (f" written {form}" if form else ""), word) from None
+            since = moment.replace(tzinfo=None) - EPOCH
+            moments[place] = since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
+        absent |= marks[places]
+        return moments[places]
 
     def bins(self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
@@ -169,6 +180,8 @@ class _Encoder:
             found = places[column.values]
         elif column.kind in ("integer", "real"):
             found = self.places_of_numbers(attribute, column.values)
+        elif column.kind == attribute.kind == "boolean":
+            found = column.values.astype(np.int64)
         else:
             text = self.as_text()
             distinct, inverse = np.unique(column.values, return_inverse=True)
@@ -305,14 +318,18 @@ def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.G
     else:
         unit = 10.0**attribute.places
         inside = low[codes] + rng.random(len(codes)) * width[codes]
-        values = np.maximum(np.floor(inside * unit) / unit, low[codes])
+        # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
+        below = np.nextafter(edges[1:], -np.inf)
+        values = np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])
     column = Column(attribute.kind, values, mark=attribute.missing or "", format=attribute.format or "")
     return _with_missing(column, attribute, codes)
 
 
 def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
     domain = attribute.domain
-    if isinstance(domain[0], str):
+    if attribute.kind == "boolean" and domain == BOOLEAN_VALUES:
+        column = Column("boolean", codes == 1, mark=attribute.missing or "")
+    elif isinstance(domain[0], str):
         # The word for "missing" is never looked at; it keeps the code in range.
         words = tuple(str(value) for value in domain) + (("",) if attribute.missing is not None else ())
         column = Column("text", codes, words, mark=attribute.missing or "")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,26 @@ def existing_file(path: str | Path, what: str) -> Path:
 
 
 def writable_file(path: str | Path, what: str) -> Path:
-    """Return ``path`` if a file can be put there, else say why not; nothing is written yet."""
+    """Return ``path`` if a file can be put there, else say why not.
+
+    Tried out with an empty file that is gone again at once: permissions alone do not tell (a full disk, a name too
+    long, a file system of the kernel's), and after a debit it would be too late to find out.
+    """
     path = Path(path)
     if path.is_dir():
         raise InputError(f"The {what} cannot be written to {path}: it is a folder; name a file in it.")
     folder = path.parent
     if not folder.is_dir():
         raise InputError(f"The {what} cannot be written to {path}: there is no folder {folder}; make it first.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"The {what} cannot be written to {path}: the folder {folder} is read-only; choose another.")
+    beside = _beside(path)
+    try:
+        beside.touch(exist_ok=False)
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or error
+        raise InputError(f"The {what} cannot be written to {path} ({cause}); choose another place.") from error
+    finally:
+        with suppress(OSError, ValueError):
+            beside.unlink(missing_ok=True)
     return path
 
 
@@ -52,7 +64,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     The suffixes are kept, so that writers which look at them see the right ones.
     """
-    beside = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
+    beside = _beside(path)
     try:
         yield beside
         os.replace(beside, path)
@@ -62,15 +74,30 @@ def written_whole(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(4)}.{path.name}")
+
+
 def read_json(path: str | Path, what: str) -> Any:
     """Read a JSON document, gzipped or not, from a file that may be hostile.
 
-    Refuses documents that are too large or too deep, repeat a key, or hold numbers that are not finite.
+    Refuses documents that are too large or too deep, repeat a key, or hold numbers that are not finite or halves of
+    characters.
     """
     path = existing_file(path, what)
     try:
         data = _unpacked(path, what)
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats, parse_constant=_not_finite)
+        text = data.decode("utf-8")
+        document = json.loads(
+            text,
+            object_pairs_hook=_no_repeats,
+            parse_constant=_not_finite,
+            parse_int=_moderate_int,
+            parse_float=_moderate_float,
+        )
+        if "\\u" in text:
+            _no_half_characters(document)
+        return document
     except OSError as error:
         raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
     except (EOFError, zlib.error) as error:
@@ -130,3 +157,24 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _not_finite(constant: str) -> float:
     raise ValueError(f"it holds {constant}, which is not a number that JSON knows")
+
+
+def _moderate_int(digits: str) -> int:
+    if len(digits) > 300:  # what no float can hold would break sums later on
+        raise ValueError(f"it holds a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _moderate_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"it holds {digits[:20]}, which is too large a number")
+    return number
+
+
+def _no_half_characters(document: Any) -> None:
+    """JSON can write half a character (a lone surrogate), which no file or screen can show."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character (a lone surrogate)") from None

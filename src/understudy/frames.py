@@ -118,9 +118,9 @@ def _to_pandas(pandas: Any, column: Column) -> Any:
     absent = None if column.missing is None else column.missing > 0
     if column.kind == "text":
         # A mark other than the empty cell is an ordinary text in a frame.
-        words = np.array([*column.words, column.mark or None], dtype=object)
+        words = pandas.Series([*column.words, column.mark or None])
         places = column.values if absent is None else np.where(absent, len(column.words), column.values)
-        return pandas.Series(words[places])
+        return pandas.Series(words.array.take(places.astype(np.int64)))
     if column.kind in ("date", "datetime"):
         values = column.values.astype("datetime64[D]" if column.kind == "date" else "datetime64[s]")
         series = pandas.Series(values.astype("datetime64[s]"))

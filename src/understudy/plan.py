@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from understudy.curator.budget import Budget, Neighbours, check_delta
-from understudy.curator.central import CELLS_SENSITIVITY
+from understudy.curator.budget import Budget, Neighbours, check_delta, check_epsilon
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import gaussian_scale, laplace_scale
+from understudy.curator.mechanisms import mean_noise, table_scale
 from understudy.errors import InputError
 from understudy.schema import Schema
 
@@ -38,7 +37,7 @@ def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbou
     """What :class:`Independent` would get for the budget on a table of about ``rows`` rows."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(f"The number of rows to plan for must be a whole number above 0, not {rows!r}.")
-    delta = check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon")
     asked = [attribute for attribute in schema.modelled if attribute.size > 1]
     if not asked:
@@ -60,11 +59,9 @@ def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbou
 
 def noise_of(cost: Budget, neighbours: Neighbours) -> tuple[float, float]:
     """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
-    cells = CELLS_SENSITIVITY[neighbours]
+    scale = table_scale(cost, neighbours)
     if cost.currency == "rho":
-        scale = gaussian_scale(math.sqrt(cells), cost.amount)
-        return scale, scale * math.sqrt(2 / math.pi)
-    scale = laplace_scale(cells, cost.amount)
+        return scale, mean_noise(cost, neighbours)
     p = math.exp(-1 / scale)
     return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)
 

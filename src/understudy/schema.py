@@ -12,6 +12,7 @@ import difflib
 import itertools
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -402,6 +403,10 @@ class _Reader:
             raise self.bad(f"it has {len(values)} values; more than {LARGEST_DOMAIN} cannot be modelled")
         if not (all(isinstance(v, str) for v in values) or all(_is_number(v) for v in values)):
             raise self.bad('"values" must all be texts or all be finite numbers')
+        if any(not isinstance(v, str) and abs(v) > 2**53 for v in values):
+            raise self.bad("a value lies beyond 2^53, where numbers are no longer exact; write the values as texts")
+        if kind == "boolean" and len({str(v).casefold() for v in values}) < 2:
+            raise self.bad("upper and lower case do not tell the values of a boolean apart; use a categorical")
         if len(set(values)) < len(values):
             twice = next(v for i, v in enumerate(values) if v in values[:i])
             raise self.bad(f"the value {twice!r} is listed twice")
@@ -422,14 +427,14 @@ class _Reader:
     def taxonomy(self, tree: Any, values: Sequence[Value]) -> Taxonomy:
         if not isinstance(tree, list):
             raise self.bad('"taxonomy" must be nested lists whose leaves are values')
-        seen: list[Value] = []
+        seen: set[Value] = set()
         pruned = self.pruned(tree, set(values), seen, 1)
         lacking = [value for value in values if value not in seen]
         if lacking:
             raise self.bad(f"the taxonomy does not cover the value {lacking[0]!r}; add it as a leaf")
         return pruned
 
-    def pruned(self, tree: list[Any], values: set[Value], seen: list[Value], depth: int) -> Taxonomy:
+    def pruned(self, tree: list[Any], values: set[Value], seen: set[Value], depth: int) -> Taxonomy:
         """The tree without leaves that are no values of this attribute: one taxonomy may serve many tables."""
         if depth > DEEPEST_TAXONOMY:
             raise self.bad(f"the taxonomy is more than {DEEPEST_TAXONOMY} levels deep")
@@ -444,7 +449,7 @@ class _Reader:
             elif node in seen:
                 raise self.bad(f"the taxonomy names the value {node!r} twice")
             elif node in values:
-                seen.append(node)
+                seen.add(node)
                 kept.append(node)
         return tuple(kept)
 
@@ -544,7 +549,7 @@ class _Reader:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _is_whole(value: Any) -> bool:

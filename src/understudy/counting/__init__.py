@@ -26,3 +26,7 @@ class Counter(Protocol):
     def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
         """One table per marginal, shaped by the sizes of its axes; 0-d, holding the rows, for the empty one."""
         ...
+
+    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
+        ...

@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 Array = Any  # numba infers the element types; see each docstring
+Number = Any  # an integer of a given width, not Python's
 
 MERGED_CELLS = 1 << 16
 """Tables up to this size are counted through 16-bit indices, and only such tables are merged."""
@@ -107,7 +108,7 @@ def merge(
         while waiting > 0:
             seed = pending[0]
             size = cells[seed]
-            table[:] = masks[seed]
+            _copy(masks[seed], table)
             _close(table, closures, provided)
             while True:
                 served = _gains(masks, pending[:waiting], provided, gains)
@@ -120,7 +121,7 @@ def merge(
                 table[axis >> 6] |= _bit(axis)
                 size = new_size
                 _close(table, closures, provided)
-            tables[seed] = table
+            _copy(table, tables[seed])
             left = 0
             for i in range(waiting):
                 m = pending[i]
@@ -135,7 +136,7 @@ def merge(
 @njit(nogil=True, cache=True)
 def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
     """Per axis, how many pending marginals lack just that axis; returns how many lack nothing."""
-    gains[:] = 0
+    _clear(gains)
     served = 0
     one = np.uint64(1)
     none = np.uint64(0)
@@ -191,7 +192,7 @@ def _best(gains: Array, table: Array, size: int, served: int, sizes: Array, base
 
 @njit(nogil=True, cache=True)
 def _close(table: Array, closures: Array, provided: Array) -> None:
-    provided[:] = 0
+    _clear(provided)
     for axis in range(len(closures)):
         if table[axis >> 6] & _bit(axis) != np.uint64(0):
             for w in range(len(provided)):
@@ -200,14 +201,14 @@ def _close(table: Array, closures: Array, provided: Array) -> None:
 
 @njit(nogil=True, cache=True)
 def _within(mask: Array, other: Array) -> bool:
+    beyond = np.uint64(0)
     for w in range(len(mask)):
-        if mask[w] & ~other[w] != np.uint64(0):
-            return False
-    return True
+        beyond |= mask[w] & ~other[w]
+    return bool(beyond == np.uint64(0))
 
 
 @njit(nogil=True, cache=True)
-def _bit(axis: int) -> int:
+def _bit(axis: int) -> Number:
     return np.uint64(1) << np.uint64(63 - (axis & 63))
 
 
@@ -328,11 +329,11 @@ def tally(
     zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
     if lanes == 4:
         one, two, three = counts[cells : 2 * cells], counts[2 * cells : 3 * cells], counts[3 * cells :]
-    counts[:] = 0
+    _clear(counts)
     for begin in range(first, last, BLOCK):
         end = min(begin + BLOCK, last)
         block = index[: end - begin]
-        block[:] = 0
+        _clear(block)
         for j in range(len(columns)):
             axis = columns[j]
             if sizes[axis] <= 256:
@@ -398,7 +399,7 @@ def spread(
     First the axes that the marginal has not are summed away, one by one from the outermost, which are runs of
     vector additions; then the little that is left is generalised and put in the marginal's order of axes.
     """
-    if np.array_equal(columns, marginal):
+    if _same(columns, marginal):
         _add_to(out, table)
         return
     target = np.full(len(columns), -1, np.int64)  # which axis of the marginal each column provides
@@ -408,8 +409,8 @@ def spread(
                 target[j] = i
     kept = np.empty(len(columns), np.int64)
     depth = 0
-    outer = 1
-    gone = 1
+    outer: Number = np.int64(1)  # a literal would have the functions below compiled twice
+    gone: Number = np.int64(1)
     inner = len(table)
     source = table
     for j in range(len(columns)):
@@ -435,7 +436,7 @@ def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> N
         begin = o * size * inner
         if inner >= 16:  # long runs: worth a vector operation each
             into = out[o * inner : (o + 1) * inner]
-            into[:] = source[begin : begin + inner]
+            _copy(source[begin : begin + inner], into)
             for v in range(1, size):
                 _add_to(into, source[begin + v * inner : begin + (v + 1) * inner])
         else:
@@ -476,9 +477,7 @@ def _place(
         column = columns[kept[k]]
         i = target[kept[k]]
         for v in range(sizes[column]):
-            code = v
-            if marginal[i] != column:
-                code = np.int64(maps[map_start[marginal[i]] + v])
+            code = np.int64(v) if marginal[i] == column else np.int64(maps[map_start[marginal[i]] + v])
             steps[step_start[k] + v] = code * strides[i]
     digits = np.zeros(depth, np.int64)
     reached = np.zeros(depth, np.int64)  # index into out after the first k axes
@@ -499,12 +498,6 @@ def _place(
             k -= 1
         for j in range(max(k, 0), depth - 1):
             reached[j + 1] = reached[j] + steps[step_start[j] + digits[j]]
-
-
-@njit(nogil=True, cache=True)
-def _add_to(into: Array, other: Array) -> None:
-    for i in range(len(into)):
-        into[i] += other[i]
 
 
 # --- Packed bits ----------------------------------------------------------------------------------------------
@@ -563,7 +556,7 @@ def count_packed(
 
 
 @njit(nogil=True, cache=True)
-def _known(packed: Array, known: Array, a: int, b: int) -> int:
+def _known(packed: Array, known: Array, a: int, b: int) -> Number:
     if known[a, b] < 0:
         count = _two(packed[a], packed[b])
         known[a, b] = count
@@ -572,7 +565,7 @@ def _known(packed: Array, known: Array, a: int, b: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _two(a: Array, b: Array) -> int:
+def _two(a: Array, b: Array) -> Number:
     total = np.uint64(0)
     for i in range(len(a)):
         total += _ones(a[i] & b[i])
@@ -580,7 +573,7 @@ def _two(a: Array, b: Array) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _three(a: Array, b: Array, c: Array) -> int:
+def _three(a: Array, b: Array, c: Array) -> Number:
     total = np.uint64(0)
     for i in range(len(a)):
         total += _ones(a[i] & b[i] & c[i])
@@ -607,7 +600,7 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _ones(word: int) -> int:
+def _ones(word: Number) -> Number:
     """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own instructions)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -650,3 +643,32 @@ def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int
             slots[slot] = found
         ids[r] = slots[slot] - 1
     return found
+
+
+# --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these ------------------------------
+
+
+@njit(nogil=True, cache=True)
+def _add_to(into: Array, other: Array) -> None:
+    for i in range(len(into)):
+        into[i] += other[i]
+
+
+@njit(nogil=True, cache=True)
+def _copy(source: Array, into: Array) -> None:
+    for i in range(len(into)):
+        into[i] = source[i]
+
+
+@njit(nogil=True, cache=True)
+def _clear(array: Array) -> None:
+    for i in range(len(array)):
+        array[i] = 0
+
+
+@njit(nogil=True, cache=True)
+def _same(a: Array, b: Array) -> bool:
+    equal = len(a) == len(b)
+    for i in range(min(len(a), len(b))):
+        equal = equal and a[i] == b[i]
+    return equal

@@ -30,6 +30,7 @@ MAX_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
 
 MAX_ROWS = (1 << 32) - 1
+MAX_VALUES = 1 << 32
 
 _SAMPLE_ROWS = 1 << 14
 _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more than it brings
@@ -378,8 +379,8 @@ def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) 
         if rows is not None and len(column) != rows:
             raise InputError(f"Column {name!r} has another number of rows than the columns before it.")
         rows = len(column)
-        if sizes[name] < 1:
-            raise InputError(f"Attribute {name!r} has a domain of size {sizes[name]}; it needs at least one value.")
+        if not 1 <= sizes[name] <= MAX_VALUES:
+            raise InputError(f"Attribute {name!r} has a domain of size {sizes[name]}, not 1 to {MAX_VALUES:,}.")
         if rows and int(column.max()) >= sizes[name]:
             raise InputError(f"Column {name!r} has codes outside its domain of size {sizes[name]}.")
     if rows is not None and rows > MAX_ROWS:
@@ -390,9 +391,10 @@ def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) 
 def _check_generalisation(name: str, level: int, mapping: NDArray[Any], size: int) -> int:
     """Refuse a mapping that does not fit its attribute; returns the size of the level."""
     mapping = np.asarray(mapping)
-    if mapping.shape != (size,) or mapping.dtype.kind not in "iu" or int(mapping.min()) < 0:
+    fits = mapping.shape == (size,) and mapping.dtype.kind in "iu"
+    if not fits or int(mapping.min()) < 0 or int(mapping.max()) >= size:
         raise InputError(
-            f"Level {level} of attribute {name!r} must give a code, from 0 up, to each of its {size} base codes."
+            f"Level {level} of attribute {name!r} must give each of its {size} base codes a code below {size}."
         )
     return int(mapping.max()) + 1
 

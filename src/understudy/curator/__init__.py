@@ -19,6 +19,7 @@ from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Rule
 from understudy.marginals import Marginal
+from understudy.networks.bits import Bits
 from understudy.schema import Schema
 
 
@@ -78,3 +79,9 @@ class Curator(Protocol):
         A score is named (see :mod:`understudy.curator.scores`) and has a proved sensitivity; ``offsets`` are public
         numbers added to the scores.
         """
+
+    def toss(self, places: int) -> int:
+        """A place drawn uniformly: asks nothing, costs nothing."""
+
+    def in_bits(self, bits: Bits) -> Curator:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""

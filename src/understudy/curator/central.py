@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,19 +19,15 @@ from understudy.curator.mechanisms import (
     Rule,
     SystemNoise,
     choice_scale,
-    gaussian_scale,
     gridded,
-    laplace_scale,
+    table_scale,
 )
-from understudy.curator.scores import score_named
+from understudy.curator.scores import Score, score_named
 from understudy.encoding import Coded
 from understudy.errors import InputError
-from understudy.marginals import Marginal, describe
+from understudy.marginals import Axis, Marginal, describe
+from understudy.networks.bits import Bits
 from understudy.schema import Schema
-
-CELLS_SENSITIVITY = {"add_remove": 1, "replace": 2}
-"""How many counts of a table one row changes, each by one."""
-
 
 class CentralCurator:
     """Answers from exact counts, with noise from OpenDP.
@@ -52,6 +49,13 @@ class CentralCurator:
         if not self._noise.private:
             ledger.private = False
         self._rows = coded.rows
+        self._codes = coded.codes
+        self._sizes = {
+            Axis(attribute.name, level): size
+            for attribute in coded.schema.modelled
+            for level, size in enumerate(attribute.sizes_by_level())
+        }
+        self._known: defaultdict[str, dict[Marginal, float]] = defaultdict(dict)
         self._counter: Counter = MemoryCounter(
             coded.codes,
             {attribute.name: attribute.generalisations for attribute in coded.schema.modelled},
@@ -100,16 +104,38 @@ class CentralCurator:
         if len(candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
         named = score_named(score)
-        sensitivity = named.sensitivity(self.neighbours, self.rows)
+        sensitivity = named.sensitivity(self.neighbours, self.rows, self._all_binary(candidates))
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
         scale = choice_scale(budget.amount, budget.currency)
         question = f"choice among {len(candidates)} candidates by score {score}"
         self.ledger.debit(question, budget, rule.replace("_", " "))
-        scores = named.evaluate(self._counter, candidates)
+        scores = self._scores(named, candidates)
         if offsets is not None:
             scores = scores + offsets
         return self._noise.choose(gridded(scores, sensitivity), scale, rule)
+
+    def in_bits(self, bits: Bits) -> CentralCurator:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""
+        return CentralCurator(Coded(bits.schema, bits.split(self._codes), self._rows, ()), self.ledger, self._noise)
+
+    def toss(self, places: int) -> int:
+        """A place drawn uniformly: asks nothing, costs nothing."""
+        return self._noise.choose(np.zeros(places), 1.0, "exponential")
+
+    def _scores(self, score: Score, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+        """Exact scores; a candidate that comes up again in a later question is not counted again."""
+        known = self._known[score.name]
+        new = [axes for axes in candidates if axes not in known]
+        if new:
+            known.update(zip(new, score.evaluate(self._counter, new).tolist(), strict=True))
+        return np.fromiter((known[axes] for axes in candidates), np.float64, len(candidates))
+
+    def _all_binary(self, candidates: Sequence[Marginal]) -> bool:
+        """Whether in every candidate the child or its parents together have at most two values."""
+        return all(
+            self._sizes[axes[0]] <= 2 or math.prod(self._sizes[axis] for axis in axes[1:]) <= 2 for axes in candidates
+        )
 
     def _check(self, marginals: Sequence[Marginal]) -> None:
         """Refuse questions that cannot be answered before anything is debited."""
@@ -117,9 +143,14 @@ class CentralCurator:
             raise InputError("There is nothing to choose from.")
         for axes in marginals:
             for axis in axes:
-                attribute = self.schema[axis.attribute]
-                if not attribute.modelled:
-                    raise InputError(f"{axis.attribute!r} is of kind {attribute.kind}: it is never read.")
+                if axis not in self._sizes:
+                    raise self._unknown(axis)
+
+    def _unknown(self, axis: Axis) -> InputError:
+        attribute = self.schema[axis.attribute]  # says itself when there is none
+        if not attribute.modelled:
+            return InputError(f"{axis.attribute!r} is of kind {attribute.kind}: it is never read.")
+        return InputError(f"{axis.attribute!r} has no generalisation level {axis.level!r}.")
 
     @staticmethod
     def _distribution(cost: Budget) -> str:
@@ -128,11 +159,7 @@ class CentralCurator:
     def _scale(self, cost: Budget) -> float:
         if not cost.amount > 0:
             raise InputError("A table cannot be measured for nothing; give it a share of the budget.")
-        cells = CELLS_SENSITIVITY[self.neighbours]
-        if cost.currency == "epsilon":
-            return laplace_scale(cells, cost.amount)
-        distance = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
-        return gaussian_scale(distance, cost.amount)
+        return table_scale(cost, self.neighbours)
 
     def _noisy(self, table: NDArray[np.int64], cost: Budget, scale: float) -> NDArray[np.int64]:
         if cost.currency == "epsilon":

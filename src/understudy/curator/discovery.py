@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.curator.budget import Budget, exact, rounded_down
-from understudy.curator.central import CELLS_SENSITIVITY
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise, SystemNoise, gaussian_scale, laplace_scale
+from understudy.curator.mechanisms import Noise, SystemNoise, table_scale
 from understudy.errors import InputError
 from understudy.schema import DEFAULT_BINS, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.tables import MARKS, Column, Table
@@ -59,16 +58,23 @@ def drafted_kinds(table: Table) -> dict[str, str]:
 
 
 def needs_delta(table: Table) -> bool:
-    """Whether some column has categories that must be discovered."""
-    return "categorical" in drafted_kinds(table).values()
+    """Whether some column has categories that must be discovered; refuses a table with nothing to discover."""
+    kinds = drafted_kinds(table)
+    _asked(kinds, table)
+    return "categorical" in kinds.values()
+
+
+def _asked(kinds: dict[str, str], table: Table) -> list[str]:
+    asked = [name for name, kind in kinds.items() if kind != "identifier"]
+    if not asked:
+        raise InputError(f"{table.source} has no column to model: all of them look like identifiers; give a schema.")
+    return asked
 
 
 def discover(table: Table, ledger: Ledger, budget: Budget, delta: float, noise: Noise | None = None) -> Schema:
     """Draft a schema from private rows; costs ``budget`` and, where there are categories, ``delta``."""
     kinds = drafted_kinds(table)
-    asked = [name for name, kind in kinds.items() if kind != "identifier"]
-    if not asked:
-        raise InputError(f"{table.source} has no column to model: all of them look like identifiers.")
+    asked = _asked(kinds, table)
     costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
     categorical = [name for name in asked if kinds[name] == "categorical"]
     share = rounded_down(exact(delta) / len(categorical)) if categorical else 0.0
@@ -120,13 +126,8 @@ class _Asker:
         self.noise = noise
 
     def histogram(self, question: str, exact_counts: Any, cost: Budget, delta: float = 0.0) -> _Histogram:
-        cells = CELLS_SENSITIVITY[self.ledger.neighbours]
         gaussian = cost.currency == "rho"
-        if gaussian:
-            distance = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
-            scale = gaussian_scale(distance, cost.amount)
-        else:
-            scale = laplace_scale(cells, cost.amount)
+        scale = table_scale(cost, self.ledger.neighbours)
         name = "discrete Gaussian" if gaussian else "discrete Laplace"
         self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
         counts = np.asarray(exact_counts(), dtype=np.int64)

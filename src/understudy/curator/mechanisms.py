@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.budget import Currency
+from understudy.curator.budget import Budget, Currency, Neighbours
 
 Counts = NDArray[np.int64]
 Rule = Literal["exponential", "permute_and_flip"]
@@ -97,6 +97,25 @@ def gaussian_scale(sensitivity: float, rho: float) -> float:
     """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity."""
     start = sensitivity / math.sqrt(2 * rho)
     return _smallest(start, lambda scale: float(_gaussian(scale).map(sensitivity)) <= rho)
+
+
+def cells_touched(neighbours: Neighbours) -> int:
+    """How many counts of a table one row changes, each by one: its own cell, and under replace also the one it left."""
+    return 1 if neighbours == "add_remove" else 2
+
+
+def table_scale(cost: Budget, neighbours: Neighbours) -> float:
+    """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon, Gaussian for rho."""
+    cells = cells_touched(neighbours)
+    if cost.currency == "epsilon":
+        return laplace_scale(cells, cost.amount)
+    return gaussian_scale(1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf), cost.amount)
+
+
+def mean_noise(cost: Budget, neighbours: Neighbours) -> float:
+    """The average size of the noise in each cell of a table that costs ``cost``."""
+    scale = table_scale(cost, neighbours)
+    return scale if cost.currency == "epsilon" else scale * math.sqrt(2 / math.pi)
 
 
 SCORE_GRID = 1 << 20

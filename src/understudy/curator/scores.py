@@ -1,22 +1,33 @@
 """Scores of candidates, by name, each with a proved sensitivity for each neighbour relation.
 
-A candidate is a marginal whose first axis is the child X and whose other axes are its parents P. Scores are in units
-of rows (n times the paper's), so that they and their sensitivities mean the same at every table size.
+A candidate is a marginal whose first axis is the child X and whose other axes are its parents P. Scores are in units of
+rows (n times the paper's), so that they and their sensitivities mean the same at every table size. Logarithms are to
+the base 2.
+
+Notation in the proofs: c_xp, c_x, c_p are counts, n their sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
+from understudy.curator import score_kernels
 from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
 from understudy.marginals import Marginal
+
+MOST_ROWS = (1 << 32) - 1
+"""No engine counts more rows than this (it is checked), so it bounds n where n is private."""
+
+CELLS_AT_A_TIME = 1 << 22
 
 
 class Score(Protocol):
@@ -26,8 +37,11 @@ class Score(Protocol):
     def name(self) -> str:
         """How it is asked for."""
 
-    def sensitivity(self, neighbours: Neighbours, rows: int | None) -> float:
-        """How much one row can change the score; ``rows`` is given where it is public."""
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
+        """How much one row can change the score of a candidate.
+
+        ``rows`` is given where it is public; ``binary`` says that in every candidate X or P has at most two values.
+        """
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """The exact scores of the candidates: private."""
@@ -37,41 +51,120 @@ class Score(Protocol):
 class Dependence:
     """n R(X, P), with R the total variation distance between Pr[X, P] and Pr[X] Pr[P].
 
-    **Sensitivity, replace: 3 (1 - 1/n).** R is the largest value over events S of Pr[S] - (Pr_X x Pr_P)[S]. Fix S and
-    write the product as a double sum over pairs of rows: n^2 (Pr_X x Pr_P)[S] = sum over i, j of [(x_i, p_j) in S].
-    Changing row r touches one term of the n terms of n Pr[S], and 2 (n - 1) + 1 of the n^2 pairs. The pair (r, r) and
-    the single term r are one and the same indicator [(x_r, p_r) in S], with weights 1/n and -1/n^2: together they
-    move by at most 1/n - 1/n^2. The other 2 (n - 1) pairs move by at most 2 (n - 1) / n^2. So Pr[S] - product moves
-    by at most (1/n)(1 - 1/n) + (2/n)(1 - 1/n) = (3/n)(1 - 1/n) for every S, hence so does the maximum.
+    **replace: 3 (1 - 1/n).** R is the largest value over events S of Pr[S] - (Pr_X x Pr_P)[S]. Fix S and write the
+    product as a double sum over pairs of rows: n^2 (Pr_X x Pr_P)[S] = sum over i, j of [(x_i, p_j) in S]. Changing row r
+    touches one of the n terms of n Pr[S], and 2 (n - 1) + 1 of the n^2 pairs. The pair (r, r) and the single term r are
+    one and the same indicator [(x_r, p_r) in S], with weights 1/n and -1/n^2: together they move by at most 1/n - 1/n^2.
+    The other 2 (n - 1) pairs move by at most 2 (n - 1) / n^2. So Pr[S] - product moves by at most (1/n)(1 - 1/n) +
+    (2/n)(1 - 1/n) = (3/n)(1 - 1/n) for every S, hence so does the maximum.
 
-    **Sensitivity, add_remove: 2.** Let f(n) = n R = max over S of (A - B/n), with A the number of rows in S and B the
-    number of pairs (i, j) with (x_i, p_j) in S. A new row r adds a in {0, 1} to A and b + a to B, where b <= 2 n
-    counts the new mixed pairs and (r, r) is in S exactly when row r is. The change is a - (B + b + a)/(n + 1) + B/n =
-    a n/(n + 1) - b/(n + 1) + B/(n (n + 1)). It is at most n/(n + 1) + n/(n + 1) since B <= n^2 and at least -2 n/(n +
-    1). So |change| <= 2 n/(n + 1) < 2.
+    **add_remove: 2.** n R = max over S of (A - B/n), with A the number of rows in S and B the number of pairs (i, j) with
+    (x_i, p_j) in S. A new row r adds a in {0, 1} to A and b + a to B, where b <= 2 n counts the new mixed pairs and
+    (r, r) is in S exactly when row r is. The change is a - (B + b + a)/(n + 1) + B/n = a n/(n + 1) - b/(n + 1) +
+    B/(n (n + 1)). It is at most 2 n/(n + 1), since B <= n^2, and at least -2 n/(n + 1). So it is below 2.
     """
 
     name: str = "R"
 
-    def sensitivity(self, neighbours: Neighbours, rows: int | None) -> float:
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
         """3 (1 - 1/n) or 2, see above."""
         if neighbours == "add_remove":
             return 2.0
-        assert rows is not None
-        return 3.0 * (1 - 1 / max(rows, 2))
+        return 3.0 * (1 - 1 / max(_public(rows), 2))
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
         rows = max(counter.rows, 1)
-        scores = np.empty(len(candidates))
-        for place, table in enumerate(counter.count(candidates)):
-            joint = table.reshape(table.shape[0], -1)
-            gaps = np.abs(rows * joint - np.outer(joint.sum(axis=1), joint.sum(axis=0)))
-            scores[place] = gaps.sum() / (2 * rows)
-        return scores
+        masses = [
+            score_kernels.dependence_masses(flat, offsets, children, rows)
+            for flat, offsets, children in _tables(counter, candidates)
+        ]
+        return np.concatenate(masses) / (2 * rows)
 
 
-SCORES: dict[str, Score] = {score.name: score for score in (Dependence(),)}
+@dataclass(frozen=True)
+class PaperDependence(Dependence):
+    """n R with the sensitivity that the paper proves for it under replace (theorem 5.3): 3 + 2/n, a little too large."""
+
+    name: str = "R of the paper"
+
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
+        """As the paper has it."""
+        return 2.0 if neighbours == "add_remove" else 3.0 + 2 / _public(rows)
+
+
+@dataclass(frozen=True)
+class Information:
+    """n I(X, P), mutual information.
+
+    **replace** (lemma 4.1 of the paper): log n + (n - 1) log(n/(n - 1)) where X or P is binary, otherwise
+    2 log((n + 1)/2) + (n - 1) log((n + 1)/(n - 1)).
+
+    **add_remove: log(n + 1) + n log((n + 1)/n), at most log(N) + log e for n < N.** n I = h(n) + sum h(c_xp) - sum h(c_x) -
+    sum h(c_p) with h(t) = t log t. A new row in cell (x, p) changes it by g(n) + g(c_xp) - g(c_x) - g(c_p), where g(t) =
+    h(t + 1) - h(t) rises and g(0) = 0. From above: g(c_xp) <= g(c_x), so the change is at most g(n) - g(c_p) <= g(n). From
+    below: g(c_x) and g(c_p) are at most g(n) and g(c_xp) >= 0, so it is at least -g(n). Since n is private, it is bounded by the
+    largest number of rows that any engine accepts. That is far more than the other scores need: a poor choice here.
+    """
+
+    name: str = "I"
+
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
+        """See above."""
+        if neighbours == "add_remove":
+            return math.log2(MOST_ROWS + 1) + math.log2(math.e)
+        n = max(_public(rows), 2)
+        if binary:
+            return math.log2(n) + (n - 1) * math.log2(n / (n - 1))
+        return 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
+
+    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+        """Sum over cells of c_xp log(n c_xp / (c_x c_p))."""
+        rows = max(counter.rows, 1)
+        bits = [
+            score_kernels.information_bits(flat, offsets, children, rows)
+            for flat, offsets, children in _tables(counter, candidates)
+        ]
+        return np.concatenate(bits)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """n F(X, P): minus half the distance, in rows, to the nearest distribution that determines a binary X from P.
+
+    Give every value of P to one of the two values of X; K0 and K1 are the rows so collected. Then n F is minus the least, over
+    assignments, of (n/2 - K0)+ + (n/2 - K1)+.
+
+    **replace: 1.** Fix an assignment. Changing a row takes at most one from one of K0, K1 and adds at most one to one of them.
+    Where it takes from one and adds to the other, one bracket grows by at most 1 and the other does not grow, and
+    conversely; otherwise only one bracket moves, by at most 1. So does the least over assignments.
+
+    **add_remove: 1.** A new row adds 1/2 to n/2 and at most one to one of K0, K1: the sum of the brackets grows by at most 1/2 +
+    1/2, and falls by at most 1/2 (the bracket whose K gained one). A value of P that was never seen before can be given to
+    either side without changing K0 and K1.
+    """
+
+    name: str = "F"
+
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
+        """1, see above."""
+        return 1.0
+
+    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+        """A dynamic programme over integer masses, exact."""
+        if any(counter.size(axes[0]) > 2 for axes in candidates):
+            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
+        threads = numba.get_num_threads()
+        masses = [
+            score_kernels.assignment_masses(flat, offsets, counter.rows, threads)
+            for flat, offsets, _ in _tables(counter, candidates)
+        ]
+        return np.concatenate(masses) / 2
+
+
+SCORES: dict[str, Score] = {
+    score.name: score for score in (Information(), Assignment(), Dependence(), PaperDependence())
+}
 
 
 def score_named(name: str) -> Score:
@@ -80,3 +173,33 @@ def score_named(name: str) -> Score:
         return SCORES[name]
     except KeyError:
         raise InputError(f"There is no score {name!r}; known are {', '.join(SCORES)}.") from None
+
+
+def _public(rows: int | None) -> int:
+    if rows is None:
+        raise ValueError("under replace the number of rows is public and must be given")
+    return rows
+
+
+def _tables(
+    counter: Counter, candidates: Sequence[Marginal]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """The candidates' tables in batches of bounded memory: (flat counts, where each starts, size of each child)."""
+    sizes: dict[object, int] = {}
+    batch: list[Marginal] = []
+    children: list[int] = []
+    cells = 0
+    for axes in candidates:
+        product = 1
+        for axis in axes:
+            if axis not in sizes:
+                sizes[axis] = counter.size(axis)
+            product *= sizes[axis]
+        if batch and cells + product > CELLS_AT_A_TIME:
+            yield (*counter.count_flat(batch), np.array(children, dtype=np.int64))
+            batch, children, cells = [], [], 0
+        batch.append(axes)
+        children.append(sizes[axes[0]])
+        cells += product
+    if batch:
+        yield (*counter.count_flat(batch), np.array(children, dtype=np.int64))

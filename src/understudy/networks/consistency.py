@@ -1,0 +1,72 @@
+"""Tables that share attributes, made to agree on them.
+
+Two noisy tables that both hold an attribute tell its distribution twice, differently. The best guess from both is their
+average, weighted by how sure each is; each table is then moved to the agreed margins by the smallest change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.curator import Measurement
+from understudy.marginals import Axis
+from understudy.networks.parameters import Repair, repaired
+from understudy.schema import Schema
+
+ROUNDS = 10
+
+
+def agreed(
+    measurements: Sequence[Measurement], schema: Schema, rows: float, repair: Repair
+) -> list[NDArray[np.float64]]:
+    """The measured tables, repaired, with the same one-way margins wherever they share an attribute."""
+    margins = _pooled_margins(measurements, rows, repair)
+    return [_moved(measurement, margins, schema, rows, repair) for measurement in measurements]
+
+
+def _pooled_margins(
+    measurements: Sequence[Measurement], rows: float, repair: Repair
+) -> dict[str, NDArray[np.float64]]:
+    """For each attribute measured at its finest level, its margin from all tables that hold it."""
+    sums: dict[str, NDArray[np.float64]] = {}
+    weights: dict[str, float] = {}
+    for measurement in measurements:
+        for place, axis in enumerate(measurement.marginal):
+            if axis.level:
+                continue
+            others = tuple(i for i in range(measurement.counts.ndim) if i != place)
+            margin = measurement.counts.sum(axis=others)
+            weight = len(margin) / (measurement.counts.size * max(measurement.deviation, 1e-9) ** 2)
+            sums[axis.attribute] = sums.get(axis.attribute, np.zeros(len(margin))) + weight * margin
+            weights[axis.attribute] = weights.get(axis.attribute, 0.0) + weight
+    return {name: repaired(total / weights[name], rows, repair) for name, total in sums.items()}
+
+
+def _moved(
+    measurement: Measurement, margins: dict[str, NDArray[np.float64]], schema: Schema, rows: float, repair: Repair
+) -> NDArray[np.float64]:
+    table = measurement.counts.astype(np.float64)
+    wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
+    for place, margin in enumerate(wanted):
+        others = tuple(i for i in range(table.ndim) if i != place)
+        gap = (margin - table.sum(axis=others)) * len(margin) / table.size
+        table = table + np.expand_dims(gap, others)
+    table = repaired(table, rows, repair)
+    # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps zeros.
+    for _ in range(ROUNDS):
+        for place, margin in enumerate(wanted):
+            others = tuple(i for i in range(table.ndim) if i != place)
+            now = table.sum(axis=others)
+            factor = np.divide(margin, now, out=np.zeros_like(margin), where=now > 0)
+            table = table * np.expand_dims(factor, others)
+    return repaired(table, rows, "clip")
+
+
+def _generalised(margin: NDArray[np.float64], axis: Axis, schema: Schema) -> NDArray[np.float64]:
+    if axis.level == 0:
+        return margin
+    coarse = schema[axis.attribute].generalisations[axis.level - 1]
+    return np.bincount(coarse, weights=margin)

@@ -1,0 +1,387 @@
+"""PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao; TODS 2017): a private Bayesian network.
+
+Three phases. *Structure*: grow a network attribute by attribute, each time choosing an attribute-parent pair by a private
+choice with a score of how much the parents tell about the child (algorithms 2 and 4). *Parameters*: measure one noisy
+table for each pair (algorithms 1 and 3). *Sampling*: draw rows from the network, parents first; that is
+post-processing and belongs to the model.
+
+``PrivBayes(...)`` is the best that is known here at the same guarantee; ``PrivBayes.paper(...)`` is the paper to the letter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from understudy.curator import Curator, Measurement
+from understudy.curator.budget import Budget
+from understudy.curator.mechanisms import Rule, mean_noise
+from understudy.errors import InputError
+from understudy.marginals import Axis, Marginal
+from understudy.model import Model
+from understudy.networks.bits import Bits
+from understudy.networks.consistency import agreed
+from understudy.networks.network import Network, Node
+from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.networks.parent_sets import MOST_SETS, MaximalParentSets, Sizes, all_parent_sets, subsets, too_many
+from understudy.schema import Category, Quantity, Schema
+from understudy.synthesizers import Progress, Synthesizer
+
+Pair = tuple[str, Marginal]
+"""An attribute and its parents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivBayes(Synthesizer):
+    """A private Bayesian network.
+
+    Parameters
+    ----------
+    degree
+        The number of parents an attribute has (algorithm 2); by default decided by theta-usefulness.
+    beta
+        The share of the budget that goes to the structure. Where no attribute can have a parent, all of it goes to the
+        parameters.
+    theta
+        How many times larger than the noise the average count of a table must be for it to be considered.
+    score
+        "I" (mutual information), "F" (attributes with two values only), "R" (dependence), or "auto": F in the paper's
+        mode where all attributes have two values, R otherwise.
+    encoding
+        "vanilla" (attributes as they are), "hierarchical" (parents may be generalised by taxonomies and by trees over
+        bins), "binary" or "gray" (attributes taken apart into bits), or "auto": hierarchical where some attribute can be
+        generalised, otherwise vanilla.
+    candidates
+        "maximal": parent sets that cannot be made larger (the paper); "all": every parent set within the bound, those
+        with larger tables at a handicap.
+    penalty
+        The handicap of a table: this times half of its expected noise. It is public, so it costs nothing.
+    repair
+        How noisy counts become counts that could be real: "project" or "clip" (the paper).
+    consistent
+        Whether tables that share attributes are made to agree on them.
+    rule
+        How a choice is made: "permute_and_flip" or "exponential" (the paper).
+
+    See Also
+    --------
+    understudy.synthesizers.Synthesizer : the parameters that all methods share.
+
+    Examples
+    --------
+    >>> model = PrivBayes(epsilon=1.0).fit("patients.csv", "schema.json")   # doctest: +SKIP
+    """
+
+    degree: int | None = None
+    beta: float = 0.3
+    theta: float = 1.0
+    score: Literal["auto", "I", "F", "R"] = "auto"
+    encoding: Literal["auto", "vanilla", "hierarchical", "binary", "gray"] = "auto"
+    candidates: Literal["all", "maximal"] = "all"
+    penalty: float = 0.25
+    repair: Repair = "project"
+    consistent: bool = False
+    rule: Rule = "permute_and_flip"
+    table_power: float = 1 / 3
+    """A table's share of the parameters' budget is proportional to this power of its cells."""
+    to_the_letter: bool = False
+
+    @classmethod
+    def paper(cls, epsilon: float, **parameters: Any) -> PrivBayes:
+        """The paper to the letter: replace, maximal parent sets, theta 4, clip-and-normalise, its sensitivities."""
+        letter: dict[str, Any] = {
+            "neighbours": "replace",
+            "theta": 4.0,
+            "candidates": "maximal",
+            "penalty": 0.0,
+            "repair": "clip",
+            "rule": "exponential",
+            "table_power": 0.0,
+            "to_the_letter": True,
+        }
+        return cls(epsilon=epsilon, **(letter | parameters))
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method privbayes``."""
+        return "privbayes"
+
+    def check(self, schema: Schema) -> None:
+        """Refuse parameters that make no sense, or not with this schema."""
+        _check_range("beta", self.beta, 0, 1, open_ended=True)
+        _check_range("theta", self.theta, 0, math.inf, open_ended=True)
+        _check_range("penalty", self.penalty, 0, math.inf)
+        _check_range("table_power", self.table_power, 0, 1)
+        _check_choice("score", self.score, ("auto", "I", "F", "R"))
+        _check_choice("encoding", self.encoding, ("auto", "vanilla", "hierarchical", "binary", "gray"))
+        _check_choice("candidates", self.candidates, ("all", "maximal"))
+        _check_choice("repair", self.repair, ("project", "clip"))
+        _check_choice("rule", self.rule, ("permute_and_flip", "exponential"))
+        sizes = [attribute.size for attribute in schema.modelled if attribute.size > 1]
+        if self.encoding in ("binary", "gray"):
+            Bits(schema, self.encoding == "gray").check()
+            sizes = [2] * sum((size - 1).bit_length() for size in sizes)
+        if self.score == "F" and max(sizes, default=2) > 2:
+            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
+        if self.degree is not None:
+            self._check_degree(sizes)
+
+    def _check_degree(self, sizes: list[int]) -> None:
+        degree = self.degree
+        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
+            raise InputError(f"degree must be a whole number at or above 0, not {degree!r}.")
+        if degree and degree >= len(sizes):
+            raise InputError(
+                f"A degree of {degree} needs at least {degree + 1} attributes with more than one value; there are {len(sizes)}."
+            )
+        if math.comb(max(len(sizes) - 1, 0), degree) > MOST_SETS:
+            raise too_many()
+        largest = math.prod(sorted(sizes)[-(degree + 1) :])
+        if largest > LARGEST_TABLE:
+            raise InputError(
+                f"A degree of {degree} would need tables of up to {largest:,} cells; give a smaller degree or fewer bins."
+            )
+
+    # ---- the method
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """Structure, then parameters."""
+        whole = curator.schema
+        bits = Bits(whole, self.encoding == "gray") if self.encoding in ("binary", "gray") else None
+        if bits is not None:
+            curator = curator.in_bits(bits)
+        attributes = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
+        rows, measured, budget = self._rows(curator, budget)
+        search = _Search(self, curator, attributes, rows, budget)
+        pairs = search.greedy_bayes(progress)
+        progress("measuring tables", 0, 1)
+        network, rows = self._noisy_conditionals(curator, pairs, search.parameters, measured, rows, search.derive)
+        progress("measuring tables", 1, 1)
+        return Model(self.parameters(), whole, network, curator.ledger, round(rows), bits=bits)
+
+    def _rows(self, curator: Curator, budget: Budget) -> tuple[float, list[Measurement], Budget]:
+        """The number of rows: public under replace, measured otherwise."""
+        if curator.rows is not None:
+            return float(curator.rows), [], budget
+        share, rest = budget.split(ROWS_SHARE, 1 - ROWS_SHARE)
+        measured = curator.measure([()], share)
+        return max(float(measured[0].counts), 1.0), measured, rest
+
+    def _noisy_conditionals(
+        self,
+        curator: Curator,
+        pairs: Sequence[Pair],
+        budget: Budget,
+        measured: list[Measurement],
+        rows: float,
+        derive: bool,
+    ) -> tuple[Network, float]:
+        """Algorithms 1 and 3: a noisy table for each pair, made into one that could be real.
+
+        A table whose attributes all stand in another one is not measured but derived from it. In algorithm 1 those are
+        the tables of the first k attributes.
+        """
+        families = [(*parents, Axis(child)) for child, parents in pairs]
+        sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled}
+        homes = _homes(families) if derive else list(range(len(families)))
+        asked = sorted(set(homes))
+        if asked:
+            cells = [math.prod(sizes[axis.attribute][axis.level] for axis in families[i]) for i in asked]
+            tables = curator.measure([families[i] for i in asked], budget, [c**self.table_power for c in cells])
+            rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
+            if self.consistent:
+                counts = agreed(tables, curator.schema, rows, self.repair)
+            else:
+                counts = [repaired(table.counts, rows, self.repair) for table in tables]
+            at = {home: (counts[place], tables[place]) for place, home in enumerate(asked)}
+        nodes = []
+        for place, (child, parents) in enumerate(pairs):
+            table, measurement = at[homes[place]]
+            spare = tuple(i for i, axis in enumerate(measurement.marginal) if axis not in families[place])
+            summed = math.prod(table.shape[i] for i in spare)
+            kept = [axis for axis in measurement.marginal if axis in families[place]]
+            table = table.sum(axis=spare).transpose([kept.index(axis) for axis in families[place]])
+            nodes.append(Node(child, parents, table, measurement.deviation * math.sqrt(summed)))
+        known = {child for child, _ in pairs}
+        constant = [a.name for a in curator.schema.modelled if a.name not in known]
+        nodes += [Node(name, (), np.array([rows])) for name in constant]
+        return Network(tuple(nodes)), rows
+
+
+ROWS_SHARE = 0.01
+"""The share of the budget that goes to the number of rows where that is private."""
+
+LARGEST_TABLE = 1 << 24
+"""Tables of more cells than this are not considered."""
+
+
+class _Search:
+    """The first phase: which attribute-parent pairs, under which bound, with which part of the budget."""
+
+    def __init__(
+        self, method: PrivBayes, curator: Curator, attributes: Sequence[str], rows: float, budget: Budget
+    ) -> None:
+        self.method = method
+        self.curator = curator
+        self.attributes = list(attributes)
+        self.sizes = self._sizes()
+        self.rows = rows
+        self.binary = all(sizes[0] == 2 for sizes in self.sizes.values())
+        structure, self.parameters = budget.split(method.beta, 1 - method.beta)
+        fixed = method.degree is not None or (self.binary and method.to_the_letter)
+        self.degree = self._useful_degree() if fixed and method.degree is None else method.degree
+        self.fixed = fixed
+        # Algorithm 1 derives the tables of the first k attributes, algorithm 3 measures all tables.
+        self.derive = fixed or not method.to_the_letter
+        self.bound = math.inf if fixed else min(self._useful_cells(), LARGEST_TABLE)
+        if self._no_parents():
+            structure, self.parameters = budget.split(0.0, 1.0)
+        self.structure = structure
+
+    def _sizes(self) -> Sizes:
+        """The sizes at each level that a parent may have: one level only without hierarchical encoding."""
+        schema = self.curator.schema
+        encoding = self.method.encoding
+        if encoding == "auto":
+            natural = any(isinstance(a, Quantity) or (isinstance(a, Category) and a.taxonomy) for a in schema.modelled)
+            encoding = "hierarchical" if natural else "vanilla"
+        deep = encoding == "hierarchical"
+        return {name: schema[name].sizes_by_level() if deep else (schema[name].size,) for name in self.attributes}
+
+    # ---- theta-usefulness
+
+    def _useful_degree(self) -> int:
+        """The largest k for which tables of k + 1 binary attributes are theta-useful (lemma 4.8), or 0."""
+        d = len(self.attributes)
+        for k in range(d - 1, 0, -1):
+            if self.rows / 2 ** (k + 1) >= self.method.theta * self._noise(d - k):
+                return k
+        return 0
+
+    def _useful_cells(self) -> float:
+        """The largest number of cells for which a table is theta-useful (section 5.2)."""
+        return self.rows / (self.method.theta * self._noise(len(self.attributes)))
+
+    def _noise(self, tables: int) -> float:
+        """The average size of the noise in a cell when the parameters' budget is split over so many tables."""
+        return mean_noise(self.parameters.equally(tables)[0], self.curator.neighbours)
+
+    def _no_parents(self) -> bool:
+        if len(self.attributes) < 2 or self.degree == 0:
+            return True
+        two = sorted(min(levels) for levels in self.sizes.values())
+        return two[0] * sorted(levels[0] for levels in self.sizes.values())[0] > self.bound
+
+    # ---- algorithms 2 and 4
+
+    def greedy_bayes(self, progress: Progress) -> list[Pair]:
+        """Grow the network: the first attribute is drawn uniformly, each other one is chosen with its parents."""
+        if self._no_parents():
+            return [(name, ()) for name in self.attributes]
+        left = list(self.attributes)
+        first = left.pop(self.curator.toss(len(left)))
+        pairs: list[Pair] = [(first, ())]
+        steps = self.structure.equally(len(left))
+        pool = _Pool(self)
+        for step, budget in enumerate(steps):
+            progress("learning the network", step, len(steps))
+            candidates = pool.candidates([child for child, _ in pairs], left)
+            offsets = np.array([-self._handicap(axes) for axes in candidates]) if self.method.penalty else None
+            place = self.curator.choose(candidates, self._score(), budget, offsets, self.method.rule)
+            chosen = candidates[place]
+            pairs.append((chosen[0].attribute, chosen[1:]))
+            left.remove(chosen[0].attribute)
+        return pairs
+
+    def _score(self) -> str:
+        score = self.method.score
+        if score == "auto":
+            score = "F" if self.binary and self.method.to_the_letter else "R"
+        return "R of the paper" if score == "R" and self.method.to_the_letter else score
+
+    def _handicap(self, axes: Marginal) -> float:
+        cells = math.prod(self.sizes[axis.attribute][axis.level] for axis in axes)
+        return self.method.penalty * cells * self.handicap_unit
+
+    @property
+    def handicap_unit(self) -> float:
+        """Half of the average noise of a cell."""
+        return self._noise(len(self.attributes)) / 2
+
+
+class _Pool:
+    """The candidates of each step, grown as the network grows."""
+
+    def __init__(self, search: _Search) -> None:
+        self.search = search
+        self.maximal = MaximalParentSets(search.sizes)
+        self.sets: list[Marginal] = [()]
+        self.of_child: dict[str, list[Marginal]] = {}
+
+    def candidates(self, placed: list[str], left: list[str]) -> list[Marginal]:
+        """Attribute-parent pairs, the attribute's axis first."""
+        search = self.search
+        if search.fixed:
+            assert search.degree is not None
+            sets = subsets(placed, search.degree)
+            return [(Axis(child), *parents) for child in left for parents in sets]
+        if search.method.candidates == "maximal":
+            return [pair for child in left for pair in self._maximal(child, placed)]
+        return self._all(placed, left)
+
+    def _maximal(self, child: str, placed: list[str]) -> list[Marginal]:
+        sets = self.maximal(placed, self.search.bound / self.search.sizes[child][0])
+        return [(Axis(child), *parents) for parents in sets] or [(Axis(child),)]
+
+    def _all(self, placed: list[str], left: list[str]) -> list[Marginal]:
+        search = self.search
+        if not self.of_child:
+            self.of_child = {child: [(Axis(child),)] for child in left}
+        smallest = min(search.sizes[child][0] for child in left)
+        grown = all_parent_sets(self.sets, placed[-1], search.sizes, search.bound / smallest, MOST_PARENTS)
+        self.sets += grown
+        cells = [math.prod(search.sizes[axis.attribute][axis.level] for axis in parents) for parents in grown]
+        for child in left:
+            room = search.bound / search.sizes[child][0]
+            mine = self.of_child[child]
+            mine += [(Axis(child), *parents) for parents, size in zip(grown, cells, strict=True) if size <= room]
+        if sum(len(self.of_child[child]) for child in left) > MOST_SETS:
+            raise too_many()
+        return [pair for child in left for pair in self.of_child[child]]
+
+
+MOST_PARENTS = 8
+
+
+def _homes(families: Sequence[Marginal]) -> list[int]:
+    """For each family the one that it can be derived from: the smallest that holds all its axes, or itself."""
+    homes = []
+    for place, family in enumerate(families):
+        holders = [
+            other
+            for other, axes in enumerate(families)
+            if set(family) < set(axes) or (set(family) == set(axes) and other <= place)
+        ]
+        homes.append(min(holders, key=lambda other: (-len(families[other]), other)))
+    return homes
+
+
+def _check_range(name: str, value: Any, low: float, high: float, *, open_ended: bool = False) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    inside = number and (low < value < high if open_ended else low <= value <= high)
+    if not inside or not math.isfinite(value):
+        raise InputError(f"{name} must be a number {'between' if open_ended else 'from'} {low:g} and {high:g}, not {value!r}.")
+
+
+def _check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+
+
+def correlated(epsilon: float, degree: int = 2, **parameters: Any) -> PrivBayes:
+    """DataSynthesizer's correlated attribute mode: PrivBayes with a given number of parents."""
+    return replace(PrivBayes(epsilon=epsilon, **parameters), degree=degree)
