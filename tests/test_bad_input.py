@@ -314,6 +314,7 @@ SCHEMAS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "a taxonomy with a gap": (schema_with("sex", taxonomy=[["f"], "x"]), ("column 'sex'", "taxonomy", "'m'")),
     "a taxonomy that is no tree": (schema_with("sex", taxonomy={"f": 1}), ("column 'sex'", "taxonomy")),
     "not a date": (schema_with("admitted", min="yesterday"), ("column 'admitted'", "yesterday")),
+    "a format that nothing is written by": (schema_with("admitted", format="%Q"), ("column 'admitted'", "'%Q'")),
     "a missing mark that is a value": (schema_with("sex", missing="f"), ("column 'sex'", "'f'")),
     "half a character": ('{"attributes": {"\\ud800": {"kind": "boolean"}}}', ("half a character",)),
     "nested without end": ("[" * 100_000, ("nested",)),
@@ -463,7 +464,7 @@ def test_any_junk_in_a_model_is_met_with_a_sentence(folder: Path, good_model: di
     junk = [None, True, False, -1, 0, 1, 2**62, -0.5, 1e300, "", "x", "age", "\x00", [], {}, [[]], {"kind": "text"}]
     places = [way for way, _ in _ways(good_model, ())]
     path = folder / "m.json"
-    for _ in range(250):
+    for _ in range(60):
         model = copy.deepcopy(good_model)
         *way, last = rng.choice(places)
         place: Any = model
@@ -474,11 +475,10 @@ def test_any_junk_in_a_model_is_met_with_a_sentence(folder: Path, good_model: di
         else:
             place[last] = copy.deepcopy(rng.choice(junk))
         path.write_text(json.dumps(model))
-        ran = run("show", path)
-        if ran.status != 0:
-            refused(folder, ["show", path], "m.json")
-        ran = run("sample", path, "--rows", 3)
-        assert ran.status == 0 or (ran.status == 2 and ran.err.count("\n") == 1), ran
+        for arguments in (["show", path], ["sample", path, "--rows", 3]):
+            ran = run(*arguments)
+            said = ran.err.startswith("understudy: ") and ran.err.count("\n") == 1
+            assert ran.status == 0 or (ran.status == 2 and said and ran.out == ""), ran
 
 
 def _ways(value: Any, way: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from examples import booleans, content, dates, datetimes, integers, reals, values_of, words
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import booleans, content, dates, datetimes, integers, reals, values_of, words
 from understudy import InputError, read_table
 from understudy.tables import MARKS, Column, Table, write_table
 
@@ -48,21 +48,22 @@ EXACT = {
     "booleans as text": "a,b\ntrue,False\nfalse,True\n",
     "question marks among texts": "a,b\n?,x\nu,y\n",
     "one column": "a\nx\ny\n",
-    "hostile names": "select,\"a\"\"b\",'; drop\n1,2,3\n",
+    "hostile names": 'select,"a""b",\'; drop\n1,2,3\n',
 }
 
 
 @pytest.mark.parametrize("text", EXACT.values(), ids=EXACT.keys())
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv"])
-def test_a_text_file_comes_back_byte_for_byte(tmp_path: Path, text: str, suffix: str) -> None:
-    table = read_table(written(tmp_path / "in.csv", text))
-    again = tmp_path / f"again.{suffix}"
-    table.write(again)
-    if suffix == "tsv":
-        assert content(read_table(again)) == content(table)
-        again = tmp_path / "again.csv"
-        read_table(tmp_path / "again.tsv").write(again)
-    assert raw(again).decode() == text
+def test_a_text_file_comes_back_byte_for_byte(tmp_path: Path, text: str) -> None:
+    read_table(written(tmp_path / "in.csv", text)).write(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes().decode() == text
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "tsv", "tsv.gz"])
+def test_a_text_file_comes_back_byte_for_byte_by_way_of_another_format(tmp_path: Path, suffix: str) -> None:
+    text = "a,b\n" + '"x, y","she said ""hi"""\n"two\nlines",plain\n"tab\there",\n,00123\n'
+    read_table(written(tmp_path / "in.csv", text)).write(tmp_path / f"between.{suffix}")
+    read_table(tmp_path / f"between.{suffix}").write(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes().decode() == text.replace('"tab\there"', "tab\there")
 
 
 def test_a_binary_survey_comes_back_byte_for_byte(tmp_path: Path) -> None:
@@ -73,12 +74,18 @@ def test_a_binary_survey_comes_back_byte_for_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["nltcs", "acs", "adult", "heart"])
-def test_real_tables_come_back_with_every_value(data: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["nltcs", "adult"])
+def test_real_tables_come_back_byte_for_byte(data: Path, tmp_path: Path, name: str) -> None:
     read_table(data / f"{name}.csv").write(tmp_path / "out.csv")
-    if name in ("nltcs", "acs"):
-        assert (tmp_path / "out.csv").read_bytes() == (data / f"{name}.csv").read_bytes()
-    assert content(read_table(tmp_path / "out.csv")) == content(read_table(data / f"{name}.csv"))
+    lines = (data / f"{name}.csv").read_bytes().replace(b"\r\n", b"\n")
+    assert (tmp_path / "out.csv").read_bytes() == lines
+
+
+@pytest.mark.data
+def test_a_real_table_with_missing_marks_comes_back_with_every_value(data: Path, tmp_path: Path) -> None:
+    table = read_table(data / "heart.csv")
+    table.write(tmp_path / "out.csv")
+    assert content(read_table(tmp_path / "out.csv")) == content(table)
 
 
 def every_column() -> Table:
@@ -113,7 +120,8 @@ def test_every_format_keeps_the_values(tmp_path: Path, suffix: str) -> None:
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), min_size=1, max_size=5)
 
 
-@given(texts=st.lists(cells, min_size=1, max_size=8), suffix=st.sampled_from(SUFFIXES))
+@settings(max_examples=12)
+@given(texts=st.lists(cells, min_size=1, max_size=20), suffix=st.sampled_from(SUFFIXES))
 def test_any_text_survives_any_format(texts: list[str], suffix: str, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("any") / f"t.{suffix}"
     texts = ["anchor: text", *texts]
@@ -170,10 +178,12 @@ def test_an_empty_table_is_a_header(tmp_path: Path) -> None:
         "a,b\n+1,x\n2,y\n",
     ],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_every_common_way_of_writing_csv_is_read(tmp_path: Path, text: str, packed: bool) -> None:
-    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
-    written(path, gzip.compress(text.encode()) if packed else text)
+def test_every_common_way_of_writing_csv_is_read(tmp_path: Path, text: str) -> None:
+    assert content(read_table(written(tmp_path / "t.csv", text))) == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_a_packed_file_is_read_like_a_plain_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv.gz", gzip.compress("\ufeffa;b\r\n1;x\r\n2;y\r\n".encode()))
     assert content(read_table(path)) == {"a": [1, 2], "b": ["x", "y"]}
 
 
@@ -208,36 +218,37 @@ def test_an_empty_line_in_a_single_column_is_a_missing_value(tmp_path: Path) -> 
 # --------------------------------------------------------------------------- kinds
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        (["1", "-2", "0"], "integer"),
-        (["1", "2.5"], "real"),
-        (["1e3", ".5", "5."], "real"),
-        (["1", "1e5"], "real"),
-        (["1234567890123456789012", "1"], "real"),
-        (["01", "2"], "text"),
-        (["00.5", "2"], "text"),
-        (["1", "x"], "text"),
-        (["true", "false"], "text"),
-        (["2020-01-01", "1999-12-31"], "date"),
-        (["2020-01-01", "1999-13-31"], "text"),
-        (["2020-01-01", "2020-01-01 10:00"], "text"),
-        (["2020-01-01 10:00", "2020-01-01T10:00:05.5"], "datetime"),
-        (["2020-01-01 25:00:00"], "text"),
-        (["1/2/2020"], "text"),
-        (["inf", "1.5"], "text"),
-        (["0x10"], "text"),
-        (["1_000"], "text"),
-        (["?", "NA"], "text"),
-        (["", ""], "empty"),
-    ],
-)
-def test_the_kind_of_a_column_is_the_narrowest_that_all_values_fit(
-    tmp_path: Path, values: list[str], kind: str
-) -> None:
-    text = "x,n\n" + "".join(f"{value},{i}\n" for i, value in enumerate(values))
-    assert read_table(written(tmp_path / "t.csv", text)).columns["x"].kind == kind
+KINDS = [
+    (["1", "-2", "0"], "integer"),
+    (["1", "2.5"], "real"),
+    (["1e3", ".5", "5."], "real"),
+    (["1", "1e5"], "real"),
+    (["1234567890123456789012", "1"], "real"),
+    (["01", "2"], "text"),
+    (["00.5", "2"], "text"),
+    (["1", "x"], "text"),
+    (["true", "false"], "text"),
+    (["2020-01-01", "1999-12-31"], "date"),
+    (["2020-01-01", "1999-13-31"], "text"),
+    (["2020-01-01", "2020-01-01 10:00"], "text"),
+    (["2020-01-01 10:00", "2020-01-01T10:00:05.5"], "datetime"),
+    (["2020-01-01 25:00:00"], "text"),
+    (["1/2/2020"], "text"),
+    (["inf", "1.5"], "text"),
+    (["0x10"], "text"),
+    (["1_000"], "text"),
+    (["?", "NA"], "text"),
+    (["", ""], "empty"),
+]
+
+
+def test_the_kind_of_a_column_is_the_narrowest_that_all_values_fit(tmp_path: Path) -> None:
+    columns = [(values * 6)[:6] for values, _ in KINDS]
+    text = ",".join(f"c{i}" for i in range(len(columns))) + "\n"
+    text += "".join(",".join(row) + "\n" for row in zip(*columns, strict=True))
+    table = read_table(written(tmp_path / "t.csv", text))
+    told = [(values, column.kind) for (values, _), column in zip(KINDS, table.columns.values(), strict=True)]
+    assert told == KINDS
 
 
 def test_the_last_of_very_many_values_counts_as_much_as_the_first(tmp_path: Path) -> None:
@@ -248,13 +259,15 @@ def test_the_last_of_very_many_values_counts_as_much_as_the_first(tmp_path: Path
     assert table.rows == 30_001
 
 
-@pytest.mark.parametrize(("place", "mark"), list(enumerate(MARKS, start=1)))
-def test_each_missing_mark_among_numbers_is_remembered(tmp_path: Path, place: int, mark: str) -> None:
-    column = read_table(written(tmp_path / "t.csv", f"x,n\n1,0\n{mark},0\n3,0\n")).columns["x"]
-    assert column.kind == "integer"
-    assert values_of(column) == [1, None, 3]
-    assert column.missing is not None
-    assert column.missing.tolist() == [0, place, 0]
+def test_each_missing_mark_among_numbers_is_remembered(tmp_path: Path) -> None:
+    names = ",".join(f"c{i}" for i in range(len(MARKS)))
+    text = "\n".join([names, ",".join(["1"] * len(MARKS)), ",".join(MARKS), ",".join(["3"] * len(MARKS)), ""])
+    table = read_table(written(tmp_path / "t.csv", text))
+    for place, column in enumerate(table.columns.values(), start=1):
+        assert column.kind == "integer"
+        assert values_of(column) == [1, None, 3]
+        assert column.missing is not None
+        assert column.missing.tolist() == [0, place, 0]
 
 
 @pytest.mark.parametrize("values", [["2020-01-01", "?"], ["2020-01-01 00:00:00", "NA"], ["1.5", "nan"]])

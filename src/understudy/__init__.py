@@ -1,18 +1,23 @@
 """Understudy: differentially private synthetic tables.
 
->>> from understudy import Independent, Schema
->>> model = Independent(epsilon=1.0).fit("patients.csv", "schema.json")   # doctest: +SKIP
->>> model.sample(1000).write("synthetic.csv")                             # doctest: +SKIP
+>>> from understudy import PrivBayes, Schema
+>>> model = PrivBayes(epsilon=1.0).fit("patients.csv", "schema.json")   # doctest: +SKIP
+>>> model.sample(1000).write("synthetic.csv")                           # doctest: +SKIP
 """
 
-from understudy.curator.ledger import Ledger, LedgerFile
-from understudy.errors import BudgetError, InputError, UnderstudyError
-from understudy.model import Model
-from understudy.schema import Schema
-from understudy.synthesizers import OwnerWarning, Synthesizer
-from understudy.synthesizers.independent import Independent
-from understudy.synthesizers.random import Random
-from understudy.tables import Table, read_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.curator.ledger import Ledger, LedgerFile
+    from understudy.errors import BudgetError, InputError, UnderstudyError
+    from understudy.model import Model
+    from understudy.schema import Schema
+    from understudy.synthesizers import OwnerWarning, Synthesizer
+    from understudy.synthesizers.independent import Independent
+    from understudy.synthesizers.privbayes import PrivBayes
+    from understudy.synthesizers.random import Random
+    from understudy.tables import Table, read_table
 
 __version__ = "0.1.0"
 
@@ -24,6 +29,7 @@ __all__ = [
     "LedgerFile",
     "Model",
     "OwnerWarning",
+    "PrivBayes",
     "Random",
     "Schema",
     "Synthesizer",
@@ -31,3 +37,31 @@ __all__ = [
     "UnderstudyError",
     "read_table",
 ]
+
+_HOMES = {
+    "BudgetError": "errors",
+    "Independent": "synthesizers.independent",
+    "InputError": "errors",
+    "Ledger": "curator.ledger",
+    "LedgerFile": "curator.ledger",
+    "Model": "model",
+    "OwnerWarning": "synthesizers",
+    "PrivBayes": "synthesizers.privbayes",
+    "Random": "synthesizers.random",
+    "Schema": "schema",
+    "Synthesizer": "synthesizers",
+    "Table": "tables",
+    "UnderstudyError": "errors",
+    "read_table": "tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: `understudy --help` should not wait for compilers and engines."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'understudy' has no attribute {name!r}")
+    return getattr(import_module(f"understudy.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

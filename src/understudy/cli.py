@@ -66,6 +66,14 @@ class Method(Enum):
     random = "random"
 
 
+class Conditioning(Enum):
+    """Ways to draw rows that fit a condition, by name."""
+
+    exact = "exact"
+    rejection = "rejection"
+    weighting = "weighting"
+
+
 class Relation(Enum):
     """Neighbour relations by name."""
 
@@ -243,28 +251,82 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-@app.command(epilog=_examples("understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv"))
+@app.command(
+    epilog=_examples(
+        "understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv",
+        "# only women from 30 to 40",
+        "understudy sample patients.model.json --given sex=Female --given age=30..40",
+    )
+)
 def sample(
     model: ModelFile,
     output: Out = "-",
     rows: Rows = None,
     seed: Seed = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Only such rows: a value, low..high, this|that, missing; repeatable."),
+    ] = None,
+    how: Annotated[Conditioning, typer.Option(help="How to draw rows that fit --given.")] = Conditioning.exact,
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a model: costs nothing, as often as you like."""
+    from understudy.conditions import given_from_text
     from understudy.model import Model
 
     talk = _Talk(quiet)
     _check_output(output)
     released = Model.load(model)
-    _write_rows(released, output, rows, seed, talk)
+    conditions = {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
+    _write_rows(released, output, rows, seed, talk, **conditions)
 
 
-@app.command(epilog=_examples("understudy show patients.model.json"))
-def show(model: ModelFile) -> None:
-    """Show what a model holds: attributes, network, ledger."""
+@app.command(
+    epilog=_examples(
+        "understudy query m.json \"count where age >= 44 and sex = 'Female'\"",
+        'understudy query m.json "share where smoker = true" "mean age"',
+    )
+)
+def query(
+    model: ModelFile,
+    queries: Annotated[
+        list[str], typer.Argument(metavar="QUERY...", help="count, share or mean NAME, then: where CONDITION.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
+) -> None:
+    """Answer queries from a model, with error bars: exact, without drawing rows and without spending anything."""
     from understudy.model import Model
 
+    released = Model.load(model)
+    answers = [released.query(text) for text in queries]
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps([answer.to_dict() for answer in answers], indent=2, ensure_ascii=False) + "\n")
+        return
+    console = Console(highlight=False)
+    for answer in answers:
+        label = f"{answer.query}: " if len(answers) > 1 else ""
+        _print(console, f"{label}{answer!r}")
+
+
+@app.command(
+    epilog=_examples("understudy show patients.model.json", "understudy show patients.model.json --plot network.svg")
+)
+def show(
+    model: ModelFile,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a picture of the network here (SVG).")
+    ] = None,
+) -> None:
+    """Show what a model holds: attributes, network, ledger."""
+    from understudy.files import writable_file
+    from understudy.model import Model
+    from understudy.networks.drawing import tree
+
+    _check_distinct(model, plot)
+    if plot is not None:
+        writable_file(plot, "picture")
     released = Model.load(model)
     ledger = released.ledger
     console = Console()
@@ -277,6 +339,11 @@ def show(model: ModelFile) -> None:
         levels = str(len(attribute.sizes_by_level())) if attribute.modelled else ""
         grid.add_row(_safe(attribute.name), attribute.kind, codes, levels, _safe(_domain(attribute)))
     console.print(grid)
+    if released.network.degree:
+        console.print("Network", style="bold")
+        console.print(tree(released.network), markup=False, highlight=False, soft_wrap=True)
+        if any(axis.level for node in released.network for axis in node.parents):
+            console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
     grid = _grid("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     for entry in ledger.entries:
         grid.add_row(_safe(entry.question), _safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}")
@@ -285,6 +352,9 @@ def show(model: ModelFile) -> None:
     grid.add_section()
     grid.add_row("together", f"neighbours: {ledger.neighbours}", f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
+    if plot is not None:
+        released.plot(plot)
+        _Talk(False).say(f"Picture: {plot}")
 
 
 def _domain(attribute: Any) -> str:
@@ -508,7 +578,7 @@ def _relation(neighbours: Relation) -> Any:
     return neighbours.value
 
 
-def _write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: _Talk) -> None:
+def _write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: _Talk, **conditions: Any) -> None:
     wanted = rows if rows is not None else released.rows
     with talk.working("writing rows", wanted) as progress:
 
@@ -516,11 +586,11 @@ def _write_rows(released: Any, output: str, rows: int | None, seed: int | None, 
             progress("writing rows", count, -1)
 
         if output != "-":
-            released.write(output, rows, seed, drawn)
+            released.write(output, rows, seed, drawn, **conditions)
             return
         with tempfile.TemporaryDirectory() as folder:
             whole = Path(folder) / "rows.csv"
-            released.write(whole, rows, seed, drawn)
+            released.write(whole, rows, seed, drawn, **conditions)
             try:
                 with whole.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)

@@ -116,6 +116,10 @@ class _Encoder:
             numbers = self.moments(attribute, absent)
         elif column.kind in ("integer", "real"):
             numbers = column.values
+            if attribute.missing:  # a number may stand for "missing": -99, say
+                absent |= numbers == _number(attribute.missing)
+        elif column.kind == "text":
+            numbers = self.parsed_numbers(attribute, absent)
         else:
             raise self.wrong_kind(attribute.kind, self.not_a_number())
         if numbers.dtype.kind == "f":
@@ -126,6 +130,17 @@ class _Encoder:
                 if broken.any():
                     raise self.wrong_kind(attribute.kind, f"{numbers[broken][0]:g}")
         return numbers
+
+    def parsed_numbers(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
+        """Numbers that a mark of the schema's own ("unknown", say) made look like text."""
+        words = self.column.words
+        marks = np.array([word == attribute.missing for word in words])
+        numbers = np.array([0.0 if mark else _number(word) for word, mark in zip(words, marks, strict=True)])
+        broken = np.isnan(numbers)
+        if broken.any() or not marks.any():
+            raise self.wrong_kind(attribute.kind, self.not_a_number())
+        absent |= marks[self.column.values]
+        return numbers[self.column.values]
 
     def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
         column = self.column
@@ -166,8 +181,9 @@ class _Encoder:
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
         low = (numbers < edges[0]) & ~absent
         high = ((numbers >= edges[-1]) if attribute.whole else (numbers > edges[-1])) & ~absent
-        self.report(int(low.sum()), 0, 'lower "min" in the schema if they are real')
-        self.report(int(high.sum()), attribute.bins - 1, 'raise "max" in the schema if they are real')
+        remedy = "if the public bounds are wider than the schema says, mend it"
+        self.report(int(low.sum()), 0, remedy)
+        self.report(int(high.sum()), attribute.bins - 1, remedy)
         return np.searchsorted(edges[1:-1], numbers, side="right")
 
     # ---- categories
@@ -235,7 +251,8 @@ class _Encoder:
     def not_a_number(self) -> str:
         if self.column.kind != "text":
             return f"{self.column.kind} values"
-        return next((word for word in self.column.words if np.isnan(_number(word))), self.column.words[0])
+        strange = (w for w in self.column.words if w != self.attribute.missing and np.isnan(_number(w)))
+        return next(strange, self.column.words[0])
 
     def wrong_kind(self, kind: str, found: str) -> InputError:
         return InputError(

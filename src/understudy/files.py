@@ -25,9 +25,13 @@ GZIP_ABOVE = 1 << 20
 def existing_file(path: str | Path, what: str) -> Path:
     """Return ``path`` if it names a readable file, else say what is wrong with it."""
     path = Path(path)
-    if path.is_dir():
+    try:
+        folder, there = path.is_dir(), path.exists()
+    except OSError as error:  # a name that is too long, say
+        raise InputError(f"The {what} {path} cannot be read ({error.strerror}); check the name.") from error
+    if folder:
         raise InputError(f"{path} is a folder, not a {what}; name a file.")
-    if not path.exists():
+    if not there:
         raise InputError(f"There is no {what} at {path}; check the name.")
     if not os.access(path, os.R_OK):
         raise InputError(f"The {what} {path} cannot be read; check its permissions.")
@@ -41,10 +45,10 @@ def writable_file(path: str | Path, what: str) -> Path:
     long, a file system of the kernel's), and after a debit it would be too late to find out.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError(f"The {what} cannot be written to {path}: it is a folder; name a file in it.")
     folder = path.parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise InputError(f"The {what} cannot be written to {path}: there is no folder {folder}; make it first.")
     beside = _beside(path)
     try:

@@ -110,8 +110,22 @@ def to_pandas(table: Table, types: Mapping[str, Any] | None = None) -> Any:
         # Where the type does not fit (a missing value among integers, say) the plain type stands. Categories are those
         # of the schema, not those of the type that was given: they came from the rows.
         with contextlib.suppress(ValueError, TypeError, OverflowError):
-            frame[name] = frame[name].astype("category" if isinstance(dtype, pandas.CategoricalDtype) else dtype)
+            frame[name] = _restored(pandas, frame[name], table.columns[name].kind, dtype)
     return frame
+
+
+def _restored(pandas: Any, series: Any, kind: str, dtype: Any) -> Any:
+    types = pandas.api.types
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return series.astype("category")
+    if kind == "text" and types.is_bool_dtype(dtype):
+        return series  # to pandas every text is true
+    if kind == "boolean" and isinstance(dtype, pandas.StringDtype):
+        series = series.map({True: "true", False: "false"})
+    cast = series.astype(dtype)
+    # pandas lets a number that is too large for its type wrap around.
+    wrapped = kind == "integer" and types.is_integer_dtype(dtype) and not (cast == series).all()
+    return series if wrapped else cast
 
 
 def _to_pandas(pandas: Any, column: Column) -> Any:
@@ -174,7 +188,8 @@ def to_polars(table: Table, types: Mapping[str, Any] | None = None) -> Any:
         if wanted is not None and wanted != series.dtype:
             if wanted in (polars.Enum, polars.Categorical):
                 wanted = polars.Categorical
-            series = series.cast(wanted, strict=False)
+            with contextlib.suppress(polars.exceptions.PolarsError):
+                series = series.cast(wanted)
         frame[name] = series
     return polars.DataFrame(frame)
 

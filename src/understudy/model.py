@@ -7,20 +7,29 @@ post-processing, so it costs nothing, and a seed makes it repeatable.
 from __future__ import annotations
 
 import html
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from understudy.answers import Answer, Estimate, answer, estimate
+from understudy.conditions import Subset, confined, given_subsets
 from understudy.curator.ledger import Ledger
 from understudy.encoding import decode
 from understudy.errors import InputError
 from understudy.files import read_json, write_json
 from understudy.frames import Frame, Likeness, like
+from understudy.networks.bits import Bits
+from understudy.networks.conditioning import conditioned
+from understudy.networks.drawing import Picture, picture
+from understudy.networks.factors import Factor, function_of
 from understudy.networks.network import Network
-from understudy.networks.sampling import ancestral
+from understudy.networks.sampling import Codes, Sampler, Spread
 from understudy.schema import Schema
 from understudy.tables import Column, Table, write_table
 
@@ -29,6 +38,11 @@ CHUNK = 1 << 18
 """Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk."""
 
 MOST_ROWS = 10**12
+
+THREADS = 2
+"""Chunks drawn at once, ahead of whoever takes them."""
+
+How = Literal["exact", "rejection", "weighting"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class Model:
     rows
         How many rows the original has: exact where public, an estimate from noisy tables otherwise, ``None`` where
         nothing was measured.
+    bits
+        How attributes were taken apart, for a network over bits (binary and Gray encoding).
 
     Examples
     --------
@@ -60,11 +76,25 @@ class Model:
     network: Network
     ledger: Ledger
     rows: int | None = None
+    bits: Bits | None = None
     likeness: Likeness = field(default_factory=Likeness, compare=False, repr=False)
+
+    @property
+    def network_schema(self) -> Schema:
+        """The schema whose attributes the network is over: their bits where they were taken apart."""
+        return self.schema if self.bits is None else self.bits.schema
 
     # ---- rows
 
-    def sample(self, rows: int | None = None, seed: int | None = None) -> Frame:
+    def sample(
+        self,
+        rows: int | None = None,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread = "even",
+    ) -> Frame:
         """Draw synthetic rows, as the kind of frame that the model was fitted on (a :class:`Table` after loading).
 
         Parameters
@@ -73,8 +103,27 @@ class Model:
             How many; as many as the original has when not given.
         seed
             Makes the rows repeatable. It has no bearing on privacy: the noise is in the model already.
+        given
+            Conditions that all rows fulfil: for an attribute a value, a list of values, a ``(low, high)`` range with
+            both ends included (``None`` leaves one open), or ``None`` for missing. Where a range cuts through a bin,
+            the values of the bin count as spread evenly inside it, and those drawn lie in the range.
+        method
+            How to draw rows that fulfil conditions. "exact": from the network given the conditions, worked out
+            exactly, as fast as any other rows. "rejection": draw rows until enough of them fit; slow where few do.
+            "weighting": draw eight times as many rows that are made to fit (likelihood weighting) and keep some by
+            weight; approximate, and rows repeat where the condition is unlikely.
+        spread
+            "even": within a chunk of rows values are dealt out evenly, so that the table's counts are closer to the
+            model's than those of independent rows are. Each row by itself has exactly the model's distribution, and
+            rows are exchangeable, but they are not independent of each other. "independent": each row by itself.
+            (Rejection is always so.)
+
+        Examples
+        --------
+        >>> model.sample(100, given={"sex": "Female", "age": (30, 40)})   # doctest: +SKIP
         """
-        return like(_joined(list(self.chunks(rows, seed))), self.likeness)
+        chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
+        return like(_joined(list(chunks)), self.likeness)
 
     def write(
         self,
@@ -82,9 +131,16 @@ class Model:
         rows: int | None = None,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread = "even",
     ) -> int:
-        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time; returns how many."""
-        chunks = self.chunks(rows, seed)
+        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time; returns how many.
+
+        See :meth:`sample` for the parameters.
+        """
+        chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
 
         def counted() -> Iterator[Table]:
             for chunk in chunks:
@@ -94,18 +150,69 @@ class Model:
 
         return write_table(path, counted())
 
-    def chunks(self, rows: int | None = None, seed: int | None = None) -> Iterator[Table]:
-        """Synthetic rows in chunks, for streaming."""
+    def chunks(
+        self,
+        rows: int | None = None,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread = "even",
+    ) -> Iterator[Table]:
+        """Synthetic rows in chunks, for streaming; see :meth:`sample` for the parameters."""
         rows = self._rows_wanted(rows)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+        for name, value, known in (("method", method, get_args(How)), ("spread", spread, get_args(Spread))):
+            if value not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+        draw = self._drawer(given, method, spread)
         entropy = np.random.SeedSequence(seed).entropy
-        return (self._chunk(first, min(CHUNK, rows - first), entropy) for first in range(0, max(rows, 1), CHUNK))
 
-    def _chunk(self, first: int, rows: int, entropy: Any) -> Table:
-        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(first // CHUNK,)))
-        codes = ancestral(self.network, self.schema, rows, rng)
-        return decode(codes, self.schema, rng, rows, first)
+        def chunk(first: int) -> Table:
+            return draw(first, min(CHUNK, rows - first), _generator(entropy, first // CHUNK))
+
+        return _ahead(chunk, range(0, max(rows, 1), CHUNK))
+
+    def _drawer(
+        self, given: Mapping[str, Any] | None, method: How, spread: Spread
+    ) -> Callable[[int, int, np.random.Generator], Table]:
+        """What draws a chunk: from which row on, how many, with what randomness."""
+        subsets = {} if given is None else given_subsets(given, self.schema)
+        evidence = self._evidence(subsets)
+        if not evidence:
+            sampler = self._sampler
+        elif method == "exact":
+            sampler = Sampler(conditioned(self.network, self.network_schema, evidence), self.network_schema)
+        else:
+            sampler = Sampler(self.network, self.network_schema, evidence)
+
+        def codes_of(rows: int, rng: np.random.Generator) -> Codes:
+            if evidence and method == "rejection":
+                return sampler.rejected(rows, rng)
+            if evidence and method == "weighting":
+                return sampler.resampled(rows, rng)
+            return sampler.draw(rows, rng, spread)
+
+        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
+            codes = codes_of(rows, rng)
+            if self.bits is not None:
+                codes = self.bits.join(codes, rows)
+            return confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+
+        return draw
+
+    def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
+        """Conditions as functions of what the network is over; an attribute with one value leaves no choice."""
+        return {
+            name: function_of(subset.attribute, subset.shares(), (), self.bits)
+            for name, subset in subsets.items()
+            if subset.attribute.size > 1
+        }
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.network, self.network_schema)
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:
@@ -115,6 +222,57 @@ class Model:
         if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:
             raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
         return rows
+
+    # ---- answers without rows
+
+    def query(self, query: str) -> Answer:
+        """Answer a counting query exactly from the network: no row is drawn, no budget is spent.
+
+        Parameters
+        ----------
+        query
+            ``count``, ``share`` or ``mean ATTRIBUTE``, then ``where`` and a condition, if any; the grammar is in
+            :mod:`understudy.query`.
+
+        Returns
+        -------
+        The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %). The error bar is
+        that of the noise alone, to first order; how well the network fits the data is not in it. Where a condition
+        cuts through a bin, the share of the bin that it covers counts.
+
+        Examples
+        --------
+        >>> model.query("count where age >= 44 and age < 55 and sex = 'Female'")   # doctest: +SKIP
+        1,234 ± 56
+        """
+        return answer(self, query)
+
+    def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
+        """Estimated counts over some attributes, exactly from the network: no row is drawn, no budget is spent.
+
+        Parameters
+        ----------
+        attributes
+            Names, or ``(name, level)`` for an attribute at a generalisation level.
+
+        Returns
+        -------
+        The counts (``table``), what the codes of each side stand for (``labels``), and error bars (``deviation``; see
+        :meth:`query` for what they hold).
+
+        Examples
+        --------
+        >>> model.marginal("age", "income").table.shape   # doctest: +SKIP
+        (16, 2)
+        """
+        return estimate(self, attributes)
+
+    def plot(self, path: str | Path | None = None) -> Picture:
+        """A picture of the network (SVG): shown in a notebook, written to a file if a path is given."""
+        drawn = picture(self.network, self.network_schema)
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     # ---- files
 
@@ -135,6 +293,7 @@ class Model:
             "rows": self.rows,
             "ledger": self.ledger.to_dict(),
             "schema": self.schema.to_dict(),
+            "bits": None if self.bits is None else ("gray" if self.bits.gray else "binary"),
             "network": self.network.to_list(),
         }
 
@@ -151,7 +310,8 @@ class Model:
         try:
             schema = Schema.from_dict(document.get("schema"), "its schema")
             ledger = Ledger.from_dict(document.get("ledger"))
-            network = Network.from_list(document.get("network"), schema)
+            bits = _bits(document.get("bits"), schema)
+            network = Network.from_list(document.get("network"), schema if bits is None else bits.schema)
         except InputError as error:
             cause = str(error).rstrip(".")
             raise InputError(f"{source} cannot be used: {cause}.") from error
@@ -160,7 +320,7 @@ class Model:
             raise InputError(f"{source} cannot be used: it does not say by which method it was made.")
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
             raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
-        return cls(dict(method), schema, network, ledger, rows)
+        return cls(dict(method), schema, network, ledger, rows, bits)
 
     # ---- looks
 
@@ -176,6 +336,39 @@ class Model:
             f"{html.escape(self.ledger.statement())}"
             f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead><tbody>{lines}</tbody></table></div>"
         )
+
+
+def _bits(given: Any, schema: Schema) -> Bits | None:
+    if given not in (None, "binary", "gray"):
+        raise InputError(f"it takes attributes apart in a way that is not known: {given!r}")
+    if given is None:
+        return None
+    bits = Bits(schema, given == "gray")
+    bits.check()
+    return bits
+
+
+def _generator(entropy: Any, chunk: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))
+
+
+def _ahead(chunk: Callable[[int], Table], starts: range) -> Iterator[Table]:
+    """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so none is changed."""
+    if len(starts) == 1:
+        yield chunk(starts[0])
+        return
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = deque(pool.submit(chunk, start) for start in starts[:THREADS])
+        try:
+            for start in starts[THREADS:]:
+                done = waiting.popleft().result()
+                waiting.append(pool.submit(chunk, start))
+                yield done
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def _joined(chunks: list[Table]) -> Table:

@@ -456,7 +456,7 @@ class _Reader:
     def quantity(self, name: str, kind: str, entry: Mapping[str, Any]) -> Quantity:
         missing = self.missing(entry)
         form = entry.get("format")
-        if form is not None and (not isinstance(form, str) or "%" not in form):
+        if form is not None and not _is_format(form):
             raise self.bad(f'the format {form!r} must be as for strftime, such as "%d/%m/%Y"')
         decimals = entry.get("decimals")
         if decimals is not None and (not _is_whole(decimals) or not 0 <= decimals <= 12):
@@ -552,13 +552,24 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def _is_format(form: Any) -> bool:
+    """Whether dates can be written by this format and read back."""
+    if not isinstance(form, str) or "%" not in form or not form.isprintable():
+        return False
+    try:
+        dt.datetime.strptime(EPOCH.strftime(form), form)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _did_you_mean(name: str, known: Sequence[str] | Mapping[str, Any] | set[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+    return f"; did you mean {close[0]!r}" if close else f"; known are {', '.join(sorted(known))}"
 
 
 # --------------------------------------------------------------------------- generalisation levels

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from understudy.errors import InputError
@@ -28,6 +28,10 @@ DEFAULT_DELTA = 1e-9
 """The delta of a run that needs one (categories to discover) and was given none."""
 
 
+SMALLEST_EPSILON = 1e-12
+
+
+@lru_cache(maxsize=1 << 12)
 def exact(amount: float) -> Fraction:
     """The decimal number that ``amount`` is written as."""
     return Fraction(repr(float(amount)))
@@ -72,6 +76,8 @@ def check_epsilon(epsilon: Any) -> float:
     """Return epsilon as a float if it can be one."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not math.isfinite(epsilon) or epsilon <= 0:
         raise InputError(f"epsilon must be a finite number above 0, not {epsilon!r}; 1 is a common choice.")
+    if epsilon < SMALLEST_EPSILON:
+        raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g}, not {epsilon!r}; less teaches nothing.")
     return float(epsilon)
 
 
@@ -100,7 +106,12 @@ def epsilon_of(rho: float, delta: float) -> float:
 
     # A Gaussian of scale 1 is rho-zCDP at L2 distance sqrt(2 rho): a carrier for OpenDP's conversion.
     distance = math.nextafter(math.sqrt(2 * rho), math.inf)
-    epsilon: float = dp.c.make_fix_delta(_carrier(), delta).map(distance)[0]
+    try:
+        epsilon: float = dp.c.make_fix_delta(_carrier(), delta).map(distance)[0]
+    except dp.OpenDPException as error:
+        raise InputError(
+            "Accounting with a delta does not reach to an epsilon that large, which would protect nobody; lower it."
+        ) from error
     return epsilon
 
 
@@ -113,6 +124,7 @@ def _carrier() -> Any:
     return dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=1.0))
 
 
+@cache
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest rho (to 12 digits) for which rho-zCDP implies (epsilon, delta)-DP."""
     low, high = 0.0, 1.0

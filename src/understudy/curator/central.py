@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -104,7 +104,10 @@ class CentralCurator:
         if len(candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
         named = score_named(score)
-        sensitivity = named.sensitivity(self.neighbours, self.rows, self._all_binary(candidates))
+        binary = all(self._sizes[child] <= 2 for child in {axes[0] for axes in candidates})
+        if offsets is not None and (np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()):
+            raise InputError("Offsets must be finite numbers, one a candidate.")
+        sensitivity = named.sensitivity(self.neighbours, self.rows, binary)
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
         scale = choice_scale(budget.amount, budget.currency)
@@ -131,20 +134,13 @@ class CentralCurator:
             known.update(zip(new, score.evaluate(self._counter, new).tolist(), strict=True))
         return np.fromiter((known[axes] for axes in candidates), np.float64, len(candidates))
 
-    def _all_binary(self, candidates: Sequence[Marginal]) -> bool:
-        """Whether in every candidate the child or its parents together have at most two values."""
-        return all(
-            self._sizes[axes[0]] <= 2 or math.prod(self._sizes[axis] for axis in axes[1:]) <= 2 for axes in candidates
-        )
-
     def _check(self, marginals: Sequence[Marginal]) -> None:
         """Refuse questions that cannot be answered before anything is debited."""
         if len(marginals) == 0:
             raise InputError("There is nothing to choose from.")
-        for axes in marginals:
-            for axis in axes:
-                if axis not in self._sizes:
-                    raise self._unknown(axis)
+        for axis in set(itertools.chain.from_iterable(marginals)):
+            if axis not in self._sizes:
+                raise self._unknown(axis)
 
     def _unknown(self, axis: Axis) -> InputError:
         attribute = self.schema[axis.attribute]  # says itself when there is none

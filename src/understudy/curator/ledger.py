@@ -11,6 +11,7 @@ import datetime as dt
 import fcntl
 import hashlib
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -112,6 +113,9 @@ class Ledger:
             if not cost.amount >= 0 or not delta >= 0:
                 raise BudgetError(f"The price of {question} is not a number at or above 0.")
             new.append(Entry(question, cost.amount, delta, mechanism))
+        self._record(new)
+
+    def _record(self, new: list[Entry]) -> None:
         asked = new[0].question if len(new) == 1 else f"A batch of {len(new)} questions"
         cost_of_all = total([entry.amount for entry in new])
         if total([entry.amount for entry in self.entries]) + cost_of_all > exact(self.budget.amount):
@@ -122,7 +126,8 @@ class Ledger:
         # Under zCDP the rest of delta is spoken for by the conversion; under pure accounting nothing else needs it.
         allowed = self.threshold_delta if self.currency == "rho" else self.delta
         if total([entry.delta for entry in self.entries + new]) > exact(allowed):
-            raise BudgetError(f"{asked} needs delta {delta:g}, more than is left of {allowed:g}; nothing was asked.")
+            needed = float(total([entry.delta for entry in new]))
+            raise BudgetError(f"{asked} needs delta {needed:g}, more than is left of {allowed:g}; nothing was asked.")
         self.entries.extend(new)
 
     def spent(self) -> tuple[float, float]:
@@ -181,12 +186,15 @@ class Ledger:
                 check_delta(document["threshold_delta"]),
                 _one_of(document["private"], (True, False)),
             )
+            entries = []
             for entry in document["entries"]:
-                question, mechanism = entry["question"], entry["mechanism"]
+                question, mechanism, amount = entry["question"], entry["mechanism"], float(entry["amount"])
                 if not isinstance(question, str) or not isinstance(mechanism, str):
                     raise TypeError("a question is not text")
-                cost = Budget(float(entry["amount"]), ledger.currency)
-                ledger.debit(question, cost, mechanism, check_delta(entry["delta"]))
+                if not amount >= 0:
+                    raise ValueError("a price is below 0")
+                entries.append(Entry(question, amount, check_delta(entry["delta"]), mechanism))
+            ledger._record(entries)
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
             raise InputError(f"its ledger is not in order ({error})") from error
         return ledger
@@ -222,7 +230,8 @@ class LedgerFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        # One ledger must have one lock and one file, by whatever links it is reached.
+        self.path = Path(path).resolve()
 
     @classmethod
     def create(
@@ -265,6 +274,8 @@ class LedgerFile:
 
     def reserve(self, release: str, epsilon: float, delta: float, neighbours: Neighbours) -> str:
         """Put a release on the books, in full, before it reads a row; returns its number."""
+        if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
+            raise BudgetError(f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked.")
         with self._locked():
             document = self.read()
             if document["neighbours"] != neighbours:
@@ -297,10 +308,13 @@ class LedgerFile:
         epsilon, delta = ledger.spent()
         with self._locked():
             document = self.read()
-            entry = next(release for release in document["releases"] if release["number"] == number)
+            waiting = (r for r in document["releases"] if r["number"] == number and r["state"] == "reserved")
+            entry = next(waiting, None)
+            if entry is None:
+                raise InputError(f"The ledger {self.path} has no open reservation {number!r}; nothing was changed.")
             entry.update(
-                epsilon=min(entry["epsilon"], epsilon),
-                delta=min(entry["delta"], delta),
+                epsilon=epsilon,
+                delta=delta,
                 state="settled",
                 entries=[asdict(question) for question in ledger.entries],
                 currency=ledger.currency,

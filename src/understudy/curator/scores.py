@@ -40,7 +40,7 @@ class Score(Protocol):
     def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
         """How much one row can change the score of a candidate.
 
-        ``rows`` is given where it is public; ``binary`` says that in every candidate X or P has at most two values.
+        ``rows`` is given where it is public; ``binary`` says that in every candidate the child has at most two values.
         """
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
@@ -114,9 +114,9 @@ class Information:
         if neighbours == "add_remove":
             return math.log2(MOST_ROWS + 1) + math.log2(math.e)
         n = max(_public(rows), 2)
-        if binary:
-            return math.log2(n) + (n - 1) * math.log2(n / (n - 1))
-        return 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
+        with_binary = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
+        general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
+        return with_binary if binary else max(general, with_binary)
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """Sum over cells of c_xp log(n c_xp / (c_x c_p))."""

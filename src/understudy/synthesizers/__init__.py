@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.curator import Curator
-from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, exact, rounded_down
+from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
 from understudy.curator.central import CentralCurator
 from understudy.curator.discovery import discover, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile
@@ -111,12 +111,13 @@ class Synthesizer(ABC):
         book = self._ledger(rows, schema, notify)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
+        shares = self._discovery_shares() if schema is None else (0.0, 1.0)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
         number = None
         if file is not None:
             number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours)
         if coded is None:
-            share, _ = book.budget.split(*self._discovery_shares())
+            share, _ = book.budget.split(*shares)
             delta = book.threshold_delta if book.currency == "rho" else book.delta
             progress("discovering the domain", 0, 1)
             coded = self._encoded(rows, discover(rows, book, share, delta, noise), notify)
@@ -133,6 +134,7 @@ class Synthesizer(ABC):
 
     def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
+        check_epsilon(self.epsilon)
         delta = check_delta(self.delta)
         if schema is not None or not needs_delta(rows):
             return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon")

@@ -10,12 +10,15 @@ post-processing and belongs to the model.
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.curator import Curator, Measurement
 from understudy.curator.budget import Budget
@@ -47,7 +50,8 @@ class PrivBayes(Synthesizer):
         The share of the budget that goes to the structure. Where no attribute can have a parent, all of it goes to the
         parameters.
     theta
-        How many times larger than the noise the average count of a table must be for it to be considered.
+        How many times larger than the noise the average count of a table must be for it to be considered. By default 3
+        for maximal parent sets and 1 where larger tables have a handicap anyway.
     score
         "I" (mutual information), "F" (attributes with two values only), "R" (dependence), or "auto": F in the paper's
         mode where all attributes have two values, R otherwise.
@@ -55,11 +59,15 @@ class PrivBayes(Synthesizer):
         "vanilla" (attributes as they are), "hierarchical" (parents may be generalised by taxonomies and by trees over
         bins), "binary" or "gray" (attributes taken apart into bits), or "auto": hierarchical where some attribute can be
         generalised, otherwise vanilla.
+    tables
+        "fixed": every attribute has the same number of parents (algorithms 1 and 2); "bounded": tables have at most as many
+        cells as theta-usefulness allows (algorithms 3 and 4); "auto": fixed where a degree is given and, in the paper's
+        mode, where all attributes have two values; bounded otherwise.
     candidates
-        "maximal": parent sets that cannot be made larger (the paper); "all": every parent set within the bound, those
-        with larger tables at a handicap.
+        Among bounded tables, "maximal": parent sets that cannot be made larger (the paper); "all": every parent set,
+        those with larger tables at a handicap; "auto": maximal where all attributes have two values, otherwise all.
     penalty
-        The handicap of a table: this times half of its expected noise. It is public, so it costs nothing.
+        The handicap of a table among all: this times half of its expected noise. It is public, so it costs nothing.
     repair
         How noisy counts become counts that could be real: "project" or "clip" (the paper).
     consistent
@@ -78,10 +86,11 @@ class PrivBayes(Synthesizer):
 
     degree: int | None = None
     beta: float = 0.3
-    theta: float = 1.0
+    theta: float | None = None
     score: Literal["auto", "I", "F", "R"] = "auto"
     encoding: Literal["auto", "vanilla", "hierarchical", "binary", "gray"] = "auto"
-    candidates: Literal["all", "maximal"] = "all"
+    tables: Literal["auto", "fixed", "bounded"] = "auto"
+    candidates: Literal["auto", "all", "maximal"] = "auto"
     penalty: float = 0.25
     repair: Repair = "project"
     consistent: bool = False
@@ -97,7 +106,6 @@ class PrivBayes(Synthesizer):
             "neighbours": "replace",
             "theta": 4.0,
             "candidates": "maximal",
-            "penalty": 0.0,
             "repair": "clip",
             "rule": "exponential",
             "table_power": 0.0,
@@ -113,12 +121,14 @@ class PrivBayes(Synthesizer):
     def check(self, schema: Schema) -> None:
         """Refuse parameters that make no sense, or not with this schema."""
         _check_range("beta", self.beta, 0, 1, open_ended=True)
-        _check_range("theta", self.theta, 0, math.inf, open_ended=True)
+        if self.theta is not None:
+            _check_range("theta", self.theta, 0, math.inf, open_ended=True)
         _check_range("penalty", self.penalty, 0, math.inf)
         _check_range("table_power", self.table_power, 0, 1)
         _check_choice("score", self.score, ("auto", "I", "F", "R"))
         _check_choice("encoding", self.encoding, ("auto", "vanilla", "hierarchical", "binary", "gray"))
-        _check_choice("candidates", self.candidates, ("all", "maximal"))
+        _check_choice("tables", self.tables, ("auto", "fixed", "bounded"))
+        _check_choice("candidates", self.candidates, ("auto", "all", "maximal"))
         _check_choice("repair", self.repair, ("project", "clip"))
         _check_choice("rule", self.rule, ("permute_and_flip", "exponential"))
         sizes = [attribute.size for attribute in schema.modelled if attribute.size > 1]
@@ -128,6 +138,8 @@ class PrivBayes(Synthesizer):
         if self.score == "F" and max(sizes, default=2) > 2:
             raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
         if self.degree is not None:
+            if self.tables == "bounded":
+                raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
             self._check_degree(sizes)
 
     def _check_degree(self, sizes: list[int]) -> None:
@@ -157,7 +169,8 @@ class PrivBayes(Synthesizer):
         attributes = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
         rows, measured, budget = self._rows(curator, budget)
         search = _Search(self, curator, attributes, rows, budget)
-        pairs = search.greedy_bayes(progress)
+        with _collector_at_rest():
+            pairs = search.greedy_bayes(progress)
         progress("measuring tables", 0, 1)
         network, rows = self._noisy_conditionals(curator, pairs, search.parameters, measured, rows, search.derive)
         progress("measuring tables", 1, 1)
@@ -232,12 +245,17 @@ class _Search:
         self.rows = rows
         self.binary = all(sizes[0] == 2 for sizes in self.sizes.values())
         structure, self.parameters = budget.split(method.beta, 1 - method.beta)
-        fixed = method.degree is not None or (self.binary and method.to_the_letter)
-        self.degree = self._useful_degree() if fixed and method.degree is None else method.degree
-        self.fixed = fixed
+        self.fixed = method.tables == "fixed" or (
+            method.tables == "auto" and (method.degree is not None or (self.binary and method.to_the_letter))
+        )
         # Algorithm 1 derives the tables of the first k attributes, algorithm 3 measures all tables.
-        self.derive = fixed or not method.to_the_letter
-        self.bound = math.inf if fixed else min(self._useful_cells(), LARGEST_TABLE)
+        self.derive = self.fixed or not method.to_the_letter
+        self.handicapped = not self.fixed and (
+            method.candidates == "all" or (method.candidates == "auto" and not self.binary)
+        )
+        self.theta = method.theta if method.theta is not None else (1.0 if self.handicapped else 3.0)
+        self.degree = self._useful_degree() if self.fixed and method.degree is None else method.degree
+        self.bound = math.inf if self.fixed else min(self._useful_cells(), LARGEST_TABLE)
         if self._no_parents():
             structure, self.parameters = budget.split(0.0, 1.0)
         self.structure = structure
@@ -258,13 +276,13 @@ class _Search:
         """The largest k for which tables of k + 1 binary attributes are theta-useful (lemma 4.8), or 0."""
         d = len(self.attributes)
         for k in range(d - 1, 0, -1):
-            if self.rows / 2 ** (k + 1) >= self.method.theta * self._noise(d - k):
+            if self.rows / 2 ** (k + 1) >= self.theta * self._noise(d - k):
                 return k
         return 0
 
     def _useful_cells(self) -> float:
         """The largest number of cells for which a table is theta-useful (section 5.2)."""
-        return self.rows / (self.method.theta * self._noise(len(self.attributes)))
+        return self.rows / (self.theta * self._noise(len(self.attributes)))
 
     def _noise(self, tables: int) -> float:
         """The average size of the noise in a cell when the parameters' budget is split over so many tables."""
@@ -290,7 +308,7 @@ class _Search:
         for step, budget in enumerate(steps):
             progress("learning the network", step, len(steps))
             candidates = pool.candidates([child for child, _ in pairs], left)
-            offsets = np.array([-self._handicap(axes) for axes in candidates]) if self.method.penalty else None
+            offsets = -self._handicaps(candidates) if self.handicapped else None
             place = self.curator.choose(candidates, self._score(), budget, offsets, self.method.rule)
             chosen = candidates[place]
             pairs.append((chosen[0].attribute, chosen[1:]))
@@ -303,14 +321,11 @@ class _Search:
             score = "F" if self.binary and self.method.to_the_letter else "R"
         return "R of the paper" if score == "R" and self.method.to_the_letter else score
 
-    def _handicap(self, axes: Marginal) -> float:
-        cells = math.prod(self.sizes[axis.attribute][axis.level] for axis in axes)
-        return self.method.penalty * cells * self.handicap_unit
-
-    @property
-    def handicap_unit(self) -> float:
-        """Half of the average noise of a cell."""
-        return self._noise(len(self.attributes)) / 2
+    def _handicaps(self, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+        """Half of the noise that each candidate's table would get, times the penalty: public, so it costs nothing."""
+        unit = self.method.penalty * self._noise(len(self.attributes)) / 2
+        sizes = {Axis(name, level): size for name, levels in self.sizes.items() for level, size in enumerate(levels)}
+        return unit * np.array([math.prod([sizes[axis] for axis in axes]) for axes in candidates], dtype=np.float64)
 
 
 class _Pool:
@@ -328,14 +343,15 @@ class _Pool:
         if search.fixed:
             assert search.degree is not None
             sets = subsets(placed, search.degree)
-            return [(Axis(child), *parents) for child in left for parents in sets]
-        if search.method.candidates == "maximal":
-            return [pair for child in left for pair in self._maximal(child, placed)]
-        return self._all(placed, left)
+            return [(axis, *parents) for axis in map(Axis, left) for parents in sets]
+        if search.handicapped:
+            return self._all(placed, left)
+        return [pair for child in left for pair in self._maximal(child, placed)]
 
     def _maximal(self, child: str, placed: list[str]) -> list[Marginal]:
         sets = self.maximal(placed, self.search.bound / self.search.sizes[child][0])
-        return [(Axis(child), *parents) for parents in sets] or [(Axis(child),)]
+        axis = Axis(child)
+        return [(axis, *parents) for parents in sets] or [(axis,)]
 
     def _all(self, placed: list[str], left: list[str]) -> list[Marginal]:
         search = self.search
@@ -347,8 +363,9 @@ class _Pool:
         cells = [math.prod(search.sizes[axis.attribute][axis.level] for axis in parents) for parents in grown]
         for child in left:
             room = search.bound / search.sizes[child][0]
-            mine = self.of_child[child]
-            mine += [(Axis(child), *parents) for parents, size in zip(grown, cells, strict=True) if size <= room]
+            axis = Axis(child)
+            new = [(axis, *parents) for parents, size in zip(grown, cells, strict=True) if size <= room]
+            self.of_child[child] += new
         if sum(len(self.of_child[child]) for child in left) > MOST_SETS:
             raise too_many()
         return [pair for child in left for pair in self.of_child[child]]
@@ -368,6 +385,18 @@ def _homes(families: Sequence[Marginal]) -> list[int]:
         ]
         homes.append(min(holders, key=lambda other: (-len(families[other]), other)))
     return homes
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Hundreds of thousands of small tuples and no cycles: the garbage collector would walk them again and again."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _check_range(name: str, value: Any, low: float, high: float, *, open_ended: bool = False) -> None:

@@ -1,0 +1,153 @@
+"""The report tells what the model holds and nothing else, and runs nothing."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples import every_kind_schema, every_kind_table, schema_of
+from understudy import Independent, Model, Random
+from understudy.report import report, write_report
+from understudy.tables import Column, Table
+
+
+def model(**parameters: Any) -> Model:
+    method = Independent(**{"epsilon": 1.0, **parameters})
+    return method.fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
+
+
+class Tags(HTMLParser):
+    """Collects tags and attributes, and checks that tags are closed in order."""
+
+    VOID = frozenset({"meta", "br", "rect", "line", "path", "circle", "hr", "col"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        self.attributes.extend((name, value or "") for name, value in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        self.attributes.extend((name, value or "") for name, value in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_the_report_is_a_function_of_the_model_alone(tmp_path: Path) -> None:
+    released = model()
+    released.save(tmp_path / "m.json")
+    page = report(released)
+    assert report(released) == page
+    assert report(Model.load(tmp_path / "m.json")) == page
+
+
+def test_a_report_shows_columns_ledger_and_guarantee() -> None:
+    released = model(neighbours="replace")
+    text = " ".join(Tags(report(released)).text)
+    for attribute in released.schema:
+        assert attribute.name in text
+    for entry in released.ledger.entries:
+        assert entry.question in text
+    assert "north" in text
+    assert "epsilon" in text
+
+
+def test_every_tag_is_closed_and_nothing_comes_from_outside_or_runs() -> None:
+    for released in (
+        model(),
+        model(delta=1e-6),
+        Random().fit(every_kind_table(), every_kind_schema(), notify=lambda _: None),
+    ):
+        page = report(released)
+        tags = Tags(page)
+        assert tags.open == []
+        assert not tags.tags & {"script", "link", "iframe", "img", "object", "embed", "base", "form", "a"}
+        for name, value in tags.attributes:
+            assert not name.startswith("on")
+            assert name not in ("src", "href", "xlink:href", "action")
+            assert "javascript:" not in value
+        assert not re.search(r"https?://|@import|url\(", page)
+
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'-->", "&amp;", "</style><b>", "\x1b[31m"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_values_and_questions_are_shown_and_not_obeyed(name: str) -> None:
+    schema = schema_of(
+        **{name: {"kind": "categorical", "values": [name + "1", name + "2"]}, name + "t": {"kind": "text"}}
+    )
+    table = Table(
+        {
+            name: Column("text", np.array([0, 1]), (name + "1", name + "2")),
+            name + "t": Column("integer", np.array([1, 2])),
+        }
+    )
+    document = Independent(epsilon=1.0).fit(table, schema).to_dict()
+    document["method"]["name"] = name
+    document["ledger"]["entries"][0]["question"] = name
+    document["ledger"]["entries"][0]["mechanism"] = name
+    page = report(Model.from_dict(document))
+    tags = Tags(page)
+    assert tags.open == []
+    assert not tags.tags & {"script", "img"}
+    assert not any(attribute.startswith("on") for attribute, _ in tags.attributes)
+    assert page.count("</style>") == 1
+    assert "\x1b" not in page
+
+
+def test_a_model_that_is_not_private_is_shown_with_an_alarm() -> None:
+    document = model().to_dict()
+    document["ledger"]["private"] = False
+    seeded = report(Model.from_dict(document))
+    assert "NOT PRIVATE" in seeded
+    assert "NOT PRIVATE" not in report(model())
+
+
+def test_a_report_is_written_whole(tmp_path: Path) -> None:
+    released = model()
+    write_report(released, tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == report(released)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_tables_without_rows_and_long_domains_are_drawn_too() -> None:
+    schema = schema_of(
+        n={"kind": "integer", "min": 0, "max": 299, "bins": 300},
+        w={"kind": "categorical", "values": [f"value {i}" for i in range(100)]},
+        k={"kind": "categorical", "values": ["only"]},
+    )
+    table = Table(
+        {
+            "n": Column("integer", np.array([3])),
+            "w": Column("text", np.array([0]), ("value 7",)),
+            "k": Column("text", np.array([0]), ("only",)),
+        }
+    )
+    document = Independent(epsilon=1.0).fit(table, schema).to_dict()
+    for node in document["network"]:
+        node["counts"] = [0.0] * len(node["counts"])
+    page = report(Model.from_dict({**document, "rows": 0}))
+    assert Tags(page).open == []
+    assert "nan" not in page.lower().replace("finance", "")
+    assert "inf" not in re.sub(r"[a-z]*inf[a-z]+", "", page.lower())
