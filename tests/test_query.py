@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime as dt
+import io
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from running import run
 from understudy.conditions import given_from_text
 from understudy.curator.ledger import Ledger
 from understudy.errors import InputError
@@ -20,6 +25,7 @@ from understudy.model import Model
 from understudy.networks.bits import Bits
 from understudy.networks.network import Network, Node
 from understudy.query import DEEPEST_QUERY, parse
+from understudy.report import report
 from understudy.schema import Schema
 
 SCHEMA = Schema.from_dict(
@@ -458,3 +464,66 @@ def test_conditions_as_text(text: str, wanted: Any, model: Model) -> None:
 def test_conditions_as_text_that_cannot_be(texts: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         given_from_text(texts, SCHEMA)
+
+
+# --------------------------------------------------------------------------- on the command line
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    monkeypatch.chdir(tmp_path)
+    model.save("m.json")
+    return Model.load("m.json")
+
+
+def test_query_command(saved: Model) -> None:
+    one, two = "count where age >= 44 and sex = 'Female'", "mean age"
+    assert run("query", "m.json", one).out == f"{saved.query(one)!r}\n"
+    assert run("query", "m.json", one, two).out == f"{one}: {saved.query(one)!r}\n{two}: {saved.query(two)!r}\n"
+    answers = json.loads(run("query", "m.json", two, "--json").out)
+    assert answers == [saved.query(two).to_dict()]
+    refused = run("query", "m.json", "count where age = ")
+    assert refused.status == 2
+    assert "expected a value" in refused.err
+    assert refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("how", ["exact", "rejection", "weighting"])
+def test_sample_command_with_conditions(saved: Model, how: str) -> None:
+    given = ("--given", "sex=Female", "--given", "age=33..41")
+    ran = run("sample", "m.json", "--rows", 200, "--seed", 1, *given, "--how", how)
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert len(rows) == 200
+    assert {row["sex"] for row in rows} == {"Female"}
+    assert all(33 <= int(row["age"]) <= 41 for row in rows)
+    assert ran.out == run("sample", "m.json", "--rows", 200, "--seed", 1, *given, "--how", how).out
+
+
+def test_sample_command_with_conditions_that_cannot_be(saved: Model) -> None:
+    ran = run("sample", "m.json", "--given", "age=200..300", "-o", "rows.csv")
+    assert ran.status == 2
+    assert "No value of 'age' fits" in ran.err
+    assert not Path("rows.csv").exists()
+
+
+def test_show_command_draws_the_network(saved: Model) -> None:
+    ran = run("show", "m.json", "--plot", "network.svg")
+    assert "└─ smoker" in ran.out
+    assert "given grade, age^2" in ran.out
+    assert Path("network.svg").read_text().startswith("<svg ")
+    assert "network.svg" in ran.err
+    assert run("show", "m.json", "--plot", "nowhere/network.svg").status == 2
+    assert run("show", "m.json", "--plot", "m.json").status == 2
+
+
+def test_the_report_shows_the_network(model: Model) -> None:
+    page = report(model)
+    assert 'class="network"' in page
+    assert "hang together" in page
+    alone = replace(
+        model,
+        network=Network(
+            tuple(Node(n.attribute, (), n.table.reshape(-1, n.table.shape[-1]).sum(0)) for n in model.network)
+        ),
+    )
+    assert 'class="network"' not in report(alone)

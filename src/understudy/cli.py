@@ -62,8 +62,29 @@ app.add_typer(ledger_app, name="ledger")
 class Method(Enum):
     """Synthesizers by name."""
 
+    privbayes = "privbayes"
+    correlated = "correlated"
     independent = "independent"
     random = "random"
+
+
+class Score(Enum):
+    """Scores of attribute-parent pairs by name."""
+
+    auto = "auto"
+    mutual_information = "I"
+    assignment = "F"
+    dependence = "R"
+
+
+class Encoding(Enum):
+    """Encodings of PrivBayes by name."""
+
+    auto = "auto"
+    hierarchical = "hierarchical"
+    vanilla = "vanilla"
+    binary = "binary"
+    gray = "gray"
 
 
 class Conditioning(Enum):
@@ -89,7 +110,9 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[
     float,
-    typer.Option(metavar="NUMBER", help="0: pure differential privacy; above 0: Gaussian noise, more accurate."),
+    typer.Option(
+        metavar="NUMBER", help="0: pure differential privacy; above 0: Gaussian noise, better for many columns."
+    ),
 ]
 Neighbour = Annotated[
     Relation,
@@ -138,6 +161,9 @@ def _understudy(
     """Options that stand before a command."""
 
 
+_NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
+
+
 # --------------------------------------------------------------------------- commands
 
 
@@ -159,22 +185,48 @@ def synthesize(
     schema: SchemaFile = None,
     method: Annotated[
         Method,
-        typer.Option(metavar="METHOD", help="independent: every column's distribution; random: types only, free."),
-    ] = Method.independent,
+        typer.Option(
+            metavar="METHOD",
+            help="privbayes: how columns depend on each other, by a network; correlated: the same with --degree "
+            "parents each; independent: every column by itself; random: types only, free.",
+        ),
+    ] = Method.privbayes,
     neighbours: Neighbour = Relation.add_remove,
     rows: Rows = None,
+    discovery: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the budget for the domain when there is no schema.")
+    ] = 0.1,
     model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report of the release here (HTML).")
     ] = None,
     ledger: LedgerPath = None,
     seed: Seed = None,
+    degree: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Parents of each attribute; as many as are useful when not given.", **_NETWORK),
+    ] = None,
+    score: Annotated[Score, typer.Option(metavar="SCORE", help="auto, I, F or R.", **_NETWORK)] = Score.auto,
+    encoding: Annotated[
+        Encoding,
+        typer.Option(metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK),
+    ] = Encoding.auto,
+    beta: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK)
+    ] = None,
+    theta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="How useful a table must be to be considered.", **_NETWORK)
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="PrivBayes as published, to the letter (neighbours: replace).", **_NETWORK)
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
+    network = {"degree": degree, "score": score.value, "encoding": encoding.value, "beta": beta, "theta": theta}
     _run_synthesis(
         table,
-        _synthesizer(method, epsilon, delta, neighbours),
+        _synthesizer(method, epsilon, delta, neighbours, discovery, paper=paper, **network),
         schema=schema,
         output=output,
         rows=rows,
@@ -408,6 +460,14 @@ def plan(
         grid.add_row(_safe(table.attribute), str(table.cells), f"±{table.deviation:.3g}", f"{table.error:.3f}")
     console.print(grid)
     console.print("Error: total variation distance, 0 (equal) to 1; an upper estimate.", style="dim")
+    if planned.network is not None:
+        network = planned.network
+        console.print(
+            f"\nMethod privbayes: noise of ±{network.deviation:.3g} rows per cell. Tables of up to {network.cells:,} "
+            f"cells are worth measuring (theta {network.theta:g}), which leaves {network.degree} "
+            f"parent{'' if network.degree == 1 else 's'} to an attribute of {network.typical_size} values. "
+            f"Expected error of a table of {network.cells:,} cells: {network.error:.3f}."
+        )
 
 
 @app.command(epilog=_examples("understudy demo -o demo-output"))
@@ -423,7 +483,7 @@ def demo(
     from understudy.frames import as_table
 
     talk = _Talk(quiet)
-    synthesizer = _synthesizer(Method.independent, epsilon, 0.0, Relation.add_remove)
+    synthesizer = _synthesizer(Method.privbayes, epsilon, 0.0, Relation.add_remove)
     talk.say("The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels.")
     with talk.working("reading the survey"):
         survey, _ = as_table(demo_frame())
@@ -565,13 +625,34 @@ def _say_undiscovered(released: Any, talk: _Talk) -> None:
         )
 
 
-def _synthesizer(method: Method, epsilon: float, delta: float, neighbours: Relation) -> Any:
+def _synthesizer(
+    method: Method,
+    epsilon: float,
+    delta: float,
+    neighbours: Relation,
+    discovery: float = 0.1,
+    *,
+    paper: bool = False,
+    **network: Any,
+) -> Any:
     from understudy.curator.budget import check_delta, check_epsilon
     from understudy.synthesizers.independent import Independent
+    from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
 
-    kinds: dict[Method, Any] = {Method.independent: Independent, Method.random: Random}
-    return kinds[method](epsilon=check_epsilon(epsilon), delta=check_delta(delta), neighbours=_relation(neighbours))
+    common: dict[str, Any] = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta), "discovery": discovery}
+    given = {name: value for name, value in network.items() if value not in (None, "auto")}
+    if method in (Method.independent, Method.random):
+        if given or paper:
+            option = next(iter(given), "paper")
+            raise InputError(f"--{option} goes with the methods privbayes and correlated, not with {method.value}.")
+        simple: Any = Independent if method is Method.independent else Random
+        return simple(neighbours=_relation(neighbours), **common)
+    if method is Method.correlated:
+        given.setdefault("degree", 2)
+    if paper:
+        return PrivBayes.paper(**common, **given)
+    return PrivBayes(neighbours=_relation(neighbours), **common, **given)
 
 
 def _relation(neighbours: Relation) -> Any:

@@ -25,16 +25,33 @@ class PlannedTable:
 
 
 @dataclass(frozen=True)
+class PlannedNetwork:
+    """What to expect of a network, by theta-usefulness: the counts of a table against its noise."""
+
+    theta: float
+    cells: int
+    """The largest table whose average count is theta times its average noise."""
+    degree: int
+    """How many parents that leaves to an attribute of typical size."""
+    typical_size: int
+    deviation: float
+    error: float
+    """Expected total variation distance of such a table; an upper estimate."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a budget buys."""
 
     rows: int
     budget: Budget
     tables: tuple[PlannedTable, ...]
+    network: PlannedNetwork | None
+    """What :class:`PrivBayes` would get; ``None`` where there is only one attribute."""
 
 
 def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbours: Neighbours = "add_remove") -> Plan:
-    """What :class:`Independent` would get for the budget on a table of about ``rows`` rows."""
+    """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about ``rows`` rows."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(f"The number of rows to plan for must be a whole number above 0, not {rows!r}.")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
@@ -54,7 +71,24 @@ def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbou
         )
         for attribute in asked
     )
-    return Plan(rows, ledger.budget, tables)
+    return Plan(rows, ledger.budget, tables, _network([a.size for a in asked], rows, ledger.budget, neighbours))
+
+
+PAPER_BETA, PAPER_THETA = 0.3, 4.0
+
+
+def _network(sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours) -> PlannedNetwork | None:
+    if len(sizes) < 2:
+        return None
+    _, parameters = budget.split(PAPER_BETA, 1 - PAPER_BETA)
+    deviation, mean_size = noise_of(parameters.equally(len(sizes))[0], neighbours)
+    cells = int(rows / (PAPER_THETA * max(mean_size, 1e-9)))
+    typical = sorted(sizes)[len(sizes) // 2]
+    degree = 0
+    while degree + 1 < len(sizes) and typical ** (degree + 2) <= cells:
+        degree += 1
+    error = min(1.0, cells * mean_size / (2 * rows) + sampling_error(cells, rows))
+    return PlannedNetwork(PAPER_THETA, cells, degree, typical, deviation, error)
 
 
 def noise_of(cost: Budget, neighbours: Neighbours) -> tuple[float, float]:

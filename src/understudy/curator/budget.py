@@ -64,6 +64,12 @@ class Budget:
         whole, total = exact(self.amount), sum(map(exact, weights))
         return tuple(Budget(rounded_down(whole * exact(w) / total), self.currency) for w in weights)
 
+    def plus(self, other: Budget) -> Budget:
+        """Two amounts of one currency together."""
+        if other.currency != self.currency:
+            raise ValueError("amounts of two currencies do not add up")
+        return Budget(rounded_down(exact(self.amount) + exact(other.amount)), self.currency)
+
     def equally(self, parts: int) -> tuple[Budget, ...]:
         """``parts`` equal parts."""
         return self.split(*([1.0] * parts))

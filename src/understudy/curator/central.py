@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
-from understudy.counting.memory import MemoryCounter
+from understudy.counting.memory import MAX_CELLS, MemoryCounter
 from understudy.curator import Measurement
 from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.ledger import Ledger
@@ -28,6 +29,7 @@ from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
 from understudy.networks.bits import Bits
 from understudy.schema import Schema
+
 
 class CentralCurator:
     """Answers from exact counts, with noise from OpenDP.
@@ -100,23 +102,26 @@ class CentralCurator:
         rule: Rule = "permute_and_flip",
     ) -> int:
         """The place of one candidate, chosen at random with a preference for high scores."""
-        self._check(candidates)
+        named = score_named(score)
+        if not candidates or not all(candidates):
+            raise InputError("There is nothing to choose from.")
+        self._check([axes for axes in candidates if axes not in self._known[named.name]])
+        largest = max(self._sizes[child] for child in {axes[0] for axes in candidates})
+        named.check(largest)
+        if not budget.amount > 0:
+            raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
         if len(candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
-        named = score_named(score)
-        binary = all(self._sizes[child] <= 2 for child in {axes[0] for axes in candidates})
         if offsets is not None and (np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()):
             raise InputError("Offsets must be finite numbers, one a candidate.")
-        sensitivity = named.sensitivity(self.neighbours, self.rows, binary)
+        sensitivity = named.sensitivity(self.neighbours, self.rows, largest <= 2)
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
         scale = choice_scale(budget.amount, budget.currency)
         question = f"choice among {len(candidates)} candidates by score {score}"
         self.ledger.debit(question, budget, rule.replace("_", " "))
         scores = self._scores(named, candidates)
-        if offsets is not None:
-            scores = scores + offsets
-        return self._noise.choose(gridded(scores, sensitivity), scale, rule)
+        return self._noise.choose(gridded(scores, sensitivity, offsets), scale, rule)
 
     def in_bits(self, bits: Bits) -> CentralCurator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
@@ -136,11 +141,16 @@ class CentralCurator:
 
     def _check(self, marginals: Sequence[Marginal]) -> None:
         """Refuse questions that cannot be answered before anything is debited."""
-        if len(marginals) == 0:
-            raise InputError("There is nothing to choose from.")
         for axis in set(itertools.chain.from_iterable(marginals)):
             if axis not in self._sizes:
                 raise self._unknown(axis)
+        for axes in marginals:
+            if len({axis.attribute for axis in axes}) < len(axes):
+                raise InputError(f"The table of {describe(axes)} names an attribute twice.")
+            if math.prod([self._sizes[axis] for axis in axes]) > MAX_CELLS:
+                raise InputError(
+                    f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer attributes."
+                )
 
     def _unknown(self, axis: Axis) -> InputError:
         attribute = self.schema[axis.attribute]  # says itself when there is none

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -345,6 +346,8 @@ class LedgerFile:
                 file.write((json.dumps(document, indent=1) + "\n").encode())
                 file.flush()
                 os.fsync(file.fileno())
+            if self.path.exists():
+                shutil.copymode(self.path, beside)
             os.replace(beside, self.path)
             folder = os.open(self.path.parent, os.O_RDONLY)
             try:

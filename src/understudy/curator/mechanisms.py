@@ -122,15 +122,20 @@ SCORE_GRID = 1 << 20
 """Scores are rounded to this fraction of their sensitivity before a choice, see :func:`gridded`."""
 
 
-def gridded(scores: NDArray[np.float64], sensitivity: float) -> NDArray[np.float64]:
-    """Scores as whole multiples of sensitivity / SCORE_GRID.
+def gridded(
+    scores: NDArray[np.float64], sensitivity: float, offsets: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Scores, with public offsets added, as whole multiples of sensitivity / SCORE_GRID.
 
     A score is computed in floating point, so its last digits may break the bound that was proved for real numbers.
     Rounding to a grid that is coarse against those digits and fine against the sensitivity gives integers that differ
     by at most SCORE_GRID + 2 between neighbours: SCORE_GRID for the score itself, one for the rounding, and one for
-    errors of the computation.
+    errors of the computation. Offsets are rounded by themselves and bounded, so that the sum is exact.
     """
-    return np.rint(scores * (SCORE_GRID / sensitivity))
+    whole = np.rint(scores * (SCORE_GRID / sensitivity))
+    if offsets is None:
+        return whole
+    return whole + np.clip(np.rint(offsets * (SCORE_GRID / sensitivity)), -(2.0**51), 2.0**51)
 
 
 def choice_scale(amount: float, currency: Currency) -> float:

@@ -75,16 +75,16 @@ def assignment_masses(flat: Array, offsets: Array, rows: int, threads: int) -> A
 
 
 @njit(cache=True)
-def _assignment_mass(zeros: Array, ones: Array, rows: int, best: Array) -> int:
+def _assignment_mass(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
     """The dynamic programme over integer masses for one table with rows ``zeros`` (X = 0) and ``ones`` (X = 1).
 
     Every parent value gives its mass in one of the two rows to K0 or K1. best[a] is the largest K1 that can be had
     with K0 at least a; K0 beyond half of the rows counts as half. Parent values seen with one value of X only are no
     choice at all, and are dealt with before.
     """
-    half = (rows + 1) // 2
-    sure_ones = np.int64(0)
-    top = np.int64(0)
+    half: Any = (rows + 1) // 2
+    sure_ones: Any = np.int64(0)
+    top: Any = np.int64(0)
     for p in range(len(zeros)):
         if zeros[p] == 0:
             sure_ones += ones[p]
@@ -110,7 +110,7 @@ def _assignment_mass(zeros: Array, ones: Array, rows: int, best: Array) -> int:
             new[a] = old[a - zero]
         old, new = new, old
         top = reach
-    least = np.int64(2) * rows
+    least: Any = np.int64(2) * rows
     for a in range(top + 1):
         lacking = max(np.int64(0), rows - 2 * a) + max(np.int64(0), rows - 2 * (sure_ones + old[a]))
         least = min(least, lacking)

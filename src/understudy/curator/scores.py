@@ -43,6 +43,9 @@ class Score(Protocol):
         ``rows`` is given where it is public; ``binary`` says that in every candidate the child has at most two values.
         """
 
+    def check(self, largest_child: int) -> None:
+        """Refuse candidates that the score is not defined for; ``largest_child`` is the most values a child has."""
+
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """The exact scores of the candidates: private."""
 
@@ -52,15 +55,15 @@ class Dependence:
     """n R(X, P), with R the total variation distance between Pr[X, P] and Pr[X] Pr[P].
 
     **replace: 3 (1 - 1/n).** R is the largest value over events S of Pr[S] - (Pr_X x Pr_P)[S]. Fix S and write the
-    product as a double sum over pairs of rows: n^2 (Pr_X x Pr_P)[S] = sum over i, j of [(x_i, p_j) in S]. Changing row r
-    touches one of the n terms of n Pr[S], and 2 (n - 1) + 1 of the n^2 pairs. The pair (r, r) and the single term r are
-    one and the same indicator [(x_r, p_r) in S], with weights 1/n and -1/n^2: together they move by at most 1/n - 1/n^2.
-    The other 2 (n - 1) pairs move by at most 2 (n - 1) / n^2. So Pr[S] - product moves by at most (1/n)(1 - 1/n) +
-    (2/n)(1 - 1/n) = (3/n)(1 - 1/n) for every S, hence so does the maximum.
+    product as a double sum over pairs of rows: n^2 (Pr_X x Pr_P)[S] = sum over i, j of [(x_i, p_j) in S]. Changing
+    row r touches one of the n terms of n Pr[S], and 2 (n - 1) + 1 of the n^2 pairs. The pair (r, r) and the single
+    term r are one and the same indicator [(x_r, p_r) in S], with weights 1/n and -1/n^2: together they move by at
+    most 1/n - 1/n^2. The other 2 (n - 1) pairs move by at most 2 (n - 1) / n^2. So Pr[S] - product moves by at most
+    (1/n)(1 - 1/n) + (2/n)(1 - 1/n) = (3/n)(1 - 1/n) for every S, hence so does the maximum.
 
-    **add_remove: 2.** n R = max over S of (A - B/n), with A the number of rows in S and B the number of pairs (i, j) with
-    (x_i, p_j) in S. A new row r adds a in {0, 1} to A and b + a to B, where b <= 2 n counts the new mixed pairs and
-    (r, r) is in S exactly when row r is. The change is a - (B + b + a)/(n + 1) + B/n = a n/(n + 1) - b/(n + 1) +
+    **add_remove: 2.** n R = max over S of (A - B/n), with A the number of rows in S and B the number of pairs (i, j)
+    with (x_i, p_j) in S. A new row r adds a in {0, 1} to A and b + a to B, where b <= 2 n counts the new mixed pairs
+    and (r, r) is in S exactly when row r is. The change is a - (B + b + a)/(n + 1) + B/n = a n/(n + 1) - b/(n + 1) +
     B/(n (n + 1)). It is at most 2 n/(n + 1), since B <= n^2, and at least -2 n/(n + 1). So it is below 2.
     """
 
@@ -71,6 +74,9 @@ class Dependence:
         if neighbours == "add_remove":
             return 2.0
         return 3.0 * (1 - 1 / max(_public(rows), 2))
+
+    def check(self, largest_child: int) -> None:
+        """Any attributes will do."""
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
@@ -84,7 +90,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class PaperDependence(Dependence):
-    """n R with the sensitivity that the paper proves for it under replace (theorem 5.3): 3 + 2/n, a little too large."""
+    """n R with the sensitivity that the paper proves under replace (theorem 5.3): 3 + 2/n, a little too large."""
 
     name: str = "R of the paper"
 
@@ -100,11 +106,12 @@ class Information:
     **replace** (lemma 4.1 of the paper): log n + (n - 1) log(n/(n - 1)) where X or P is binary, otherwise
     2 log((n + 1)/2) + (n - 1) log((n + 1)/(n - 1)).
 
-    **add_remove: log(n + 1) + n log((n + 1)/n), at most log(N) + log e for n < N.** n I = h(n) + sum h(c_xp) - sum h(c_x) -
-    sum h(c_p) with h(t) = t log t. A new row in cell (x, p) changes it by g(n) + g(c_xp) - g(c_x) - g(c_p), where g(t) =
-    h(t + 1) - h(t) rises and g(0) = 0. From above: g(c_xp) <= g(c_x), so the change is at most g(n) - g(c_p) <= g(n). From
-    below: g(c_x) and g(c_p) are at most g(n) and g(c_xp) >= 0, so it is at least -g(n). Since n is private, it is bounded by the
-    largest number of rows that any engine accepts. That is far more than the other scores need: a poor choice here.
+    **add_remove: log(n + 1) + n log((n + 1)/n), at most log(N) + log e for n < N.** n I = h(n) + sum h(c_xp) - sum
+    h(c_x) - sum h(c_p) with h(t) = t log t. A new row in cell (x, p) changes it by g(n) + g(c_xp) - g(c_x) - g(c_p),
+    where g(t) = h(t + 1) - h(t) rises and g(0) = 0. From above: g(c_xp) <= g(c_x), so the change is at most g(n) -
+    g(c_p) <= g(n). From below: g(c_x) and g(c_p) are at most g(n) and g(c_xp) >= 0, so it is at least -g(n). Since n
+    is private, it is bounded by the largest number of rows that any engine accepts. That is far more than the other
+    scores need: a poor choice here.
     """
 
     name: str = "I"
@@ -117,6 +124,9 @@ class Information:
         with_binary = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
         general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
         return with_binary if binary else max(general, with_binary)
+
+    def check(self, largest_child: int) -> None:
+        """Any attributes will do."""
 
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """Sum over cells of c_xp log(n c_xp / (c_x c_p))."""
@@ -132,16 +142,16 @@ class Information:
 class Assignment:
     """n F(X, P): minus half the distance, in rows, to the nearest distribution that determines a binary X from P.
 
-    Give every value of P to one of the two values of X; K0 and K1 are the rows so collected. Then n F is minus the least, over
-    assignments, of (n/2 - K0)+ + (n/2 - K1)+.
+    Give every value of P to one of the two values of X; K0 and K1 are the rows so collected. Then n F is minus the
+    least, over assignments, of (n/2 - K0)+ + (n/2 - K1)+.
 
-    **replace: 1.** Fix an assignment. Changing a row takes at most one from one of K0, K1 and adds at most one to one of them.
-    Where it takes from one and adds to the other, one bracket grows by at most 1 and the other does not grow, and
-    conversely; otherwise only one bracket moves, by at most 1. So does the least over assignments.
+    **replace: 1.** Fix an assignment. Changing a row takes at most one from one of K0, K1 and adds at most one to one
+    of them. Where it takes from one and adds to the other, one bracket grows by at most 1 and the other does not
+    grow, and conversely; otherwise only one bracket moves, by at most 1. So does the least over assignments.
 
-    **add_remove: 1.** A new row adds 1/2 to n/2 and at most one to one of K0, K1: the sum of the brackets grows by at most 1/2 +
-    1/2, and falls by at most 1/2 (the bracket whose K gained one). A value of P that was never seen before can be given to
-    either side without changing K0 and K1.
+    **add_remove: 1.** A new row adds 1/2 to n/2 and at most one to one of K0, K1: the sum of the brackets grows by at
+    most 1/2 + 1/2, and falls by at most 1/2 (the bracket whose K gained one). A value of P that was never seen before
+    can be given to either side without changing K0 and K1.
     """
 
     name: str = "F"
@@ -150,10 +160,13 @@ class Assignment:
         """1, see above."""
         return 1.0
 
+    def check(self, largest_child: int) -> None:
+        """Two values at most."""
+        if largest_child > 2:
+            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
+
     def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
         """A dynamic programme over integer masses, exact."""
-        if any(counter.size(axes[0]) > 2 for axes in candidates):
-            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
         threads = numba.get_num_threads()
         masses = [
             score_kernels.assignment_masses(flat, offsets, counter.rows, threads)

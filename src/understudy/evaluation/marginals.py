@@ -1,4 +1,4 @@
-"""How far apart are the marginals of two tables?"""
+"""How far apart the marginals of two tables are."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Bits:
         """Codes to bits."""
         bits: dict[str, NDArray[np.uint8]] = {}
         for attribute in self.whole.modelled:
-            numbers = codes[attribute.name].astype(np.uint32)
+            numbers: NDArray[Any] = codes[attribute.name].astype(np.uint32)
             if self.gray:
                 numbers = numbers ^ (numbers >> 1)
             names = self.names(attribute)
@@ -61,7 +61,7 @@ class Bits:
         """Bits to codes."""
         codes: dict[str, NDArray[Any]] = {}
         for attribute in self.whole.modelled:
-            numbers = np.zeros(rows, dtype=np.uint32)
+            numbers: NDArray[Any] = np.zeros(rows, dtype=np.uint32)
             for name in self.names(attribute):
                 numbers = (numbers << 1) | bits[name]
             codes[attribute.name] = self.code_of(attribute)[numbers]

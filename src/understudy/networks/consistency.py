@@ -27,9 +27,7 @@ def agreed(
     return [_moved(measurement, margins, schema, rows, repair) for measurement in measurements]
 
 
-def _pooled_margins(
-    measurements: Sequence[Measurement], rows: float, repair: Repair
-) -> dict[str, NDArray[np.float64]]:
+def _pooled_margins(measurements: Sequence[Measurement], rows: float, repair: Repair) -> dict[str, NDArray[np.float64]]:
     """For each attribute measured at its finest level, its margin from all tables that hold it."""
     sums: dict[str, NDArray[np.float64]] = {}
     weights: dict[str, float] = {}
@@ -69,4 +67,4 @@ def _generalised(margin: NDArray[np.float64], axis: Axis, schema: Schema) -> NDA
     if axis.level == 0:
         return margin
     coarse = schema[axis.attribute].generalisations[axis.level - 1]
-    return np.bincount(coarse, weights=margin)
+    return np.bincount(coarse, weights=margin).astype(np.float64)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from understudy.curator import Measurement
 
+MOST_ROWS = 1e12
+"""Noise without measure must not make a model that nobody can load."""
+
 Repair = Literal["project", "clip"]
 
 
@@ -52,4 +55,4 @@ def estimated_rows(measurements: Sequence[Measurement]) -> float:
     totals = np.array([float(m.counts.sum()) for m in measurements])
     variances = np.array([m.counts.size * m.deviation**2 for m in measurements])
     weights = 1 / np.maximum(variances, 1e-12)
-    return max(float((totals * weights).sum() / weights.sum()), 0.0)
+    return min(max(float((totals * weights).sum() / weights.sum()), 0.0), MOST_ROWS)

@@ -29,8 +29,8 @@ def subsets(attributes: Sequence[str], degree: int) -> list[Marginal]:
 class MaximalParentSets:
     """Algorithms 5 and 6: sets that cannot be made larger, or finer, without exceeding the bound.
 
-    With one level an attribute this is algorithm 5. Results are remembered: attributes are taken newest first, so that a
-    network that has grown by one attribute reuses all that was found before.
+    With one level an attribute this is algorithm 5. Results are remembered: attributes are taken newest first, so
+    that a network that has grown by one attribute reuses all that was found before.
     """
 
     sizes: Sizes
@@ -65,26 +65,76 @@ class MaximalParentSets:
         return self._found[key]
 
 
-def all_parent_sets(earlier: Sequence[Marginal], newest: str, sizes: Sizes, bound: float, degree: int) -> list[Marginal]:
-    """The sets of at most ``bound`` cells and ``degree`` attributes that hold ``newest``, given all that do not."""
-    cells = {Axis(name, level): size for name, levels in sizes.items() for level, size in enumerate(levels)}
-    grown: list[Marginal] = []
-    for parents in earlier:
-        if len(parents) >= degree:
-            continue
-        product = 1
-        for axis in parents:
-            product *= cells[axis]
-        for level, size in enumerate(sizes[newest]):
-            if product * size <= bound:
-                grown.append((*parents, Axis(newest, level)))
-    if len(grown) > MOST_SETS:
-        raise too_many()
-    return grown
+@dataclass
+class AllParentSets:
+    """Every set within the bound, grown attribute by attribute.
+
+    Attributes
+    ----------
+    sizes
+        For each attribute the number of codes at each level that may be used.
+    bound
+        The most cells that a set may have.
+    degree
+        The most attributes that a set may have.
+    coarse_degree
+        The most attributes that a set may have which holds one above level 0: there are very many of those.
+    """
+
+    sizes: Sizes
+    bound: float
+    degree: int
+    coarse_degree: int
+    _sets: list[tuple[Marginal, int, bool]] = field(default_factory=lambda: [((), 1, False)], repr=False)
+
+    def grown_by(self, newest: str) -> list[tuple[Marginal, int]]:
+        """Make an attribute available: the sets that hold it, with their cells."""
+        fresh: list[tuple[Marginal, int, bool]] = []
+        for level, size in enumerate(self.sizes[newest]):
+            axis = Axis(newest, level)
+            for parents, cells, coarse in self._sets:
+                coarser = coarse or level > 0
+                if cells * size <= self.bound and len(parents) < (self.coarse_degree if coarser else self.degree):
+                    fresh.append(((*parents, axis), cells * size, coarser))
+        self._sets += fresh
+        if len(self._sets) > MOST_SETS:
+            raise too_many()
+        return [(parents, cells) for parents, cells, _ in fresh]
+
+
+def affordable_degree(sizes: Sizes, bound: float, most: int, *, cumulative: bool = True) -> int:
+    """The largest number of parents, at least 1, for which at most ``most`` families of parents and child are scored.
+
+    Every family within the bound is scored once in the whole search, whatever the order of attributes, so this is the
+    work ahead, known from public facts before a row is touched. ``cumulative`` counts smaller families too.
+    """
+    # ways[m]: for each number of cells, how many families of m attributes have it.
+    ways: list[dict[int, int]] = [{1: 1}]
+    total = 0
+    names = list(sizes)
+    for members in range(1, len(names) + 1):
+        ways = _families(sizes, names, members, bound)
+        count = sum(ways[members].values())
+        total = total + count if cumulative else count
+        if members > 2 and (total > most or count == 0):
+            return members - 2
+    return max(len(names) - 1, 1)
+
+
+def _families(sizes: Sizes, names: Sequence[str], members: int, bound: float) -> list[dict[int, int]]:
+    ways: list[dict[int, int]] = [{1: 1}, *({} for _ in range(members))]
+    for name in names:
+        for held in range(members - 1, -1, -1):
+            more = ways[held + 1]
+            for cells, count in ways[held].items():
+                for size in sizes[name]:
+                    if cells * size <= bound:
+                        more[cells * size] = more.get(cells * size, 0) + count
+    return ways
 
 
 def too_many() -> InputError:
     """What to say when there are more parent sets than can be enumerated."""
     return InputError(
-        f"There are more than {MOST_SETS:,} parent sets to choose from; give a smaller degree, fewer columns or fewer bins."
+        f"There are over {MOST_SETS:,} parent sets to choose from; give a smaller degree, fewer columns or fewer bins."
     )

@@ -76,8 +76,8 @@ class Synthesizer(ABC):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """The method itself: ask the curator, build a model. Everything private stays behind the curator."""
 
-    def check(self, schema: Schema) -> None:  # noqa: B027 - most methods have nothing to add
-        """Refuse parameters that do not go with the schema, before anything is asked."""
+    def check(self, schema: Schema | None) -> None:  # noqa: B027 - some methods have nothing to add
+        """Refuse parameters that make no sense or, where it is known, do not go with the schema, before a debit."""
 
     def fit(
         self,
@@ -111,6 +111,7 @@ class Synthesizer(ABC):
         book = self._ledger(rows, schema, notify)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
+        self.check(None)
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
         number = None

@@ -43,7 +43,7 @@ class Independent(Synthesizer):
         """On the command line: ``--method independent``."""
         return "independent"
 
-    def check(self, schema: Schema) -> None:
+    def check(self, schema: Schema | None) -> None:
         """Only the two repairs are known."""
         if self.repair not in ("project", "clip"):
             raise InputError(f"repair must be project or clip, not {self.repair!r}.")

@@ -1,11 +1,12 @@
 """PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao; TODS 2017): a private Bayesian network.
 
-Three phases. *Structure*: grow a network attribute by attribute, each time choosing an attribute-parent pair by a private
-choice with a score of how much the parents tell about the child (algorithms 2 and 4). *Parameters*: measure one noisy
-table for each pair (algorithms 1 and 3). *Sampling*: draw rows from the network, parents first; that is
+Three phases. *Structure*: grow a network attribute by attribute, each time choosing an attribute-parent pair by a
+private choice with a score of how much the parents tell about the child (algorithms 2 and 4). *Parameters*: measure
+one noisy table for each pair (algorithms 1 and 3). *Sampling*: draw rows from the network, parents first; that is
 post-processing and belongs to the model.
 
-``PrivBayes(...)`` is the best that is known here at the same guarantee; ``PrivBayes.paper(...)`` is the paper to the letter.
+``PrivBayes(...)`` is the best that is known here at the same guarantee; ``PrivBayes.paper(...)`` is the paper to the
+letter.
 """
 
 from __future__ import annotations
@@ -30,7 +31,15 @@ from understudy.networks.bits import Bits
 from understudy.networks.consistency import agreed
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
-from understudy.networks.parent_sets import MOST_SETS, MaximalParentSets, Sizes, all_parent_sets, subsets, too_many
+from understudy.networks.parent_sets import (
+    MOST_SETS,
+    AllParentSets,
+    MaximalParentSets,
+    Sizes,
+    affordable_degree,
+    subsets,
+    too_many,
+)
 from understudy.schema import Category, Quantity, Schema
 from understudy.synthesizers import Progress, Synthesizer
 
@@ -57,12 +66,12 @@ class PrivBayes(Synthesizer):
         mode where all attributes have two values, R otherwise.
     encoding
         "vanilla" (attributes as they are), "hierarchical" (parents may be generalised by taxonomies and by trees over
-        bins), "binary" or "gray" (attributes taken apart into bits), or "auto": hierarchical where some attribute can be
-        generalised, otherwise vanilla.
+        bins), "binary" or "gray" (attributes taken apart into bits), or "auto": hierarchical where some attribute can
+        be generalised, otherwise vanilla.
     tables
-        "fixed": every attribute has the same number of parents (algorithms 1 and 2); "bounded": tables have at most as many
-        cells as theta-usefulness allows (algorithms 3 and 4); "auto": fixed where a degree is given and, in the paper's
-        mode, where all attributes have two values; bounded otherwise.
+        "fixed": every attribute has the same number of parents (algorithms 1 and 2); "bounded": tables have at most
+        as many cells as theta-usefulness allows (algorithms 3 and 4); "auto": fixed where a degree is given and, in
+        the paper's mode, where all attributes have two values; bounded otherwise.
     candidates
         Among bounded tables, "maximal": parent sets that cannot be made larger (the paper); "all": every parent set,
         those with larger tables at a handicap; "auto": maximal where all attributes have two values, otherwise all.
@@ -118,7 +127,7 @@ class PrivBayes(Synthesizer):
         """On the command line: ``--method privbayes``."""
         return "privbayes"
 
-    def check(self, schema: Schema) -> None:
+    def check(self, schema: Schema | None) -> None:
         """Refuse parameters that make no sense, or not with this schema."""
         _check_range("beta", self.beta, 0, 1, open_ended=True)
         if self.theta is not None:
@@ -131,6 +140,12 @@ class PrivBayes(Synthesizer):
         _check_choice("candidates", self.candidates, ("auto", "all", "maximal"))
         _check_choice("repair", self.repair, ("project", "clip"))
         _check_choice("rule", self.rule, ("permute_and_flip", "exponential"))
+        if self.degree is not None and self.tables == "bounded":
+            raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
+        if schema is not None:
+            self._check_schema(schema)
+
+    def _check_schema(self, schema: Schema) -> None:
         sizes = [attribute.size for attribute in schema.modelled if attribute.size > 1]
         if self.encoding in ("binary", "gray"):
             Bits(schema, self.encoding == "gray").check()
@@ -138,8 +153,6 @@ class PrivBayes(Synthesizer):
         if self.score == "F" and max(sizes, default=2) > 2:
             raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
         if self.degree is not None:
-            if self.tables == "bounded":
-                raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
             self._check_degree(sizes)
 
     def _check_degree(self, sizes: list[int]) -> None:
@@ -148,14 +161,14 @@ class PrivBayes(Synthesizer):
             raise InputError(f"degree must be a whole number at or above 0, not {degree!r}.")
         if degree and degree >= len(sizes):
             raise InputError(
-                f"A degree of {degree} needs at least {degree + 1} attributes with more than one value; there are {len(sizes)}."
+                f"A degree of {degree} needs {degree + 1} attributes with more than one value; there are {len(sizes)}."
             )
         if math.comb(max(len(sizes) - 1, 0), degree) > MOST_SETS:
             raise too_many()
         largest = math.prod(sorted(sizes)[-(degree + 1) :])
         if largest > LARGEST_TABLE:
             raise InputError(
-                f"A degree of {degree} would need tables of up to {largest:,} cells; give a smaller degree or fewer bins."
+                f"A degree of {degree} would need tables of up to {largest:,} cells; give a smaller one or fewer bins."
             )
 
     # ---- the method
@@ -256,6 +269,9 @@ class _Search:
         self.theta = method.theta if method.theta is not None else (1.0 if self.handicapped else 3.0)
         self.degree = self._useful_degree() if self.fixed and method.degree is None else method.degree
         self.bound = math.inf if self.fixed else min(self._useful_cells(), LARGEST_TABLE)
+        if self.binary and not self.fixed and not method.to_the_letter:
+            most = affordable_degree(self.sizes, self.bound, MOST_FAMILIES, cumulative=False)
+            self.bound = min(self.bound, 2.0 ** (most + 1))
         if self._no_parents():
             structure, self.parameters = budget.split(0.0, 1.0)
         self.structure = structure
@@ -308,8 +324,9 @@ class _Search:
         for step, budget in enumerate(steps):
             progress("learning the network", step, len(steps))
             candidates = pool.candidates([child for child, _ in pairs], left)
-            offsets = -self._handicaps(candidates) if self.handicapped else None
-            place = self.curator.choose(candidates, self._score(), budget, offsets, self.method.rule)
+            if len(candidates) == 1 and not self.method.to_the_letter:
+                self.parameters = self.parameters.plus(budget)  # no choice, no cost: the tables get it
+            place = self.curator.choose(candidates, self._score(), budget, pool.offsets(left), self.method.rule)
             chosen = candidates[place]
             pairs.append((chosen[0].attribute, chosen[1:]))
             left.remove(chosen[0].attribute)
@@ -321,11 +338,10 @@ class _Search:
             score = "F" if self.binary and self.method.to_the_letter else "R"
         return "R of the paper" if score == "R" and self.method.to_the_letter else score
 
-    def _handicaps(self, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
-        """Half of the noise that each candidate's table would get, times the penalty: public, so it costs nothing."""
-        unit = self.method.penalty * self._noise(len(self.attributes)) / 2
-        sizes = {Axis(name, level): size for name, levels in self.sizes.items() for level, size in enumerate(levels)}
-        return unit * np.array([math.prod([sizes[axis] for axis in axes]) for axes in candidates], dtype=np.float64)
+    @property
+    def handicap_unit(self) -> float:
+        """What each cell of a candidate's table takes off its score: half of its noise, times the penalty."""
+        return self.method.penalty * self._noise(len(self.attributes)) / 2
 
 
 class _Pool:
@@ -334,8 +350,17 @@ class _Pool:
     def __init__(self, search: _Search) -> None:
         self.search = search
         self.maximal = MaximalParentSets(search.sizes)
-        self.sets: list[Marginal] = [()]
         self.of_child: dict[str, list[Marginal]] = {}
+        self.handicaps: dict[str, list[float]] = {}
+        if search.handicapped:
+            finest = {name: levels[:1] for name, levels in search.sizes.items()}
+            smallest = min(levels[0] for levels in finest.values())
+            self.every = AllParentSets(
+                search.sizes,
+                search.bound / smallest,
+                affordable_degree(finest, search.bound, MOST_FINE_FAMILIES),
+                affordable_degree(search.sizes, search.bound, MOST_COARSE_FAMILIES),
+            )
 
     def candidates(self, placed: list[str], left: list[str]) -> list[Marginal]:
         """Attribute-parent pairs, the attribute's axis first."""
@@ -355,23 +380,32 @@ class _Pool:
 
     def _all(self, placed: list[str], left: list[str]) -> list[Marginal]:
         search = self.search
+        unit = search.handicap_unit
         if not self.of_child:
             self.of_child = {child: [(Axis(child),)] for child in left}
-        smallest = min(search.sizes[child][0] for child in left)
-        grown = all_parent_sets(self.sets, placed[-1], search.sizes, search.bound / smallest, MOST_PARENTS)
-        self.sets += grown
-        cells = [math.prod(search.sizes[axis.attribute][axis.level] for axis in parents) for parents in grown]
+            self.handicaps = {child: [unit * search.sizes[child][0]] for child in left}
+        grown = self.every.grown_by(placed[-1])
         for child in left:
-            room = search.bound / search.sizes[child][0]
-            axis = Axis(child)
-            new = [(axis, *parents) for parents, size in zip(grown, cells, strict=True) if size <= room]
-            self.of_child[child] += new
+            size, axis = search.sizes[child][0], Axis(child)
+            room = search.bound / size
+            mine = [(parents, cells) for parents, cells in grown if cells <= room]
+            self.of_child[child] += [(axis, *parents) for parents, _ in mine]
+            self.handicaps[child] += [unit * size * cells for _, cells in mine]
         if sum(len(self.of_child[child]) for child in left) > MOST_SETS:
             raise too_many()
         return [pair for child in left for pair in self.of_child[child]]
 
+    def offsets(self, left: list[str]) -> NDArray[np.float64] | None:
+        """What is taken off the candidates' scores, in the same order: public, so it costs nothing."""
+        if not self.search.handicapped:
+            return None
+        return -np.array([handicap for child in left for handicap in self.handicaps[child]])
 
-MOST_PARENTS = 8
+
+MOST_FAMILIES = 250_000
+MOST_FINE_FAMILIES = 50_000
+MOST_COARSE_FAMILIES = 10_000
+"""How many families of attributes the default search scores: of two values each, as they are, and generalised."""
 
 
 def _homes(families: Sequence[Marginal]) -> list[int]:
@@ -403,7 +437,10 @@ def _check_range(name: str, value: Any, low: float, high: float, *, open_ended: 
     number = isinstance(value, int | float) and not isinstance(value, bool)
     inside = number and (low < value < high if open_ended else low <= value <= high)
     if not inside or not math.isfinite(value):
-        raise InputError(f"{name} must be a number {'between' if open_ended else 'from'} {low:g} and {high:g}, not {value!r}.")
+        raise InputError(
+            f"{name} must be a number {'above' if open_ended else 'from'} {low:g} "
+            f"{'and below' if open_ended else 'to'} {high:g}, not {value!r}."
+        )
 
 
 def _check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
