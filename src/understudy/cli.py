@@ -393,7 +393,7 @@ def show(
     console.print(grid)
     if released.network.degree:
         console.print("Network", style="bold")
-        console.print(tree(released.network), markup=False, highlight=False, soft_wrap=True)
+        console.print(tree(released.network), markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
         if any(axis.level for node in released.network for axis in node.parents):
             console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
     grid = _grid("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")

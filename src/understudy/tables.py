@@ -369,7 +369,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
 
 
 def _write_parquet(path: Path, chunks: Iterable[Table]) -> int:
-    """A single chunk goes straight out; more are gathered in a DuckDB file, so that memory stays flat."""
+    """A single chunk goes straight out; more become files of their own, joined at the end, so that memory stays flat."""
     target = f"{literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
     ahead = iter(chunks)
     first, second = next(ahead, None), next(ahead, None)
@@ -380,18 +380,20 @@ def _write_parquet(path: Path, chunks: Iterable[Table]) -> int:
             engine.execute(f"COPY ({_register(engine, first, marks_in_text=False)}) TO {target}")
         return first.rows
     rows = 0
-    with (
-        tempfile.TemporaryDirectory(dir=path.parent, prefix=".understudy-") as folder,
-        closing(duckdb.connect(str(Path(folder) / "rows.duckdb"))) as engine,
-    ):
-        for chunk in itertools.chain((first, second), ahead):
-            query = _register(engine, chunk, marks_in_text=False)
-            engine.execute(f"INSERT INTO rows {query}" if rows else f"CREATE TABLE rows AS {query}")
-            rows += chunk.rows
-        engine.execute(f"COPY rows TO {target}")
+    parts: list[str] = []
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".understudy-") as folder:
+        with closing(duckdb.connect()) as engine:
+            for chunk in itertools.chain((first, second), ahead):
+                parts.append(literal(str(Path(folder) / f"{len(parts)}.parquet")))
+                query = _register(engine, chunk, marks_in_text=False)
+                engine.execute(f"COPY ({query}) TO {parts[-1]} (FORMAT parquet, COMPRESSION zstd)")
+                rows += chunk.rows
+        with closing(duckdb.connect(config={"memory_limit": JOINING_MEMORY})) as engine:
+            engine.execute(f"COPY (SELECT * FROM read_parquet([{', '.join(parts)}])) TO {target}")
     return rows
 
 
+JOINING_MEMORY = "256MB"
 MOST_LISTED_WORDS = 10_000
 
 

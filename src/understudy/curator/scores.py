@@ -96,7 +96,7 @@ class PaperDependence(Dependence):
 
     def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
         """As the paper has it."""
-        return 2.0 if neighbours == "add_remove" else 3.0 + 2 / _public(rows)
+        return 2.0 if neighbours == "add_remove" else 3.0 + 2 / max(_public(rows), 1)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,28 @@ def _moved(
             now = table.sum(axis=others)
             factor = np.divide(margin, now, out=np.zeros_like(margin), where=now > 0)
             table = table * np.expand_dims(factor, others)
-    return repaired(table, rows, "clip")
+    return _with_margins(table, wanted)
+
+
+def _with_margins(table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """A table near the given one that has the wanted margins exactly (Altschuler, Weed and Rigollet 2017).
+
+    Scaling alone does not get there where repairing left no cell to scale. So slices that hold too much are scaled down, and
+    what all sides then lack, which is the same total, is added as if they were independent.
+    """
+    sides = [tuple(i for i in range(table.ndim) if i != place) for place in range(table.ndim)]
+    for margin, others in zip(wanted, sides, strict=True):
+        now = table.sum(axis=others)
+        factor = np.divide(margin, now, out=np.ones_like(margin), where=now > margin)
+        table = table * np.expand_dims(factor, others)
+    lacking = [np.maximum(m - table.sum(axis=others), 0.0) for m, others in zip(wanted, sides, strict=True)]
+    total = max((float(side.sum()) for side in lacking), default=0.0)
+    if total <= 0:
+        return table
+    extra = np.full(table.shape, total)
+    for side, others in zip(lacking, sides, strict=True):
+        extra = extra * np.expand_dims(side / total, others)
+    return table + extra
 
 
 def _generalised(margin: NDArray[np.float64], axis: Axis, schema: Schema) -> NDArray[np.float64]:
