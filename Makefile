@@ -3,13 +3,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test lint docs wheel clean
+.PHONY: demo test fuzz lint docs wheel audit clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
 
 test: $(VENV)/dev.stamp  ## install and run the tests
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader
+	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/audit/test_fuzz.py $(ARGS)
 
 lint: $(VENV)/dev.stamp  ## formatting, linting, types
 	$(BIN)/ruff format --check .
@@ -18,6 +21,10 @@ lint: $(VENV)/dev.stamp  ## formatting, linting, types
 
 docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
 	$(BIN)/mkdocs build --strict --quiet
+
+audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
+	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
+	$(BIN)/python -m understudy.audit.page docs/audit.md $(or $(RUNS),5000)
 
 wheel: $(VENV)/dev.stamp  ## build the wheel
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -24,7 +24,7 @@ import typer
 
 import understudy
 from running import run
-from understudy import Independent, InputError, OwnerWarning, Schema
+from understudy import InputError, OwnerWarning, PrivBayes, Schema
 from understudy.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,11 +59,13 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         exec(compile(first.text, first.place, "exec"), {})
     (folder / "patients.json").write_text(schema.text)
-    Independent(epsilon=1.0).fit(folder / "patients.csv", folder / "patients.json").save(folder / "model.json")
+    PrivBayes(epsilon=1.0).fit(folder / "patients.csv", folder / "patients.json").save(folder / "model.json")
     return folder
 
 
-@pytest.mark.parametrize("page", ["index.md", "tutorial.md", "how-to.md", "reference.md"])
+@pytest.mark.parametrize(
+    "page", ["index.md", "tutorial.md", "how-to.md", "reference.md", "privbayes.md", "datasynthesizer.md"]
+)
 def test_a_page_runs(page: str, tutorial_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(tutorial_folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

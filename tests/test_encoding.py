@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import (
@@ -26,8 +28,9 @@ from examples import (
 )
 from understudy import InputError
 from understudy.encoding import decode, encode
-from understudy.schema import EPOCH, Category, Quantity
-from understudy.tables import Column, Table
+from understudy.frames import as_table
+from understudy.schema import EPOCH, Category, Quantity, Schema
+from understudy.tables import Column, Table, read_table
 
 
 def codes_of(column: Column, **entry: Any) -> list[int]:
@@ -293,10 +296,74 @@ def test_every_text_has_a_code(texts: list[str | None], other: bool) -> None:
     attr = attribute(**entry)
     assert isinstance(attr, Category)
     for text, code in zip(texts, codes_of(words(*texts), **entry), strict=True):
-        if text is None or text == "?":
+        bare = "" if text is None else text.strip()
+        if bare in ("", "?"):
             assert code == attr.values_size
         else:
-            assert code == (attr.domain.index(text) if text in attr.domain else attr.outside)
+            assert code == (attr.domain.index(bare) if bare in attr.domain else attr.outside)
+
+
+# --------------------------------------------------------------------------- one row, one code
+
+CELLS = [
+    *("1", "1.0", " 1", "+1", "01", "2", "2.5", "NA", "?", "-", "nan", "", " ", "-9", "unknown", "x", "true", "True"),
+    *("no", "2020-01-31", "2020-01-31T10:00:00", "20200131", "1e3", "inf", "1_0", "a,b", 'q"q'),
+]
+DESCRIBED: list[dict[str, Any]] = [
+    {"kind": "integer", "min": 0, "max": 9, "missing": True},
+    {"kind": "integer", "min": 0, "max": 9, "missing": "unknown"},
+    {"kind": "integer", "min": -10, "max": 9, "missing": "-9"},
+    {"kind": "real", "min": 0, "max": 9, "missing": True},
+    {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "missing": True},
+    {"kind": "datetime", "min": "2020-01-01", "max": "2020-12-31", "missing": "?"},
+    {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "format": "%Y%m%d"},
+    {"kind": "categorical", "values": ["1", "2"], "missing": "-9"},
+    {"kind": "categorical", "values": ["1", "1.0", "NA"], "other": "else"},
+    {"kind": "categorical", "values": [1, 2], "missing": True},
+    {"kind": "categorical", "values": ["True", "x"]},
+    {"kind": "boolean", "missing": True},
+    {"kind": "boolean", "values": ["no", "x"]},
+]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    entry=st.sampled_from(DESCRIBED),
+    cells=st.lists(st.sampled_from(CELLS), min_size=1, max_size=6),
+    more=st.sampled_from(CELLS),
+)
+def test_a_row_more_leaves_the_codes_of_the_others_alone(
+    tmp_path: Path, entry: dict[str, Any], cells: list[str], more: str
+) -> None:
+    """Else one row would count for many, and noise made for one row would protect nobody."""
+    schema = Schema.from_dict({"attributes": {"x": entry, "y": {"kind": "text"}}})
+
+    def codes(values: list[str]) -> list[int] | None:
+        path = tmp_path / "t.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([("x", "y"), *((value, "t") for value in values)])
+        try:
+            return encode(read_table(path), schema).codes["x"].tolist()
+        except InputError:
+            return None
+
+    without, with_it = codes(cells), codes([*cells, more])
+    if without is None:
+        assert with_it is None
+    elif with_it is not None:
+        assert with_it[:-1] == without
+
+
+@pytest.mark.parametrize("values", [[1, 2, None], [1, 2, 2.5], [True, False, None], [1, 2, "x"], [True, 1, 1.0, "1"]])
+def test_a_value_has_one_code_whatever_type_pandas_gives_the_column(values: list[Any]) -> None:
+    pandas = pytest.importorskip("pandas")
+    for entry in ({"values": ["1", "2"]}, {"values": ["True", "False", "1"]}, {"values": [1, 2]}):
+        schema = Schema.from_dict({"attributes": {"x": {"kind": "categorical", "missing": True, **entry}}})
+
+        def codes(some: list[Any], schema: Schema = schema) -> list[int]:
+            return encode(as_table(pandas.DataFrame({"x": some}))[0], schema).codes["x"].tolist()
+
+        assert codes(values)[:2] == codes(values[:2])
 
 
 # --------------------------------------------------------------------------- other spellings

@@ -95,6 +95,15 @@ class Conditioning(Enum):
     weighting = "weighting"
 
 
+class Subject(Enum):
+    """What can be audited, by name."""
+
+    privbayes = "privbayes"
+    independent = "independent"
+    doors = "doors"
+    controls = "controls"
+
+
 class Relation(Enum):
     """Neighbour relations by name."""
 
@@ -117,6 +126,14 @@ Delta = Annotated[
 Neighbour = Annotated[
     Relation,
     typer.Option(metavar="RELATION", help="Protect the presence of a row (add_remove) or its values (replace)."),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that tells whose row it is: all rows of a person are protected."),
+]
+RowsPerPerson = Annotated[
+    int,
+    typer.Option("--rows-per-person", metavar="M", help="Rows of a person that count, at most; noise grows with it."),
 ]
 SchemaFile = Annotated[
     Path | None,
@@ -192,6 +209,8 @@ def synthesize(
         ),
     ] = Method.privbayes,
     neighbours: Neighbour = Relation.add_remove,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
     discovery: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of the budget for the domain when there is no schema.")
@@ -226,7 +245,17 @@ def synthesize(
     network = {"degree": degree, "score": score.value, "encoding": encoding.value, "beta": beta, "theta": theta}
     _run_synthesis(
         table,
-        _synthesizer(method, epsilon, delta, neighbours, discovery, paper=paper, **network),
+        _synthesizer(
+            method,
+            epsilon,
+            delta,
+            neighbours,
+            discovery,
+            person=person,
+            max_rows_per_person=rows_per_person,
+            paper=paper,
+            **network,
+        ),
         schema=schema,
         output=output,
         rows=rows,
@@ -257,11 +286,14 @@ def schema_command(
         float, typer.Option(metavar="NUMBER", help="Needed only where there are categories to discover.")
     ] = 1e-9,
     neighbours: Neighbour = Relation.add_remove,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = 1,
     blank: Annotated[bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")] = False,
     ledger: LedgerPath = None,
     quiet: Quiet = False,
 ) -> None:
     """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
+    from understudy.curator.contributions import bounded
     from understudy.curator.discovery import discover, needs_delta
     from understudy.curator.ledger import Ledger, LedgerFile
     from understudy.files import writable_file, write_json
@@ -272,24 +304,32 @@ def schema_command(
     if output != "-":
         writable_file(output, "schema")
     _check_ledger(ledger)
-    book = Ledger(epsilon, delta, _relation(neighbours), threshold_delta=delta)
+    unit: dict[str, Any] = {"rows_per_person": rows_per_person, "unit": "row" if person is None else "person"}
+    book = Ledger(epsilon, delta, _relation(neighbours), threshold_delta=delta, **unit)
     with talk.working("reading"):
         rows = read_table(table)
     if blank:
-        document = _blank_schema(rows)
+        document = _blank_schema(rows, person)
         talk.say(
             "Nothing was spent. Replace every null by a public bound or list of values (not one read off the data)."
         )
     else:
-        if needs_delta(rows) and not delta:
+        left_out = None
+        if person is not None:
+            rows, left_out = bounded(rows, person, rows_per_person)
+        if needs_delta(rows, person) and not delta:
             raise InputError("There are categories to discover, which needs a --delta above 0, such as 1e-9.")
-        if not needs_delta(rows):
-            book = Ledger(epsilon, 0.0, _relation(neighbours))
+        if not needs_delta(rows, person):
+            book = Ledger(epsilon, 0.0, _relation(neighbours), **unit)
         file = LedgerFile(ledger) if ledger is not None else None
-        number = file.reserve("schema", book.epsilon, book.delta, book.neighbours) if file is not None else None
-        document = discover(rows, book, book.budget, book.delta).to_dict()
+        number = None
+        if file is not None:
+            number = file.reserve("schema", book.epsilon, book.delta, book.neighbours, book.unit)
+        document = discover(rows, book, book.budget, book.delta, person=person).to_dict()
         if file is not None and number is not None:
             file.settle(number, book)
+        if left_out:
+            talk.note(str(left_out))
         talk.say(book.statement())
         talk.say(
             "Taken as public: column names, their kinds, and how dates are written. Read it and edit it before use."
@@ -402,7 +442,10 @@ def show(
     epsilon, delta = ledger.spent()
     unit = "" if ledger.currency == "epsilon" else "epsilon "
     grid.add_section()
-    grid.add_row("together", f"neighbours: {ledger.neighbours}", f"{unit}{epsilon:.6g}", f"{delta:.2g}")
+    protected = f"neighbours: {ledger.neighbours}"
+    if ledger.unit == "person":
+        protected += f", up to {ledger.rows_per_person:,} rows of a person"
+    grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
     if plot is not None:
         released.plot(plot)
@@ -444,12 +487,13 @@ def plan(
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,
+    rows_per_person: RowsPerPerson = 1,
 ) -> None:
     """Tell what a budget buys before any of it is spent, from public facts alone."""
     from understudy.plan import plan as make_plan
     from understudy.schema import Schema
 
-    planned = make_plan(Schema.load(schema), rows, epsilon, delta, _relation(neighbours))
+    planned = make_plan(Schema.load(schema), rows, epsilon, delta, _relation(neighbours), rows_per_person)
     console = Console()
     console.print(
         f"epsilon {epsilon:g}" + (f", delta {delta:g} (rho {planned.budget.amount:.4g})" if delta else "")
@@ -468,6 +512,59 @@ def plan(
             f"parent{'' if network.degree == 1 else 's'} to an attribute of {network.typical_size} values. "
             f"Expected error of a table of {network.cells:,} cells: {network.error:.3f}."
         )
+
+
+@app.command(
+    epilog=_examples(
+        "understudy audit privbayes --epsilon 1 --plot audit.svg",
+        "# methods that are broken on purpose: does the audit see it?",
+        "understudy audit controls",
+    )
+)
+def audit(
+    subject: Annotated[
+        Subject,
+        typer.Argument(
+            metavar="SUBJECT",
+            help="privbayes or independent: whole fits; doors: the questions that they are made of; controls: methods "
+            "that are broken on purpose.",
+        ),
+    ],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim (controls bring their own).")] = 1.0,
+    runs: Annotated[
+        int, typer.Option(metavar="N", help="Runs on each table where the loss cannot be computed exactly.")
+    ] = 2000,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a picture here (SVG).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed. Status 1 if it is."""
+    from understudy.audit import audit as run_audit
+    from understudy.audit.findings import number
+    from understudy.files import writable_file
+
+    if plot is not None:
+        writable_file(plot, "picture")
+    talk = _Talk(quiet)
+    with talk.working("auditing") as progress:
+        result = run_audit(
+            subject.value, epsilon, runs=runs, told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1)
+        )
+    grid = _grid(f"Audit of {subject.value}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
+    for finding in result.details:
+        colour = "red" if finding.verdict == "broken" else "green"
+        numbers = (number(finding.claimed), number(finding.measured), f"[{colour}]{finding.verdict}[/]")
+        grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
+    Console().print(grid)
+    what = "In units of their claims, at least" if subject is Subject.controls else "Measured"
+    typer.echo(
+        f"Claimed {number(result.claimed)}. {what} {number(result.measured)}: {result.verdict} "
+        f"(bounds from runs hold with {result.confidence:.1%} confidence)."
+    )
+    if plot is not None:
+        result.plot(plot)
+        talk.say(f"Picture: {plot}")
+    if not result.passed:
+        raise typer.Exit(1)
 
 
 @app.command(epilog=_examples("understudy demo -o demo-output"))
@@ -519,11 +616,15 @@ def ledger_create(
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")],
     delta: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")] = 0.0,
     neighbours: Neighbour = Relation.add_remove,
+    per_person: Annotated[
+        bool,
+        typer.Option("--per-person", metavar="", help="For releases with --person or --rows-per-person above 1."),
+    ] = False,
 ) -> None:
     """Start the ledger of a table."""
     from understudy.curator.ledger import LedgerFile
 
-    LedgerFile.create(file, epsilon, delta, _relation(neighbours))
+    LedgerFile.create(file, epsilon, delta, _relation(neighbours), "person" if per_person else "row")
     _Talk(False).say(
         f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every release: --ledger {file}"
     )
@@ -548,7 +649,10 @@ def ledger_show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A led
     grid.add_section()
     allowance, left = document["allowance"], book.left()
     for what, (epsilon, delta) in {"left": left, "allowance": (allowance["epsilon"], allowance["delta"])}.items():
-        grid.add_row(what, f"neighbours: {document['neighbours']}", f"{epsilon:g}", f"{delta:g}", "")
+        kept_for = f"neighbours: {document['neighbours']}" + (
+            ", per person" if document.get("unit") == "person" else ""
+        )
+        grid.add_row(what, kept_for, f"{epsilon:g}", f"{delta:g}", "")
     Console().print(grid)
 
 
@@ -589,7 +693,8 @@ def _run_synthesis(
     if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
         raise InputError("The random method measures nothing, not even the number of rows; say how many by --rows.")
     with talk.working("reading"):
-        skip = [a.name for a in public if not a.modelled] if public is not None else []
+        unread = [a.name for a in public if not a.modelled] if public is not None else []
+        skip = [name for name in unread if name != synthesizer.person]
         private = read_table(table, skip)
     notes: list[str] = []
     with talk.working("learning") as progress:
@@ -632,6 +737,8 @@ def _synthesizer(
     neighbours: Relation,
     discovery: float = 0.1,
     *,
+    person: str | None = None,
+    max_rows_per_person: int = 1,
     paper: bool = False,
     **network: Any,
 ) -> Any:
@@ -640,7 +747,13 @@ def _synthesizer(
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
 
-    common: dict[str, Any] = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta), "discovery": discovery}
+    common: dict[str, Any] = {
+        "epsilon": check_epsilon(epsilon),
+        "delta": check_delta(delta),
+        "discovery": discovery,
+        "person": person,
+        "max_rows_per_person": max_rows_per_person,
+    }
     given = {name: value for name, value in network.items() if value not in (None, "auto")}
     if method in (Method.independent, Method.random):
         if given or paper:
@@ -711,7 +824,7 @@ def _check_ledger(ledger: Path | None) -> None:
         LedgerFile(ledger).read()
 
 
-def _blank_schema(rows: Any) -> dict[str, Any]:
+def _blank_schema(rows: Any, person: str | None = None) -> dict[str, Any]:
     from understudy.curator.discovery import drafted_kinds
 
     forms: dict[str, dict[str, Any]] = {
@@ -723,7 +836,7 @@ def _blank_schema(rows: Any) -> dict[str, Any]:
         "boolean": {},
         "identifier": {},
     }
-    kinds = drafted_kinds(rows)
+    kinds = drafted_kinds(rows, person)
     return {"attributes": {name: {"kind": kind, **forms[kind]} for name, kind in kinds.items()}}
 
 

@@ -8,7 +8,8 @@ told to the owner (:class:`Outside`) and to nobody else.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.schema import BOOLEAN_VALUES, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
-from understudy.tables import Column, Table
+from understudy.tables import MARKS, Column, Table
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -77,11 +78,15 @@ def ordered_as(schema: Schema, table: Table) -> Schema:
 
 
 class _Encoder:
-    """Encodes one column."""
+    """Encodes one column.
+
+    The code of a cell is a function of that cell and the schema alone. Where it depended on other cells (on the kind
+    that the whole column looks like, say), one row could change the codes of thousands: no noise would be enough.
+    """
 
     def __init__(self, attribute: Attribute, column: Column, source: str) -> None:
         self.attribute = attribute
-        self.column = column
+        self.column = column.raw if column.raw is not None else column
         self.source = source
         self.outside: list[Outside] = []
 
@@ -91,8 +96,7 @@ class _Encoder:
         if column.kind == "empty":
             found = np.zeros(len(column), dtype=np.int64)
         elif isinstance(attribute, Quantity):
-            numbers = self.numbers(attribute, absent)
-            found = self.bins(attribute, numbers, absent)
+            found = self.bins(attribute, self.numbers(attribute, absent), absent)
         else:
             assert isinstance(attribute, Category)
             found = self.categories(attribute, absent)
@@ -119,9 +123,9 @@ class _Encoder:
             if attribute.missing:  # a number may stand for "missing": -99, say
                 absent |= numbers == _number(attribute.missing)
         elif column.kind == "text":
-            numbers = self.parsed_numbers(attribute, absent)
+            numbers = self.parsed(absent, lambda word: self.number_of(attribute, word))
         else:
-            raise self.wrong_kind(attribute.kind, self.not_a_number())
+            raise self.wrong_kind(attribute.kind, f"{column.kind} values")
         if numbers.dtype.kind == "f":
             absent |= np.isnan(numbers)
             if attribute.whole:
@@ -131,51 +135,44 @@ class _Encoder:
                     raise self.wrong_kind(attribute.kind, f"{numbers[broken][0]:g}")
         return numbers
 
-    def parsed_numbers(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
-        """Numbers that a mark of the schema's own ("unknown", say) made look like text."""
-        words = self.column.words
-        marks = np.array([word == attribute.missing for word in words])
-        numbers = np.array([0.0 if mark else _number(word) for word, mark in zip(words, marks, strict=True)])
-        broken = np.isnan(numbers)
-        if broken.any() or not marks.any():
-            raise self.wrong_kind(attribute.kind, self.not_a_number())
-        absent |= marks[self.column.values]
-        return numbers[self.column.values]
+    def parsed(self, absent: NDArray[np.bool_], parse: Callable[[str], float | None]) -> NDArray[np.float64]:
+        """Each distinct text by itself; None stands for missing."""
+        words, places = self.words()
+        needed = np.bincount(places[~absent], minlength=len(words)) > 0
+        found = [parse(word.strip()) if needed[place] else None for place, word in enumerate(words)]
+        absent |= np.array([number is None for number in found], dtype=bool)[places]
+        return np.array([0.0 if number is None else number for number in found], dtype=np.float64)[places]
+
+    def number_of(self, attribute: Quantity, word: str) -> float | None:
+        if word == attribute.missing or word in MARKS:
+            return None
+        number = float(word) if _NUMBER.fullmatch(word) else float("nan")
+        if np.isnan(number):
+            raise self.wrong_kind(attribute.kind, word)
+        return None if attribute.missing and number == _number(attribute.missing) else number
 
     def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
         column = self.column
-        if column.kind == "text":
-            return self.parsed(attribute, absent, column.words, column.values)
-        if column.kind == "integer" and attribute.format:  # 20200131, say
-            distinct, places = np.unique(column.values, return_inverse=True)
-            return self.parsed(attribute, absent, tuple(map(str, distinct)), places)
+        if column.kind == "text" or (column.kind in ("integer", "real") and attribute.format):  # 20200131, say
+            return self.parsed(absent, lambda word: self.moment_of(attribute, word)).astype(np.int64)
         if column.kind == attribute.kind:
             return column.values
         if (column.kind, attribute.kind) == ("date", "datetime"):
             return column.values * 86400
         if (column.kind, attribute.kind) == ("datetime", "date"):
             return column.values // 86400
-        raise self.wrong_kind(attribute.kind, self.not_a_number())
+        raise self.wrong_kind(attribute.kind, f"{column.kind} values")
 
-    def parsed(
-        self, attribute: Quantity, absent: NDArray[np.bool_], words: tuple[str, ...], places: NDArray[Any]
-    ) -> NDArray[np.int64]:
+    def moment_of(self, attribute: Quantity, word: str) -> float | None:
+        if word == attribute.missing or word in MARKS:
+            return None
         form = attribute.format
-        moments = np.zeros(len(words), dtype=np.int64)
-        marks = np.zeros(len(words), dtype=bool)
-        needed = np.bincount(places[~absent], minlength=len(words)) > 0
-        for place, word in enumerate(words):
-            if word == attribute.missing or not needed[place]:
-                marks[place] = word == attribute.missing
-                continue
-            try:
-                moment = dt.datetime.strptime(word.strip(), form) if form else dt.datetime.fromisoformat(word.strip())
-            except ValueError:
-                raise self.wrong_kind(attribute.kind + (f" written {form}" if form else ""), word) from None
-            since = moment.replace(tzinfo=None) - EPOCH
-            moments[place] = since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
-        absent |= marks[places]
-        return moments[places]
+        try:
+            moment = dt.datetime.strptime(word, form) if form else dt.datetime.fromisoformat(word)
+        except ValueError:
+            raise self.wrong_kind(attribute.kind + (f" written {form}" if form else ""), word) from None
+        since = moment.replace(tzinfo=None) - EPOCH
+        return since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
 
     def bins(self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
@@ -189,52 +186,32 @@ class _Encoder:
     # ---- categories
 
     def categories(self, attribute: Category, absent: NDArray[np.bool_]) -> NDArray[Any]:
-        column = self.column
-        if column.kind == "text":
-            places, absent_words = self.places_of_words(attribute)
-            absent |= absent_words[column.values]
-            found = places[column.values]
-        elif column.kind in ("integer", "real"):
-            found = self.places_of_numbers(attribute, column.values)
-        elif column.kind == attribute.kind == "boolean":
-            found = column.values.astype(np.int64)
-        else:
-            text = self.as_text()
-            distinct, inverse = np.unique(column.values, return_inverse=True)
-            by_word = {_folded(attribute, value): code for code, value in enumerate(attribute.domain)}
-            found = np.array([by_word.get(text(value), -1) for value in distinct])[inverse]
-        unknown = (found < 0) & ~absent
+        if self.column.kind in ("integer", "real") and all(np.isnan(_number(value)) for value in attribute.domain):
+            raise self.wrong_kind(f"{attribute.kind} with the values {attribute.label(0)!r}, ...", "numbers only")
+        words, places = self.words()
+        code_of = _category_codes(attribute)
+        by_word = np.array([code_of(word) for word in words], dtype=np.int64)
+        found = by_word[places]
+        absent |= found == _MISSING
+        unknown = (found == _OUTSIDE) & ~absent
         if unknown.any():
             self.report(int(unknown.sum()), attribute.outside, self.category_remedy(attribute))
         return np.where(found < 0, attribute.outside, found)
 
-    def places_of_words(self, attribute: Category) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        words = self.column.words
-        by_word = {_folded(attribute, value): code for code, value in enumerate(attribute.domain)}
-        if all(not isinstance(value, str) for value in attribute.domain):
-            # Numbers in the schema against text in the file (a mark among the numbers, or leading zeros).
-            by_number = {float(value): code for code, value in enumerate(attribute.domain)}
-            places = [by_number.get(_number(word), -1) for word in words]
-        else:
-            places = [by_word.get(_fold(attribute, word), -1) for word in words]
-        marks = [word == attribute.missing and attribute.missing != "" for word in words]
-        return np.array(places, dtype=np.int64), np.array(marks, dtype=bool)
+    def words(self) -> tuple[Sequence[str], NDArray[Any]]:
+        """The distinct values as text, and where in them each row's value stands.
 
-    def places_of_numbers(self, attribute: Category, numbers: NDArray[Any]) -> NDArray[Any]:
-        known = [(_number(value), code) for code, value in enumerate(attribute.domain)]
-        known = sorted((number, code) for number, code in known if not np.isnan(number))
-        if not known:
-            raise self.wrong_kind(f"{attribute.kind} with the values {attribute.label(0)!r}, ...", "numbers only")
-        sought = np.array([number for number, _ in known], dtype=np.float64)
-        codes = np.array([code for _, code in known], dtype=np.int64)
-        place = np.minimum(np.searchsorted(sought, numbers), len(sought) - 1)
-        return np.where(sought[place] == numbers, codes[place], -1)
-
-    def as_text(self) -> Callable[[Any], str]:
-        if self.column.kind == "boolean":
-            return lambda value: "true" if value else "false"
-        time = Quantity("", self.column.kind)
-        return time.write
+        A number is written the same whatever type its column has: adding a missing value makes integers real in pandas.
+        """
+        column = self.column
+        if column.kind == "text":
+            return column.words, column.values
+        distinct, places = np.unique(column.values, return_inverse=True)
+        if column.kind in ("integer", "real"):
+            return [_written(number) for number in distinct.tolist()], places
+        if column.kind == "boolean":
+            return [str(bool(value)) for value in distinct], places
+        return [Quantity("", column.kind).write(value) for value in distinct.tolist()], places
 
     @staticmethod
     def category_remedy(attribute: Category) -> str:
@@ -248,12 +225,6 @@ class _Encoder:
         if count:
             self.outside.append(Outside(self.attribute.name, count, self.attribute.label(code), remedy))
 
-    def not_a_number(self) -> str:
-        if self.column.kind != "text":
-            return f"{self.column.kind} values"
-        strange = (w for w in self.column.words if w != self.attribute.missing and np.isnan(_number(w)))
-        return next(strange, self.column.words[0])
-
     def wrong_kind(self, kind: str, found: str) -> InputError:
         return InputError(
             f"{self.source}, column {self.attribute.name!r}: the schema says {kind}, but the column holds {found!r}; "
@@ -261,18 +232,50 @@ class _Encoder:
         )
 
 
-def _fold(attribute: Category, word: str) -> str:
-    return word.casefold() if attribute.kind == "boolean" else word
+_OUTSIDE, _MISSING = -1, -2
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
 
-def _folded(attribute: Category, value: Any) -> str:
-    return _fold(attribute, str(value))
+def _category_codes(attribute: Category) -> Callable[[str], int]:
+    """What turns a text into a code: by itself, without spaces around it, as a truth value, as a number."""
+    domain = attribute.domain
+    numeric = not isinstance(domain[0], str)
+    by_word = {} if numeric else {str(value): code for code, value in enumerate(domain)}
+    by_truth = {word.casefold(): code for word, code in by_word.items() if word.casefold() in ("true", "false")}
+    if attribute.kind == "boolean":
+        by_truth = {"false": 0, "true": 1} | {str(value).casefold(): code for code, value in enumerate(domain)}
+    by_number: dict[float, int] = {}
+    for code, value in enumerate(domain):
+        number = _number(value)
+        if not np.isnan(number):
+            by_number.setdefault(number, code)
+
+    def code_of(word: str) -> int:
+        if word in by_word:
+            return by_word[word]
+        bare = word.strip()
+        if bare in ("", attribute.missing) or word == attribute.missing or (numeric and bare in MARKS):
+            return _MISSING
+        if bare in by_word:
+            return by_word[bare]
+        if bare.casefold() in by_truth:
+            return by_truth[bare.casefold()]
+        number = float(bare) if _NUMBER.fullmatch(bare) else float("nan")
+        if attribute.missing and number == _number(attribute.missing):
+            return _MISSING
+        return by_number.get(number, _OUTSIDE)
+
+    return code_of
+
+
+def _written(number: float) -> str:
+    return str(int(number)) if np.isfinite(number) and number == int(number) else repr(number)
 
 
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return float("nan")
 
 

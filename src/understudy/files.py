@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from understudy.errors import InputError
 
-LARGEST_DOCUMENT = 1 << 30
+LARGEST_DOCUMENT = 1 << 27
 """A JSON document above this many bytes, once unpacked, is refused: nobody writes one by honest means."""
 
 GZIP_ABOVE = 1 << 20
@@ -153,8 +154,7 @@ def _unpacked(path: Path, what: str) -> bytes:
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"the name {twice!r} appears twice in one object")
     return document
 

@@ -41,11 +41,13 @@ def as_table(frame: Frame) -> tuple[Table, Likeness]:
         names = [str(name) for name in frame.columns]
         _check(names, len(frame))
         columns = {name: _from_pandas(pandas, frame.iloc[:, i]) for i, name in enumerate(names)}
-        return Table(columns, "The frame"), Likeness("pandas", dict(zip(names, frame.dtypes, strict=True)))
+        kinds = [_bare(dtype, pandas.CategoricalDtype) for dtype in frame.dtypes]
+        return Table(columns, "The frame"), Likeness("pandas", dict(zip(names, kinds, strict=True)))
     if polars is not None and isinstance(frame, polars.DataFrame):
         _check(frame.columns, frame.height)
         columns = {series.name: _from_polars(polars, series) for series in frame}
-        return Table(columns, "The frame"), Likeness("polars", dict(frame.schema))
+        kinds = {name: _bare(dtype, polars.Enum, polars.Categorical) for name, dtype in frame.schema.items()}
+        return Table(columns, "The frame"), Likeness("polars", kinds)
     if arrow is not None and isinstance(frame, arrow.Table):
         _check(frame.column_names, frame.num_rows)
         columns = {name: _from_arrow(arrow, frame[name]) for name in frame.column_names}
@@ -61,6 +63,14 @@ def like(table: Table, likeness: Likeness) -> Frame:
     return {"table": lambda t, _: t, "pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}[likeness.library](
         table, likeness.types
     )
+
+
+def _bare(dtype: Any, *categorical: Any) -> Any:
+    """A type without values: a categorical type lists the categories that were in the rows."""
+    return CATEGORY if isinstance(dtype, categorical) else dtype
+
+
+CATEGORY = "category"
 
 
 def _check(names: list[str], rows: int) -> None:
@@ -95,6 +105,9 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     if isinstance(dtype, pandas.CategoricalDtype) and types.is_integer_dtype(dtype.categories.dtype):
         numbers = np.append(dtype.categories.to_numpy(dtype=np.int64), 0)
         return Column("integer", numbers[series.cat.codes.to_numpy()], missing=missing)
+    if types.is_object_dtype(dtype):
+        # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever came first.
+        series = pandas.Series([None if gone else str(value) for value, gone in zip(series, absent, strict=True)])
     places, words = pandas.factorize(series, use_na_sentinel=True)
     return _text(places, [str(word) for word in words], missing)
 
@@ -116,7 +129,7 @@ def to_pandas(table: Table, types: Mapping[str, Any] | None = None) -> Any:
 
 def _restored(pandas: Any, series: Any, kind: str, dtype: Any) -> Any:
     types = pandas.api.types
-    if isinstance(dtype, pandas.CategoricalDtype):
+    if isinstance(dtype, str) and dtype == CATEGORY:
         return series.astype("category")
     if kind == "text" and types.is_bool_dtype(dtype):
         return series  # to pandas every text is true
@@ -186,7 +199,7 @@ def to_polars(table: Table, types: Mapping[str, Any] | None = None) -> Any:
         series = _to_polars(polars, name, column)
         wanted = types.get(name)
         if wanted is not None and wanted != series.dtype:
-            if wanted in (polars.Enum, polars.Categorical):
+            if isinstance(wanted, str) and wanted == CATEGORY:
                 wanted = polars.Categorical
             with contextlib.suppress(polars.exceptions.PolarsError):
                 series = series.cast(wanted)

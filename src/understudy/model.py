@@ -38,6 +38,8 @@ CHUNK = 1 << 18
 """Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk."""
 
 MOST_ROWS = 10**12
+MANY_ROWS = 10**9
+"""More are drawn only on request: a file from somebody else should not fill a disk by itself."""
 
 THREADS = 2
 """Chunks drawn at once, ahead of whoever takes them."""
@@ -93,7 +95,7 @@ class Model:
         *,
         given: Mapping[str, Any] | None = None,
         method: How = "exact",
-        spread: Spread = "even",
+        spread: Spread | None = None,
     ) -> Frame:
         """Draw synthetic rows, as the kind of frame that the model was fitted on (a :class:`Table` after loading).
 
@@ -116,7 +118,7 @@ class Model:
             "even": within a chunk of rows values are dealt out evenly, so that the table's counts are closer to the
             model's than those of independent rows are. Each row by itself has exactly the model's distribution, and
             rows are exchangeable, but they are not independent of each other. "independent": each row by itself.
-            (Rejection is always so.)
+            (Rejection is always so.) By default even, except from a model made by the paper to the letter.
 
         Examples
         --------
@@ -134,7 +136,7 @@ class Model:
         *,
         given: Mapping[str, Any] | None = None,
         method: How = "exact",
-        spread: Spread = "even",
+        spread: Spread | None = None,
     ) -> int:
         """Draw synthetic rows into a CSV or Parquet file, a chunk at a time; returns how many.
 
@@ -157,12 +159,14 @@ class Model:
         *,
         given: Mapping[str, Any] | None = None,
         method: How = "exact",
-        spread: Spread = "even",
+        spread: Spread | None = None,
     ) -> Iterator[Table]:
         """Synthetic rows in chunks, for streaming; see :meth:`sample` for the parameters."""
         rows = self._rows_wanted(rows)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+        if spread is None:
+            spread = "independent" if self.method.get("to_the_letter") is True else "even"
         for name, value, known in (("method", method, get_args(How)), ("spread", spread, get_args(Spread))):
             if value not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
@@ -217,6 +221,8 @@ class Model:
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:
             rows = self.rows
+            if rows is not None and rows > MANY_ROWS:
+                raise InputError(f"This model claims an original of {rows:,} rows; say how many you want.")
         if rows is None:
             raise InputError("This model does not know how many rows the original has; say how many you want.")
         if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:

@@ -50,17 +50,25 @@ class Plan:
     """What :class:`PrivBayes` would get; ``None`` where there is only one attribute."""
 
 
-def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbours: Neighbours = "add_remove") -> Plan:
+def plan(
+    schema: Schema,
+    rows: int,
+    epsilon: float,
+    delta: float = 0.0,
+    neighbours: Neighbours = "add_remove",
+    max_rows_per_person: int = 1,
+) -> Plan:
     """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about ``rows`` rows."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(f"The number of rows to plan for must be a whole number above 0, not {rows!r}.")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon")
+    most = max_rows_per_person
+    ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon", rows_per_person=most)
     asked = [attribute for attribute in schema.modelled if attribute.size > 1]
     if not asked:
         raise InputError("There is nothing to plan: no attribute of the schema has more than one value.")
     cost = ledger.budget.equally(len(asked))[0]
-    deviation, mean_size = noise_of(cost, neighbours)
+    deviation, mean_size = noise_of(cost, neighbours, most)
     tables = tuple(
         PlannedTable(
             attribute.name,
@@ -71,17 +79,18 @@ def plan(schema: Schema, rows: int, epsilon: float, delta: float = 0.0, neighbou
         )
         for attribute in asked
     )
-    return Plan(rows, ledger.budget, tables, _network([a.size for a in asked], rows, ledger.budget, neighbours))
+    network = _network([a.size for a in asked], rows, ledger.budget, neighbours, most)
+    return Plan(rows, ledger.budget, tables, network)
 
 
 PAPER_BETA, PAPER_THETA = 0.3, 4.0
 
 
-def _network(sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours) -> PlannedNetwork | None:
+def _network(sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours, most: int) -> PlannedNetwork | None:
     if len(sizes) < 2:
         return None
     _, parameters = budget.split(PAPER_BETA, 1 - PAPER_BETA)
-    deviation, mean_size = noise_of(parameters.equally(len(sizes))[0], neighbours)
+    deviation, mean_size = noise_of(parameters.equally(len(sizes))[0], neighbours, most)
     cells = int(rows / (PAPER_THETA * max(mean_size, 1e-9)))
     typical = sorted(sizes)[len(sizes) // 2]
     degree = 0
@@ -91,11 +100,11 @@ def _network(sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours
     return PlannedNetwork(PAPER_THETA, cells, degree, typical, deviation, error)
 
 
-def noise_of(cost: Budget, neighbours: Neighbours) -> tuple[float, float]:
+def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> tuple[float, float]:
     """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
-    scale = table_scale(cost, neighbours)
+    scale = table_scale(cost, neighbours, rows_per_person)
     if cost.currency == "rho":
-        return scale, mean_noise(cost, neighbours)
+        return scale, mean_noise(cost, neighbours, rows_per_person)
     p = math.exp(-1 / scale)
     return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)
 

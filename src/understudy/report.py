@@ -84,19 +84,25 @@ def _guarantee(model: Model) -> str:
     if not ledger.private:
         return f'<p class="alarm"><b>Do not publish.</b> {_text(ledger.statement())}</p>'
     meaning = ""
-    epsilon, delta = ledger.spent()
+    epsilon, delta = ledger.promise()
     if ledger.entries and epsilon <= 10:
         but = "" if not delta else f", give or take a probability of {delta:.2g}"
-        event = "is in the table or not" if ledger.neighbours == "add_remove" else "holds these values or others"
+        event = (
+            "person's rows are in the table or not"
+            if ledger.unit == "person"
+            else "row is in the table or not"
+            if ledger.neighbours == "add_remove"
+            else "row holds these values or others"
+        )
         meaning = (
-            f"<p>Whether any one row {event}, no result of this release becomes more than "
+            f"<p>Whether any one {event}, no result of this release becomes more than "
             f"{math.exp(epsilon):.3g} times as likely{but}.</p>"
         )
     return f'<p class="promise">{_text(ledger.statement())}</p>{meaning}'
 
 
 def _key_figures(model: Model) -> str:
-    epsilon, delta = model.ledger.spent()
+    epsilon, delta = model.ledger.promise()
     rows = "not measured" if model.rows is None else f"{model.rows:,}"
     about = "" if model.rows is None or model.ledger.neighbours == "replace" else "about "
     figures = [
@@ -328,6 +334,8 @@ def _ledger_table(model: Model) -> str:
         "add_remove": "one row more or less",
         "replace": "one row with other values",
     }[ledger.neighbours]
+    if ledger.unit == "person":
+        relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
     return (
         f"<p class='lead'>Every question that was put to the private rows, and its price. Neighbouring tables: "
         f"{relation} ({ledger.neighbours}).</p>"

@@ -472,6 +472,8 @@ class _Reader:
     def edges(self, kind: str, given: Any) -> tuple[float, ...]:
         if not isinstance(given, list) or len(given) < 2:
             raise self.bad('"edges" must be a list of at least two numbers, smallest first')
+        if len(given) > LARGEST_DOMAIN + 1:
+            raise self.bad(f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be modelled')
         edges = tuple(self.number(kind, edge, "an edge") for edge in given)
         if any(b <= a for a, b in itertools.pairwise(edges)):
             raise self.bad('"edges" must rise from one to the next')

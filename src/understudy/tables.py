@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,9 @@ class Column:
         How a missing value is to be written.
     format
         How a date is to be written, as for ``strftime``; ISO 8601 when empty.
+    raw
+        The texts as they stand in the file, for a column of a CSV file whose kind was told from all of its values.
+        Where a schema says what the column is, only these count: how one cell is read must not depend on other rows.
     """
 
     kind: str
@@ -60,6 +63,7 @@ class Column:
     missing: NDArray[np.uint8] | None = None
     mark: str = ""
     format: str = ""
+    raw: Column | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -128,7 +132,7 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
             if column in skip:
                 columns[column] = Column("text", np.zeros(rows, dtype=np.uint8), ("",))
             else:
-                columns[column] = _fetch(engine, column, kind or _csv_kind(engine, column), kind is None)
+                columns[column] = _fetch(engine, column, kind) if kind else _fetch_csv(engine, column)
     return Table(columns, f"The table {path}")
 
 
@@ -143,7 +147,8 @@ def table_suffix(path: str | Path) -> str:
 
 @contextmanager
 def _plain_name(path: Path) -> Iterator[str]:
-    """A name for the file that DuckDB will not take for a pattern."""
+    """A name for the file that DuckDB will take for a name: not a pattern, not a URL, not the home folder."""
+    path = path.resolve()
     if not set("*?[") & set(str(path)):
         yield str(path)
         return
@@ -155,11 +160,13 @@ def _plain_name(path: Path) -> Iterator[str]:
 
 def _load_parquet(engine: Any, name: str, path: Path) -> dict[str, str | None]:
     try:
-        described = engine.execute("DESCRIBE SELECT * FROM read_parquet(?)", [name]).fetchall()
+        described = engine.execute(
+            "DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)", [name]
+        ).fetchall()
         names = [row[0] for row in described]
         _check_names(names, path)
         wanted = ", ".join(f"{quoted(n)} AS {quoted(n)}" for n in names)
-        engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?)", [name])
+        engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?, hive_partitioning = false)", [name])
     except duckdb.Error as error:
         raise InputError(
             f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or something else?"
@@ -210,7 +217,12 @@ def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
         ) from error
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
-    names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+    try:
+        names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+    except csv.Error as error:
+        raise InputError(
+            f"The table {path} has a header that cannot be read ({error}); check its quotes and line ends."
+        ) from error
     if not any(name.strip() for name in names):
         raise InputError(f"The table {path} has no header; its first line must name the columns.")
     _check_names(names, path)
@@ -283,13 +295,17 @@ _CASTS = {
 }
 
 
-def _fetch(engine: Any, column: str, kind: str, from_text: bool) -> Column:
+def _fetch_csv(engine: Any, column: str) -> Column:
+    """A column of a CSV file: its texts, and what they look like taken together."""
+    raw = _fetch_text(engine, quoted(column))
+    kind = _csv_kind(engine, column)
+    return raw if kind in ("text", "empty") else replace(_fetch(engine, column, kind, from_text=True), raw=raw)
+
+
+def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
     name = quoted(column)
     if kind == "text":
         return _fetch_text(engine, name)
-    if kind == "empty":
-        rows = _one(engine, "SELECT count(*) FROM raw")
-        return Column("empty", np.zeros(rows, dtype=np.int64), missing=np.ones(rows, dtype=np.uint8))
     if from_text:
         value = f"trim({name})"
         mark = f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], {value}), 0) END"
@@ -369,7 +385,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
 
 
 def _write_parquet(path: Path, chunks: Iterable[Table]) -> int:
-    """A single chunk goes straight out; more become files of their own, joined at the end, so that memory stays flat."""
+    """A single chunk goes straight out; more become files of their own, joined at the end: memory stays flat."""
     target = f"{literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
     ahead = iter(chunks)
     first, second = next(ahead, None), next(ahead, None)

@@ -137,11 +137,11 @@ def test_a_guarantee_that_makes_no_sense_is_refused(arguments: dict[str, Any], c
         Ledger(**arguments)
 
 
-def test_the_statement_tells_what_was_spent_and_against_whom() -> None:
+def test_the_statement_tells_what_is_promised_and_against_whom() -> None:
     ledger = Ledger(1.0, neighbours="replace")
     assert "No private row was read" in ledger.statement()
     ledger.debit("q", Budget(0.5), "")
-    assert ledger.statement().startswith("Differentially private with epsilon = 0.5: changing any one row")
+    assert ledger.statement().startswith("Differentially private with epsilon = 1: changing any one row")
     ledger.private = False
     assert ledger.statement().startswith("NOT PRIVATE")
 
@@ -245,16 +245,24 @@ def spent(epsilon: float, delta: float = 0.0) -> Ledger:
     return ledger
 
 
-def test_a_reservation_counts_in_full_until_it_is_settled(tmp_path: Path) -> None:
+def test_a_release_that_asked_anything_costs_what_it_promised(tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 3.0, 1e-6)
     number = book.reserve("independent", 1.0, 1e-7, "add_remove")
     assert book.left() == (2.0, 9e-7)
     assert book.read()["releases"][0]["state"] == "reserved"
-    book.settle(number, spent(0.4, 1e-8))
-    assert book.left() == (2.6, 9.9e-7)
+    ledger = Ledger(1.0, 1e-7, threshold_delta=1e-7)
+    ledger.debit("q", Budget(0.4), "m", 1e-8)
+    book.settle(number, ledger)
+    assert book.left() == (2.0, 9e-7)
     [release] = LedgerFile(tmp_path / "t.ledger").read()["releases"]
-    assert (release["state"], release["epsilon"], release["delta"]) == ("settled", 0.4, 1e-8)
+    assert (release["state"], release["epsilon"], release["delta"]) == ("settled", 1.0, 1e-7)
     assert release["entries"] == [{"question": "q", "amount": 0.4, "delta": 1e-8, "mechanism": "m"}]
+
+
+def test_a_release_that_asked_nothing_costs_nothing(tmp_path: Path) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 3.0, 1e-6)
+    book.settle(book.reserve("independent", 1.0, 1e-7, "add_remove"), Ledger(1.0, 1e-7, threshold_delta=1e-7))
+    assert book.left() == (3.0, 1e-6)
 
 
 def test_a_release_that_never_settles_stays_on_the_books(tmp_path: Path) -> None:
@@ -300,10 +308,21 @@ def test_a_release_cannot_be_settled_twice_or_without_a_reservation(tmp_path: Pa
     assert book.left() == (0.5, 0.0)
 
 
-def test_what_was_spent_is_told_even_where_it_is_more_than_was_reserved(tmp_path: Path) -> None:
+def test_a_reservation_is_settled_by_its_own_release_only(tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
-    book.settle(book.reserve("r", 0.1, 0.0, "add_remove"), spent(0.6))
-    assert book.left() == (0.4, 0.0)
+    number = book.reserve("r", 0.1, 0.0, "add_remove")
+    for other in (spent(0.6), Ledger(0.1, neighbours="replace"), Ledger(0.05)):
+        with pytest.raises(InputError, match="another release"):
+            book.settle(number, other)
+    assert book.left() == (0.9, 0.0)
+
+
+def test_a_ledger_with_two_names_is_refused(tmp_path: Path) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
+    os.link(book.path, tmp_path / "twin.ledger")
+    for name in ("t.ledger", "twin.ledger"):
+        with pytest.raises(InputError, match="two names"):
+            LedgerFile(tmp_path / name).reserve("r", 0.1, 0.0, "add_remove")
 
 
 def test_a_ledger_is_never_started_afresh(tmp_path: Path) -> None:
@@ -539,7 +558,7 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
             assert all(releases[number]["state"] == "settled" for number in settled)
             # What is not settled counts in full, and each victim had at most one write that it did not tell of.
             for release in releases.values():
-                assert release["epsilon"] == (0.0005 if release["state"] == "settled" else 0.001)
+                assert release["epsilon"] == 0.001
             assert len(releases) - len(reserved) <= kill
             assert exact(book.left()[0]) == 1000 - total([release["epsilon"] for release in releases.values()])
         nursery.stdin.close()

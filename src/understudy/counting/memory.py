@@ -29,7 +29,7 @@ from understudy.marginals import Axis, Marginal, describe
 MAX_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
 
-MAX_ROWS = (1 << 32) - 1
+MAX_ROWS = (1 << 31) - 1  # squares of counts must fit 64 bits, see curator.score_kernels
 MAX_VALUES = 1 << 32
 
 _SAMPLE_ROWS = 1 << 14

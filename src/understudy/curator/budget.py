@@ -89,7 +89,7 @@ def check_epsilon(epsilon: Any) -> float:
 
 def check_delta(delta: Any) -> float:
     """Return delta as a float if it can be one."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not (delta == 0 or 1e-300 <= delta < 1):
         raise InputError(
             f"delta must be at least 0 and below 1, not {delta!r}; choose it far below one over the number of rows."
         )

@@ -114,7 +114,8 @@ class CentralCurator:
             return 0  # nothing to choose: the answer is known without asking
         if offsets is not None and (np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()):
             raise InputError("Offsets must be finite numbers, one a candidate.")
-        sensitivity = named.sensitivity(self.neighbours, self.rows, largest <= 2)
+        # A person's rows come or go one after the other: by the triangle inequality each adds one row's sensitivity.
+        sensitivity = self.ledger.rows_per_person * named.sensitivity(self.neighbours, self.rows, largest <= 2)
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
         scale = choice_scale(budget.amount, budget.currency)
@@ -165,7 +166,7 @@ class CentralCurator:
     def _scale(self, cost: Budget) -> float:
         if not cost.amount > 0:
             raise InputError("A table cannot be measured for nothing; give it a share of the budget.")
-        return table_scale(cost, self.neighbours)
+        return table_scale(cost, self.neighbours, self.ledger.rows_per_person)
 
     def _noisy(self, table: NDArray[np.int64], cost: Budget, scale: float) -> NDArray[np.int64]:
         if cost.currency == "epsilon":

@@ -40,10 +40,13 @@ _IDENTIFIER_NAME = re.compile(r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rown
 _YEARS = range(1600, 2201)
 
 
-def drafted_kinds(table: Table) -> dict[str, str]:
-    """The kind of every column: from its type and its name, which are public."""
+def drafted_kinds(table: Table, person: str | None = None) -> dict[str, str]:
+    """The kind of every column: from its type and its name, which are public; ``person`` says whose row it is."""
     kinds = {}
     for name, column in table.columns.items():
+        if name == person:
+            kinds[name] = "identifier"
+            continue
         if column.kind == "empty":
             raise InputError(
                 f"{table.source}, column {name!r} holds no values, so its kind is unknown; drop it or give a schema."
@@ -57,9 +60,9 @@ def drafted_kinds(table: Table) -> dict[str, str]:
     return kinds
 
 
-def needs_delta(table: Table) -> bool:
+def needs_delta(table: Table, person: str | None = None) -> bool:
     """Whether some column has categories that must be discovered; refuses a table with nothing to discover."""
-    kinds = drafted_kinds(table)
+    kinds = drafted_kinds(table, person)
     _asked(kinds, table)
     return "categorical" in kinds.values()
 
@@ -71,9 +74,19 @@ def _asked(kinds: dict[str, str], table: Table) -> list[str]:
     return asked
 
 
-def discover(table: Table, ledger: Ledger, budget: Budget, delta: float, noise: Noise | None = None) -> Schema:
-    """Draft a schema from private rows; costs ``budget`` and, where there are categories, ``delta``."""
-    kinds = drafted_kinds(table)
+def discover(
+    table: Table,
+    ledger: Ledger,
+    budget: Budget,
+    delta: float,
+    noise: Noise | None = None,
+    person: str | None = None,
+) -> Schema:
+    """Draft a schema from private rows; costs ``budget`` and, where there are categories, ``delta``.
+
+    The column ``person``, if any, says whose row it is: it becomes an identifier and is not asked about.
+    """
+    kinds = drafted_kinds(table, person)
     asked = _asked(kinds, table)
     costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
     categorical = [name for name in asked if kinds[name] == "categorical"]
@@ -127,7 +140,7 @@ class _Asker:
 
     def histogram(self, question: str, exact_counts: Any, cost: Budget, delta: float = 0.0) -> _Histogram:
         gaussian = cost.currency == "rho"
-        scale = table_scale(cost, self.ledger.neighbours)
+        scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
         name = "discrete Gaussian" if gaussian else "discrete Laplace"
         self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
         counts = np.asarray(exact_counts(), dtype=np.int64)
@@ -144,17 +157,25 @@ class _Asker:
         under add_remove, by one row each way under replace); outcomes that name v have probability P(1 + noise >=
         threshold) <= delta under T. The same holds with T and T' exchanged, so delta is charged once whatever the
         relation.
+
+        Where a person has up to M rows, T may hold up to M values that T' does not, each in up to M rows. With
+        P(M + noise >= threshold) <= delta / M one of them is named with probability at most delta (union bound), and
+        on all other outcomes the histograms differ by M rows, which their noise covers. Only values that occur in the
+        rows that count are looked at: there may be any number of others, in rows left out.
         """
-        asked = self.histogram(
-            f"categories of {name}",
-            lambda: np.append(_word_counts(column), _absent(column).sum()),
-            cost,
-            delta,
-        )
-        threshold = 1 + _tail(asked.scale, asked.gaussian, delta)
+        occurring: list[int] = []
+
+        def exact_counts() -> NDArray[np.int64]:
+            counts = _word_counts(column)
+            occurring.extend(np.flatnonzero(counts).tolist())
+            return np.append(counts[occurring], _absent(column).sum())
+
+        asked = self.histogram(f"categories of {name}", exact_counts, cost, delta)
+        most = self.ledger.rows_per_person
+        threshold = most + _tail(asked.scale, asked.gaussian, delta / most)
         kept = [
-            (word, count)
-            for word, count in zip(column.words, asked.counts[:-1].tolist(), strict=True)
+            (column.words[place], count)
+            for place, count in zip(occurring, asked.counts[:-1].tolist(), strict=True)
             if count >= threshold
         ]
         kept = sorted(kept, key=lambda pair: -pair[1])[:MOST_CATEGORIES]

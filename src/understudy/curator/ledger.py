@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from understudy.curator.budget import (
     Budget,
@@ -35,6 +35,20 @@ from understudy.curator.budget import (
 )
 from understudy.errors import BudgetError, InputError
 from understudy.files import read_json, writable_file
+
+Unit = Literal["row", "person"]
+"""What a guarantee protects: a row, or a person with all rows of theirs."""
+
+MOST_ROWS_PER_PERSON = 1_000_000
+
+
+def check_rows_per_person(most: Any) -> int:
+    """Return the largest number of rows that a person may have if it can be one."""
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS_PER_PERSON:
+        raise InputError(
+            f"The rows per person must be a whole number from 1 to {MOST_ROWS_PER_PERSON:,}, not {most!r}."
+        )
+    return most
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,10 @@ class Ledger:
     private
         False when the noise was seeded: then there is no guarantee at all, and everything that shows the ledger says
         so.
+    rows_per_person
+        How many rows one person has at most; every sensitivity is multiplied by it.
+    unit
+        Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a person's.
     """
 
     epsilon: float
@@ -73,12 +91,17 @@ class Ledger:
     threshold_delta: float = 0.0
     private: bool = True
     entries: list[Entry] = field(default_factory=list)
+    rows_per_person: int = 1
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
             self.epsilon = check_epsilon(self.epsilon)
         self.delta = check_delta(self.delta)
         self.neighbours = check_neighbours(self.neighbours)
+        self.unit = "person" if check_rows_per_person(self.rows_per_person) > 1 else _unit(self.unit)
+        if self.unit == "person" and self.neighbours == "replace":
+            raise InputError("Protecting all rows of a person goes with neighbours add_remove, not with replace.")
         if exact(self.threshold_delta) > exact(self.delta):
             raise InputError("The delta kept for thresholds is more than all of delta.")
         if self.currency == "rho" and self.conversion_delta <= 0:
@@ -146,6 +169,14 @@ class Ledger:
             epsilon = min(self.epsilon, epsilon_of(float(amounts), self.conversion_delta))
         return epsilon, float(delta + exact(self.conversion_delta))
 
+    def promise(self) -> tuple[float, float]:
+        """The (epsilon, delta) that the release is guaranteed to keep.
+
+        Not what was spent on the way that this run happened to take: how much that is may itself depend on the rows
+        (where nothing is left to choose, a choice costs nothing), so only the most that it could be is a promise.
+        """
+        return (self.epsilon, self.delta) if self.entries else (0.0, 0.0)
+
     def statement(self) -> str:
         """The guarantee in one sentence."""
         if not self.private:
@@ -156,7 +187,9 @@ class Ledger:
             "add_remove": "adding or removing any one row",
             "replace": "changing any one row (the number of rows is public)",
         }[self.neighbours]
-        epsilon, delta = self.spent()
+        if self.unit == "person":
+            relation = f"adding or removing all rows of any one person (at most {self.rows_per_person:,})"
+        epsilon, delta = self.promise()
         name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
         return f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
 
@@ -166,6 +199,8 @@ class Ledger:
         return {
             "private": self.private,
             "neighbours": self.neighbours,
+            "unit": self.unit,
+            "rows_per_person": self.rows_per_person,
             "guarantee": {"epsilon": self.epsilon, "delta": self.delta},
             "spent": {"epsilon": epsilon, "delta": delta},
             "currency": self.currency,
@@ -186,7 +221,11 @@ class Ledger:
                 _one_of(document["currency"], ("epsilon", "rho")),
                 check_delta(document["threshold_delta"]),
                 _one_of(document["private"], (True, False)),
+                rows_per_person=document.get("rows_per_person", 1),
+                unit=document.get("unit", "row"),
             )
+            if ledger.unit != document.get("unit", "row"):
+                raise ValueError("it protects rows, but a person has more than one")
             entries = []
             for entry in document["entries"]:
                 question, mechanism, amount = entry["question"], entry["mechanism"], float(entry["amount"])
@@ -199,6 +238,13 @@ class Ledger:
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
             raise InputError(f"its ledger is not in order ({error})") from error
         return ledger
+
+
+def _unit(unit: Any) -> Unit:
+    if unit not in ("row", "person"):
+        raise InputError(f"unit must be row or person, not {unit!r}.")
+    checked: Unit = unit
+    return checked
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
@@ -215,7 +261,7 @@ LEDGER_VERSION = 1
 class LedgerFile:
     """The allowance of one table, shared by all its releases, on disk.
 
-    A release reserves its whole budget before it reads a row, and settles for what it spent when it is done; one that
+    A release reserves its whole budget before it reads a row and costs all of it once it has asked anything; one that
     crashes stays on the books in full. The file is replaced in one step, flushed to disk, under a lock: at no moment
     does it say less than was spent. A file that is damaged is refused, never started afresh.
 
@@ -236,14 +282,21 @@ class LedgerFile:
 
     @classmethod
     def create(
-        cls, path: str | Path, epsilon: float, delta: float = 0.0, neighbours: Neighbours = "add_remove"
+        cls,
+        path: str | Path,
+        epsilon: float,
+        delta: float = 0.0,
+        neighbours: Neighbours = "add_remove",
+        unit: Unit = "row",
     ) -> LedgerFile:
         """Start a ledger for a table; a file that is already there is left alone."""
+        Ledger(epsilon, delta, neighbours, unit=unit)  # refuses what does not go together
         ledger = cls(writable_file(path, "ledger"))
         document = {
             "understudy_ledger": LEDGER_VERSION,
             "allowance": {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)},
             "neighbours": check_neighbours(neighbours),
+            "unit": _unit(unit),
             "releases": [],
         }
         with ledger._locked():
@@ -266,6 +319,7 @@ class LedgerFile:
                 raise ValueError("its check sum does not match")
             _left(document)
             check_neighbours(document["neighbours"])
+            _unit(document.get("unit", "row"))
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             raise InputError(
                 f"The ledger {self.path} is damaged ({error}); nothing can be released until it is restored."
@@ -273,8 +327,12 @@ class LedgerFile:
         assert isinstance(document, dict)
         return document
 
-    def reserve(self, release: str, epsilon: float, delta: float, neighbours: Neighbours) -> str:
-        """Put a release on the books, in full, before it reads a row; returns its number."""
+    def reserve(self, release: str, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row") -> str:
+        """Put a release on the books, in full, before it reads a row; returns its number.
+
+        Releases that protect persons add up whatever number of rows each of them lets a person have, since each
+        protects whole persons; with releases that protect rows they do not.
+        """
         if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
             raise BudgetError(f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked.")
         with self._locked():
@@ -283,6 +341,12 @@ class LedgerFile:
                 raise BudgetError(
                     f"The ledger {self.path} is kept for neighbours {document['neighbours']}, and the release is for "
                     f"{neighbours}; the two cannot be added up."
+                )
+            kept_for = document.get("unit", "row")
+            if kept_for != unit:
+                raise BudgetError(
+                    f"The ledger {self.path} is kept per {kept_for}, and the release protects each {unit}; the two "
+                    f"cannot be added up."
                 )
             epsilon_left, delta_left = _left(document)
             if exact(epsilon) > exact(epsilon_left) or exact(delta) > exact(delta_left):
@@ -305,17 +369,19 @@ class LedgerFile:
         return number
 
     def settle(self, number: str, ledger: Ledger) -> None:
-        """Replace a reservation by what the release spent in the end, question by question."""
-        epsilon, delta = ledger.spent()
+        """Close a reservation: in full if anything was asked, with the questions; free of charge if nothing was."""
         with self._locked():
             document = self.read()
             waiting = (r for r in document["releases"] if r["number"] == number and r["state"] == "reserved")
             entry = next(waiting, None)
             if entry is None:
                 raise InputError(f"The ledger {self.path} has no open reservation {number!r}; nothing was changed.")
+            promised = ledger.epsilon, ledger.delta, ledger.neighbours, ledger.unit
+            if promised != (entry["epsilon"], entry["delta"], document["neighbours"], document.get("unit", "row")):
+                raise InputError(f"The reservation {number!r} is another release's; nothing was changed.")
+            if not ledger.entries:
+                entry.update(epsilon=0.0, delta=0.0)
             entry.update(
-                epsilon=epsilon,
-                delta=delta,
                 state="settled",
                 entries=[asdict(question) for question in ledger.entries],
                 currency=ledger.currency,
@@ -333,6 +399,12 @@ class LedgerFile:
             ) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
+            if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
+                raise InputError(f"The lock of the ledger {self.path} was taken away meanwhile; nothing was asked.")
+            if self.path.exists() and self.path.stat().st_nlink > 1:
+                raise InputError(
+                    f"The ledger {self.path} has two names, which would each count for themselves; keep one."
+                )
             yield
         finally:
             os.close(handle)

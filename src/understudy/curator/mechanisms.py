@@ -104,17 +104,22 @@ def cells_touched(neighbours: Neighbours) -> int:
     return 1 if neighbours == "add_remove" else 2
 
 
-def table_scale(cost: Budget, neighbours: Neighbours) -> float:
-    """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon, Gaussian for rho."""
+def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
+    """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon, Gaussian for rho.
+
+    Where a person has up to M rows, a table is as far from its neighbour as M single rows carry it. All of them may lie
+    in one cell, so both the L1 and the L2 distance are M times those of one row.
+    """
     cells = cells_touched(neighbours)
     if cost.currency == "epsilon":
-        return laplace_scale(cells, cost.amount)
-    return gaussian_scale(1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf), cost.amount)
+        return laplace_scale(rows_per_person * cells, cost.amount)
+    one_row = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
+    return gaussian_scale(rows_per_person * one_row, cost.amount)
 
 
-def mean_noise(cost: Budget, neighbours: Neighbours) -> float:
+def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
     """The average size of the noise in each cell of a table that costs ``cost``."""
-    scale = table_scale(cost, neighbours)
+    scale = table_scale(cost, neighbours, rows_per_person)
     return scale if cost.currency == "epsilon" else scale * math.sqrt(2 / math.pi)
 
 

@@ -24,7 +24,7 @@ from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
 from understudy.marginals import Marginal
 
-MOST_ROWS = (1 << 32) - 1
+MOST_ROWS = (1 << 31) - 1
 """No engine counts more rows than this (it is checked), so it bounds n where n is private."""
 
 CELLS_AT_A_TIME = 1 << 22

@@ -66,8 +66,8 @@ def _moved(
 def _with_margins(table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """A table near the given one that has the wanted margins exactly (Altschuler, Weed and Rigollet 2017).
 
-    Scaling alone does not get there where repairing left no cell to scale. So slices that hold too much are scaled down, and
-    what all sides then lack, which is the same total, is added as if they were independent.
+    Scaling alone does not get there where repairing left no cell to scale. So slices that hold too much are scaled
+    down, and what all sides then lack, which is the same total, is added as if they were independent.
     """
     sides = [tuple(i for i in range(table.ndim) if i != place) for place in range(table.ndim)]
     for margin, others in zip(wanted, sides, strict=True):

@@ -135,29 +135,14 @@ def _families(sizes: Sizes, names: Sequence[str], members: int, bound: float) ->
     return ways
 
 
-def surely_too_many(sizes: Sizes, bound: float, degree: int | None) -> bool:
-    """Whether a network over all attributes is bound to meet too many parent sets: told at once, before anything is asked.
-
-    ``degree`` is the largest number of parents among all sets; ``None`` stands for maximal sets. Both counts are from below,
-    for the last attribute to be placed: one level an attribute, and the child that leaves the least room.
-    """
+def surely_too_many(sizes: Sizes, bound: float) -> bool:
+    """Whether there will be too many maximal sets for the last attribute: counted from below, without listing any."""
     finest = sorted(levels[0] for levels in sizes.values())
     coarsest = sorted(min(levels) for levels in sizes.values())
-    room = bound / finest[-1]
-    if degree is None:
-        # Every set of k attributes at their finest lies in a maximal one, and one of m attributes holds C(m, k) of those.
-        k = _how_many(finest[::-1], room)
-        m = _how_many(coarsest, bound / finest[0])
-        return math.comb(len(finest) - 1, k) // math.comb(max(m, k), k) > MOST_SETS
-    counts = {(0, 1): 1}
-    for size in coarsest[1:]:
-        for (attributes, cells), number in list(counts.items()):
-            if attributes < degree and cells * size <= room:
-                grown = (attributes + 1, cells * size)
-                counts[grown] = counts.get(grown, 0) + number
-        if sum(counts.values()) > MOST_SETS:
-            return True
-    return False
+    # Every k attributes at their finest lie in a maximal set, and one of m attributes holds C(m, k) of those.
+    k = _how_many(finest[::-1], bound / finest[-1])
+    m = max(_how_many(coarsest, bound / finest[0]), k)
+    return math.comb(len(finest) - 1, k) // math.comb(m, k) > MOST_SETS
 
 
 def _how_many(sizes: Sequence[int], room: float) -> int:

@@ -14,11 +14,12 @@ from typing import Any
 from understudy.curator import Curator
 from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
 from understudy.curator.central import CentralCurator
+from understudy.curator.contributions import bounded, person_column
 from understudy.curator.discovery import discover, needs_delta
-from understudy.curator.ledger import Ledger, LedgerFile
+from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded, encode
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyError
 from understudy.frames import Frame, as_table
 from understudy.model import Model
 from understudy.schema import Schema
@@ -60,12 +61,21 @@ class Synthesizer(ABC):
         "add_remove" (one row more or less; the number of rows is private) or "replace" (one row changed; it is public).
     discovery
         The share of the budget that goes to discovering the domain when no schema is given.
+    person
+        The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows count, chosen at
+        random; the guarantee then covers all rows of a person together. The column itself is read for nothing else,
+        unless the schema models it. Without it every row is taken to be another person's.
+    max_rows_per_person
+        How many rows a person may have; all noise grows in proportion. Without ``person`` nothing is left out: you
+        vouch that nobody has more.
     """
 
     epsilon: float
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
     discovery: float = 0.1
+    person: str | None = None
+    max_rows_per_person: int = 1
 
     @property
     @abstractmethod
@@ -108,22 +118,35 @@ class Synthesizer(ABC):
         """
         rows, likeness = as_table(table)
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+        self._check_person(rows)
+        if self.person is not None:
+            rows, left_out = bounded(rows, self.person, self.max_rows_per_person)
+            if left_out:
+                notify(str(left_out))
         book = self._ledger(rows, schema, notify)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         self.check(None)
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
+        if file is not None and noise is not None and not noise.private:
+            raise InputError("A release with seeded noise protects nobody; it does not belong into a ledger file.")
         number = None
         if file is not None:
-            number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours)
-        if coded is None:
-            share, _ = book.budget.split(*shares)
-            delta = book.threshold_delta if book.currency == "rho" else book.delta
-            progress("discovering the domain", 0, 1)
-            coded = self._encoded(rows, discover(rows, book, share, delta, noise), notify)
-        curator = CentralCurator(coded, book, noise)
-        model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+            number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours, book.unit)
+        try:
+            if coded is None:
+                share, _ = book.budget.split(*shares)
+                delta = book.threshold_delta if book.currency == "rho" else book.delta
+                progress("discovering the domain", 0, 1)
+                coded = self._encoded(rows, discover(rows, book, share, delta, noise, self.person), notify)
+            curator = CentralCurator(coded, book, noise)
+            model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+        except UnderstudyError:
+            # Refused: what was asked until then is in the book. Any other end leaves the reservation in full.
+            if file is not None and number is not None:
+                file.settle(number, book)
+            raise
         if file is not None and number is not None:
             file.settle(number, book)
         return model
@@ -133,19 +156,35 @@ class Synthesizer(ABC):
             raise InputError(f"discovery must be a share between 0 and 1, not {self.discovery!r}.")
         return self.discovery, rounded_down(1 - exact(self.discovery))
 
+    def _check_person(self, rows: Table) -> None:
+        """Refuse what makes no sense before a row is looked at."""
+        check_rows_per_person(self.max_rows_per_person)
+        if self.person is not None and not isinstance(self.person, str):
+            raise InputError(f"person must be the name of a column, not {self.person!r}.")
+        if self.person is not None:
+            person_column(rows, self.person)
+        Ledger(0.0, 0.0, self.neighbours, **self._protected)
+
+    @property
+    def _protected(self) -> dict[str, Any]:
+        """What the ledger is to be kept for."""
+        unit = "row" if self.person is None and self.max_rows_per_person == 1 else "person"
+        return {"rows_per_person": self.max_rows_per_person, "unit": unit}
+
     def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
         check_epsilon(self.epsilon)
         delta = check_delta(self.delta)
-        if schema is not None or not needs_delta(rows):
-            return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon")
+        unit = self._protected
+        if schema is not None or not needs_delta(rows, self.person):
+            return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit)
         if delta:
-            return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2)
+            return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit)
         notify(
             f"There is no schema and there are categories to discover, which needs a delta: {DEFAULT_DELTA:g} is used. "
             f"Give a schema for pure differential privacy."
         )
-        return Ledger(self.epsilon, DEFAULT_DELTA, self.neighbours, "epsilon", threshold_delta=DEFAULT_DELTA)
+        return Ledger(self.epsilon, DEFAULT_DELTA, self.neighbours, "epsilon", threshold_delta=DEFAULT_DELTA, **unit)
 
     def _encoded(self, rows: Table, schema: Schema, notify: Notify) -> Coded:
         coded = encode(rows, schema)

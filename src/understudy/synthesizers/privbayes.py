@@ -12,6 +12,7 @@ letter.
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,10 +39,12 @@ from understudy.networks.parent_sets import (
     Sizes,
     affordable_degree,
     subsets,
+    surely_too_many,
     too_many,
 )
 from understudy.schema import Category, Quantity, Schema
 from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers.independent import Independent
 
 Pair = tuple[str, Marginal]
 """An attribute and its parents."""
@@ -140,6 +143,12 @@ class PrivBayes(Synthesizer):
         _check_choice("candidates", self.candidates, ("auto", "all", "maximal"))
         _check_choice("repair", self.repair, ("project", "clip"))
         _check_choice("rule", self.rule, ("permute_and_flip", "exponential"))
+        if not isinstance(self.consistent, bool):
+            raise InputError(f"consistent must be True or False, not {self.consistent!r}.")
+        if self.degree is not None and (
+            isinstance(self.degree, bool) or not isinstance(self.degree, int) or self.degree < 0
+        ):
+            raise InputError(f"degree must be a whole number at or above 0, not {self.degree!r}.")
         if self.degree is not None and self.tables == "bounded":
             raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
         if schema is not None:
@@ -157,8 +166,7 @@ class PrivBayes(Synthesizer):
 
     def _check_degree(self, sizes: list[int]) -> None:
         degree = self.degree
-        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
-            raise InputError(f"degree must be a whole number at or above 0, not {degree!r}.")
+        assert degree is not None
         if degree and degree >= len(sizes):
             raise InputError(
                 f"A degree of {degree} needs {degree + 1} attributes with more than one value; there are {len(sizes)}."
@@ -180,6 +188,8 @@ class PrivBayes(Synthesizer):
         if bits is not None:
             curator = curator.in_bits(bits)
         attributes = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
+        if not attributes:  # only the number of rows can be learned
+            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
         rows, measured, budget = self._rows(curator, budget)
         search = _Search(self, curator, attributes, rows, budget)
         with _collector_at_rest():
@@ -213,11 +223,12 @@ class PrivBayes(Synthesizer):
         """
         families = [(*parents, Axis(child)) for child, parents in pairs]
         sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled}
-        homes = _homes(families) if derive else list(range(len(families)))
+        cells = [math.prod(sizes[axis.attribute][axis.level] for axis in family) for family in families]
+        homes = _homes(families, cells) if derive else list(range(len(families)))
         asked = sorted(set(homes))
         if asked:
-            cells = [math.prod(sizes[axis.attribute][axis.level] for axis in families[i]) for i in asked]
-            tables = curator.measure([families[i] for i in asked], budget, [c**self.table_power for c in cells])
+            weights = [cells[i] ** self.table_power for i in asked]
+            tables = curator.measure([families[i] for i in asked], budget, weights)
             rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
             if self.consistent:
                 counts = agreed(tables, curator.schema, rows, self.repair)
@@ -274,6 +285,8 @@ class _Search:
             self.bound = min(self.bound, 2.0 ** (most + 1))
         if self._no_parents():
             structure, self.parameters = budget.split(0.0, 1.0)
+        elif self._too_many_sets():
+            raise too_many()
         self.structure = structure
 
     def _sizes(self) -> Sizes:
@@ -289,10 +302,12 @@ class _Search:
     # ---- theta-usefulness
 
     def _useful_degree(self) -> int:
-        """The largest k for which tables of k + 1 binary attributes are theta-useful (lemma 4.8), or 0."""
+        """The largest k for which tables of k + 1 attributes, even the largest, are theta-useful (lemma 4.8), or 0."""
         d = len(self.attributes)
+        largest = sorted((levels[0] for levels in self.sizes.values()), reverse=True)
         for k in range(d - 1, 0, -1):
-            if self.rows / 2 ** (k + 1) >= self.theta * self._noise(d - k):
+            cells = math.prod(largest[: k + 1])
+            if cells <= LARGEST_TABLE and self.rows / cells >= self.theta * self._noise(d - k):
                 return k
         return 0
 
@@ -302,13 +317,21 @@ class _Search:
 
     def _noise(self, tables: int) -> float:
         """The average size of the noise in a cell when the parameters' budget is split over so many tables."""
-        return mean_noise(self.parameters.equally(tables)[0], self.curator.neighbours)
+        cost = self.parameters.equally(max(tables, 1))[0]
+        return mean_noise(cost, self.curator.neighbours, self.curator.ledger.rows_per_person)
 
     def _no_parents(self) -> bool:
         if len(self.attributes) < 2 or self.degree == 0:
             return True
-        two = sorted(min(levels) for levels in self.sizes.values())
-        return two[0] * sorted(levels[0] for levels in self.sizes.values())[0] > self.bound
+        pairs = itertools.permutations(self.sizes.values(), 2)
+        return min(child[0] * min(parent) for child, parent in pairs) > self.bound
+
+    def _too_many_sets(self) -> bool:
+        """Told before the first choice; the default search has a smaller bound or degree instead."""
+        if self.fixed:
+            assert self.degree is not None
+            return math.comb(len(self.attributes) - 1, self.degree) > MOST_SETS
+        return not self.handicapped and surely_too_many(self.sizes, self.bound)
 
     # ---- algorithms 2 and 4
 
@@ -371,7 +394,12 @@ class _Pool:
             return [(axis, *parents) for axis in map(Axis, left) for parents in sets]
         if search.handicapped:
             return self._all(placed, left)
-        return [pair for child in left for pair in self._maximal(child, placed)]
+        pairs: list[Marginal] = []
+        for child in left:
+            pairs += self._maximal(child, placed)
+            if len(pairs) > MOST_SETS:
+                raise too_many()
+        return pairs
 
     def _maximal(self, child: str, placed: list[str]) -> list[Marginal]:
         sets = self.maximal(placed, self.search.bound / self.search.sizes[child][0])
@@ -408,17 +436,18 @@ MOST_COARSE_FAMILIES = 10_000
 """How many families of attributes the default search scores: of two values each, as they are, and generalised."""
 
 
-def _homes(families: Sequence[Marginal]) -> list[int]:
-    """For each family the one that it can be derived from: the smallest that holds all its axes, or itself."""
-    homes = []
-    for place, family in enumerate(families):
-        holders = [
-            other
-            for other, axes in enumerate(families)
-            if set(family) < set(axes) or (set(family) == set(axes) and other <= place)
-        ]
-        homes.append(min(holders, key=lambda other: (-len(families[other]), other)))
-    return homes
+def _homes(families: Sequence[Marginal], cells: Sequence[int]) -> list[int]:
+    """For each family the table that it is read off: its own, or the smallest that holds all its axes and is measured.
+
+    Measured are the families that lie in no other one (of equal ones, the first).
+    """
+    sets = [frozenset(family) for family in families]
+    measured = [
+        place
+        for place, mine in enumerate(sets)
+        if not any(mine < other or (mine == other and i < place) for i, other in enumerate(sets))
+    ]
+    return [min((m for m in measured if mine <= sets[m]), key=lambda m: (cells[m], m)) for mine in sets]
 
 
 @contextmanager

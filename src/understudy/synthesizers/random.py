@@ -51,7 +51,7 @@ class Random(Synthesizer):
 
     def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
         if schema is not None:
-            return Ledger(0.0, 0.0, self.neighbours)
+            return Ledger(0.0, 0.0, self.neighbours, **self._protected)
         if not self.epsilon:
             raise InputError(
                 "Random needs a schema, or an epsilon to discover one with; `understudy schema` drafts a schema."

@@ -1,0 +1,337 @@
+"""No side doors: what does not go through a door cannot differ between neighbouring tables.
+
+Every synthesizer runs on two neighbouring tables with the doors replaced by ones that give the same answers to the same
+questions, whatever the rows say. All that anybody but the owner gets to see must then be the same to the byte: the
+model file, the report, the rows drawn, progress, warnings, the ledger, the exit status and the questions themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import understudy.curator.central
+import understudy.curator.discovery
+import understudy.synthesizers
+from running import run
+from understudy import Independent, PrivBayes, Random, Schema
+from understudy.curator.central import CentralCurator
+from understudy.curator.discovery import _Asker
+from understudy.report import report
+from understudy.schema import Category
+from understudy.synthesizers import OwnerWarning, Synthesizer
+from understudy.tables import read_table
+
+# --------------------------------------------------------------------------- doors that know nothing
+
+
+class SameAnswers:
+    """Answers that depend on the question and its place in the conversation, never on counts or scores."""
+
+    private = True  # so that the model is the one that a real run would write
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def laplace(self, counts: Any, scale: float) -> Any:
+        return self._table("laplace", counts, scale)
+
+    def gaussian(self, counts: Any, scale: float) -> Any:
+        return self._table("gaussian", counts, scale)
+
+    def choose(self, scores: Any, scale: float, rule: str) -> int:
+        return int(self._stream("choose", len(scores), scale, rule).integers(len(scores)))
+
+    def _table(self, kind: str, counts: Any, scale: float) -> Any:
+        return self._stream(kind, np.shape(counts), scale).integers(-3, 60, np.shape(counts))
+
+    def _stream(self, *question: Any) -> np.random.Generator:
+        self.asked.append(question)
+        seed = hashlib.sha256(repr((len(self.asked), question)).encode()).digest()
+        return np.random.default_rng(list(seed))
+
+
+class RecordingCurator(CentralCurator):
+    """Writes down what the synthesizer asks, word for word."""
+
+    heard: list[tuple[Any, ...]]
+
+    def measure(self, marginals: Any, budget: Any, weights: Any = None) -> Any:
+        self.heard.append(("measure", tuple(marginals), budget, None if weights is None else tuple(weights)))
+        return super().measure(marginals, budget, weights)
+
+    def choose(
+        self, candidates: Any, score: str, budget: Any, offsets: Any = None, rule: Any = "permute_and_flip"
+    ) -> int:
+        public = None if offsets is None else tuple(np.asarray(offsets).tolist())
+        self.heard.append(("choose", tuple(candidates), score, budget, public, rule))
+        return super().choose(candidates, score, budget, offsets, rule)
+
+    def toss(self, places: int) -> int:
+        self.heard.append(("toss", places))
+        return super().toss(places)
+
+    def in_bits(self, bits: Any) -> Any:
+        taken_apart = super().in_bits(bits)
+        return type(self)(_coded(taken_apart), self.ledger, self._noise)
+
+
+def _coded(curator: CentralCurator) -> Any:
+    from understudy.encoding import Coded
+
+    return Coded(curator.schema, curator._codes, curator._rows, ())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that anybody but the owner sees of a run."""
+
+    model: bytes
+    report: str
+    rows: bytes
+    ledger: str
+    progress: tuple[Any, ...]
+    warnings: tuple[str, ...]
+    questions: tuple[Any, ...]
+    at_the_noise: tuple[Any, ...]
+
+
+def seen(method: Synthesizer, table: Path, schema: Schema | None, folder: Path) -> Seen:
+    heard: list[tuple[Any, ...]] = []
+    noise = SameAnswers()
+    progress: list[Any] = []
+    curator = type("Curator", (RecordingCurator,), {"heard": heard})
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        mock.patch.object(understudy.synthesizers, "CentralCurator", curator),
+    ):
+        warnings.simplefilter("always")
+        model = method.fit(
+            read_table(table),
+            schema,
+            noise=noise,
+            progress=lambda *step: progress.append(step),
+            ledger=_fresh_ledger(folder, method),
+        )
+        model.save(folder / "model.json")
+        model.write(folder / "rows.csv", 40, seed=3)
+    told = json.loads((folder / "t.ledger").read_text())
+    [release] = told["releases"]
+    return Seen(
+        (folder / "model.json").read_bytes(),
+        report(model),
+        (folder / "rows.csv").read_bytes(),
+        json.dumps({name: value for name, value in release.items() if name not in ("number", "at")}),
+        tuple(progress),
+        # What is for the owner's eyes is marked as such; nothing else may tell the tables apart.
+        tuple(str(w.message) for w in warned if not issubclass(w.category, OwnerWarning)),
+        tuple(heard),
+        tuple(noise.asked),
+    )
+
+
+def _fresh_ledger(folder: Path, method: Synthesizer) -> Any:
+    from understudy import LedgerFile
+
+    (folder / "t.ledger").unlink(missing_ok=True)
+    unit: Any = "row" if method.person is None else "person"
+    return LedgerFile.create(folder / "t.ledger", 99.0, 0.5, method.neighbours, unit)
+
+
+# --------------------------------------------------------------------------- neighbours
+
+NAMES = ("who", "age", "height", "sex", "town", "constant", "seen", "rare")
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {
+            "who": {"kind": "identifier"},
+            "age": {"kind": "integer", "min": 0, "max": 99, "bins": 8},
+            "height": {"kind": "real", "min": 0.5, "max": 2.5, "bins": 4, "missing": ""},
+            "sex": {"kind": "categorical", "values": ["f", "m"]},
+            "town": {"kind": "categorical", "values": ["Oslo", "Rome", "Ulm"], "missing": "", "other": "elsewhere"},
+            "constant": {"kind": "categorical", "values": ["0", "1"]},
+            "seen": {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 4, "missing": ""},
+            "rare": {"kind": "integer", "min": 0, "max": 7, "bins": 8, "missing": ""},
+        }
+    }
+)
+
+Row = tuple[str, ...]
+
+
+def plain_rows() -> list[Row]:
+    return [
+        (
+            f"p{i}",
+            str(20 + 7 * i % 60),
+            f"{1.5 + i % 5 / 10:.2f}",
+            "fm"[i % 2],
+            ("Oslo", "Rome", "Ulm")[i % 3],
+            "0",
+            f"2020-0{1 + i % 9}-11",
+            "",
+        )
+        for i in range(24)
+    ]
+
+
+ODD_ROWS: dict[str, Row] = {
+    "one more like the others": ("p99", "33", "1.70", "f", "Oslo", "0", "2020-05-05", ""),
+    "a constant column gains a value": ("p99", "33", "1.70", "f", "Oslo", "1", "2020-05-05", ""),
+    "extreme values": ("p99", "-999999999999", "1e300", "m", "Rome", "0", "9999-12-31", ""),
+    "values above": ("p99", "999999999999999999", "-4e30", "m", "Rome", "0", "0001-01-01", ""),
+    "a number too long to be whole": ("p99", "12345678901234567890123", "1.70", "f", "Oslo", "0", "2020-05-05", ""),
+    "a category that the schema does not know": ("p99", "33", "1.70", "x", "Atlantis", "7", "2020-05-05", ""),
+    "all missing": ("", "", "", "", "", "", "", ""),
+    "missing in other ways": ("p99", "?", "NaN", "f", "NA", "0", "null", "-"),
+    "the only value of an empty column": ("p99", "33", "1.70", "f", "Oslo", "0", "2020-05-05", "5"),
+    "signs that need quotes": ('"p,99"', "33", "1.70", '"a,""b"""', '"two\nlines"', "0", "2020-05-05", ""),
+    "a very long value": ("p99", "33", "1.70", "f", "x" * 5000, "0", "2020-05-05", ""),
+}
+
+
+def written(path: Path, rows: Sequence[Row]) -> Path:
+    path.write_text("\n".join([",".join(NAMES), *(",".join(row) for row in rows)]) + "\n")
+    return path
+
+
+def neighbours_of(relation: str, odd: Row, folder: Path) -> tuple[Path, Path]:
+    """Two tables of one name, so that messages that name the file are the same."""
+    rows = plain_rows()
+    here, there = folder / "here", folder / "there"
+    here.mkdir()
+    there.mkdir()
+    with_odd = [*rows[:5], odd, *rows[5:]] if relation == "add_remove" else [*rows[:5], odd, *rows[6:]]
+    return written(here / "t.csv", rows), written(there / "t.csv", with_odd)
+
+
+METHODS: dict[str, Synthesizer] = {
+    "random": Random(),
+    "independent": Independent(epsilon=1.0),
+    "independent, delta": Independent(epsilon=1.0, delta=1e-6),
+    "independent, replace": Independent(epsilon=1.0, neighbours="replace"),
+    "independent, clip": Independent(epsilon=1.0, repair="clip"),
+    "privbayes": PrivBayes(epsilon=2.0),
+    "privbayes, delta": PrivBayes(epsilon=2.0, delta=1e-6),
+    "privbayes, replace": PrivBayes(epsilon=2.0, neighbours="replace"),
+    "privbayes, paper": PrivBayes.paper(4.0),
+    "privbayes, binary": PrivBayes(epsilon=2.0, encoding="binary"),
+    "privbayes, gray, F, replace": PrivBayes.paper(4.0, encoding="gray", score="F"),
+    "privbayes, degree": PrivBayes(epsilon=2.0, degree=1),
+    "privbayes, degree, I": PrivBayes(epsilon=2.0, degree=2, score="I"),
+    "privbayes, consistent": PrivBayes(epsilon=2.0, consistent=True, degree=1),
+    "privbayes, two rows per person": PrivBayes(epsilon=2.0, person="who", max_rows_per_person=2),
+    "independent, one row per person": Independent(epsilon=2.0, person="who"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+def test_what_does_not_go_through_a_door_does_not_differ(method: Synthesizer, odd: Row, tmp_path: Path) -> None:
+    here, there = neighbours_of(method.neighbours, odd, tmp_path)
+    assert seen(method, here, SCHEMA, here.parent) == seen(method, there, SCHEMA, there.parent)
+
+
+def test_the_answers_are_used_and_the_questions_are_asked(tmp_path: Path) -> None:
+    """The test above would hold for a synthesizer that asks nothing."""
+    here, _ = neighbours_of("add_remove", ODD_ROWS["all missing"], tmp_path)
+    asked = seen(replace(METHODS["privbayes, degree"]), here, SCHEMA, here.parent)
+    kinds = [question[0] for question in asked.questions]
+    assert kinds == ["measure", "toss", *["choose"] * 6, "measure"]
+    assert len(asked.at_the_noise) > len(kinds)
+    with mock.patch.object(SameAnswers, "_table", lambda *_: np.full(np.shape(_[2]), 7)):
+        assert seen(METHODS["privbayes, degree"], here, SCHEMA, here.parent).model != asked.model
+
+
+def test_a_side_door_would_be_seen(tmp_path: Path) -> None:
+    """A synthesizer that peeps at the rows is caught, so the test above can fail."""
+
+    class Peeping(Independent):
+        def learn(self, curator: Any, budget: Any, progress: Any) -> Any:
+            model = super().learn(curator, budget, progress)
+            return replace(model, rows=curator._rows)
+
+    here, there = neighbours_of("add_remove", ODD_ROWS["one more like the others"], tmp_path)
+    method = Peeping(epsilon=1.0)
+    assert seen(method, here, SCHEMA, here.parent) != seen(method, there, SCHEMA, there.parent)
+
+
+# --------------------------------------------------------------------------- without a schema
+
+
+def _same_categories(self: _Asker, name: str, column: Any, cost: Any, delta: float) -> Category:
+    """The question of which values there are, answered alike; its real answer is tested with discovery."""
+    self.ledger.debit(f"categories of {name}", cost, "the same answer", delta)
+    return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other")
+
+
+FREE_ROWS = {name: row for name, row in ODD_ROWS.items() if name not in ("the only value of an empty column",)}
+
+
+@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.parametrize("odd", FREE_ROWS.values(), ids=FREE_ROWS.keys())
+@pytest.mark.parametrize(
+    "method",
+    [Independent(epsilon=1.0), PrivBayes(epsilon=1.0, delta=1e-6), PrivBayes.paper(1.0), Random(epsilon=1.0)],
+    ids=lambda method: f"{method.name}, {method.neighbours}",
+)
+def test_nor_does_it_where_the_domain_is_discovered(method: Synthesizer, odd: Row, tmp_path: Path) -> None:
+    """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column is left out."""
+    odd = tuple("33" if len(value) > 20 and value.isdigit() else value for value in odd)
+    odd = (*odd[:5], "0" if not odd[5].isdigit() else odd[5], *odd[6:7], "5")
+    plain = [(*row[:7], "3") for row in plain_rows()]
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here = written(tmp_path / "here" / "t.csv", plain)
+    start = 5 if method.neighbours == "add_remove" else 6
+    there = written(tmp_path / "there" / "t.csv", [*plain[:5], odd, *plain[start:]])
+    with mock.patch.object(_Asker, "categories", _same_categories):
+        assert seen(method, here, None, here.parent) == seen(method, there, None, there.parent)
+
+
+# --------------------------------------------------------------------------- the command line
+
+JOBS = {
+    "independent": ["--method", "independent"],
+    "privbayes": [],
+    "correlated": ["--method", "correlated", "--degree", "1"],
+    "paper": ["--paper", "--epsilon", "4"],
+    "binary": ["--encoding", "binary"],
+    "delta": ["--delta", "1e-6"],
+    "random": ["--method", "random", "--rows", "9"],
+    "person": ["--person", "who", "--rows-per-person", "2"],
+    "too large a degree": ["--degree", "20"],
+    "no such column": ["--person", "nobody"],
+}
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+@pytest.mark.parametrize("options", JOBS.values(), ids=JOBS.keys())
+def test_the_whole_command_looks_the_same_from_outside(
+    options: list[str], odd: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relation = "replace" if "--paper" in options else "add_remove"
+    outcomes = []
+    for table in neighbours_of(relation, odd, tmp_path):
+        monkeypatch.chdir(table.parent)
+        SCHEMA.save("s.json")
+        files = ["--schema", "s.json", "--model", "m.json", "--report", "r.html", "-o", "o.csv", "--seed", "1"]
+        rows = [] if "--rows" in options else ["--rows", "20"]
+        with mock.patch.object(understudy.curator.central, "SystemNoise", SameAnswers):
+            ran = run("synthesize", "t.csv", *files, *options, *rows)
+        left = {path.name: path.read_bytes() for path in sorted(Path().iterdir()) if path.name != "t.csv"}
+        spoken = [line for line in ran.err.splitlines() if not line.startswith("note (for you, not for release)")]
+        outcomes.append((ran.status, ran.out, spoken, left))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0] == (2 if {"20", "nobody"} & set(options) else 0)
