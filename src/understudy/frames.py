@@ -46,8 +46,8 @@ def as_table(frame: Frame) -> tuple[Table, Likeness]:
     if polars is not None and isinstance(frame, polars.DataFrame):
         _check(frame.columns, frame.height)
         columns = {series.name: _from_polars(polars, series) for series in frame}
-        kinds = {name: _bare(dtype, polars.Enum, polars.Categorical) for name, dtype in frame.schema.items()}
-        return Table(columns, "The frame"), Likeness("polars", kinds)
+        bare = {name: _bare(dtype, polars.Enum, polars.Categorical) for name, dtype in frame.schema.items()}
+        return Table(columns, "The frame"), Likeness("polars", bare)
     if arrow is not None and isinstance(frame, arrow.Table):
         _check(frame.column_names, frame.num_rows)
         columns = {name: _from_arrow(arrow, frame[name]) for name in frame.column_names}

@@ -1,6 +1,6 @@
 """Fuzzing of all readers: whatever is in a file or on the command line, the answer is a result or one clear sentence.
 
-500 inputs for each reader in an ordinary run; ``make fuzz`` sets UNDERSTUDY_FUZZ=10000.
+500 inputs for each reader, shared out over its tests, in an ordinary run; ``make fuzz`` sets UNDERSTUDY_FUZZ=10000.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ EXAMPLES = int(os.environ.get("UNDERSTUDY_FUZZ", "500"))
 PATIENCE = 5
 """Seconds that one input may take."""
 
-fuzzed = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
+
+def fuzzed(share: float) -> settings:
+    """A reader's inputs are shared out over its tests."""
+    return settings(
+        max_examples=max(1, round(EXAMPLES * share)),
+        deadline=None,
+        database=None,
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 class TooSlow(BaseException):
@@ -244,7 +247,7 @@ CSV = (
 # --------------------------------------------------------------------------- schema
 
 
-@fuzzed
+@fuzzed(1 / 4)
 @given(document=documents)
 def test_any_document_as_a_schema(folder_of: Path, document: Any) -> None:
     with refused_or_fine(folder_of):
@@ -255,7 +258,7 @@ def test_any_document_as_a_schema(folder_of: Path, document: Any) -> None:
         Schema.from_dict({"attributes": {"a": document}})
 
 
-@fuzzed
+@fuzzed(3 / 4)
 @given(data=st.data())
 def test_a_mutated_schema(folder_of: Path, data: st.DataObject) -> None:
     document = mutated(data, SCHEMA_DOCUMENT)
@@ -274,19 +277,19 @@ def test_a_mutated_schema(folder_of: Path, data: st.DataObject) -> None:
 # --------------------------------------------------------------------------- tables
 
 
-@fuzzed
+@fuzzed(1 / 5)
 @given(content=st.binary(max_size=400), suffix=st.sampled_from([".csv", ".tsv", ".csv.gz", ".parquet"]))
 def test_any_bytes_as_a_table(folder_of: Path, content: bytes, suffix: str) -> None:
     _read(folder_of / f"t{suffix}", content, read_table)
 
 
-@fuzzed
+@fuzzed(1 / 5)
 @given(content=st.text(string.ascii_letters[:4] + string.digits[:3] + ",;|\t\n\r\"'-.\x00é ", max_size=200))
 def test_any_text_as_a_table(folder_of: Path, content: str) -> None:
     _read(folder_of / "t.csv", content.encode(), read_table)
 
 
-@fuzzed
+@fuzzed(2 / 5)
 @given(data=st.data(), packed=st.booleans())
 def test_a_mutated_csv_file(folder_of: Path, data: st.DataObject, packed: bool) -> None:
     if packed:
@@ -298,7 +301,7 @@ def test_a_mutated_csv_file(folder_of: Path, data: st.DataObject, packed: bool) 
         _read(folder_of / "t.csv", mutated_bytes(data, CSV), read_table)
 
 
-@fuzzed
+@fuzzed(1 / 5)
 @given(data=st.data())
 def test_a_mutated_parquet_file(folder_of: Path, parquet: bytes, data: st.DataObject) -> None:
     _read(folder_of / "t.parquet", mutated_bytes(data, parquet), read_table)
@@ -323,7 +326,7 @@ def used(document: Any) -> None:
         model.query("count")
 
 
-@fuzzed
+@fuzzed(1 / 2)
 @given(data=st.data())
 def test_a_mutated_model(folder_of: Path, data: st.DataObject) -> None:
     document = mutated(data, MODEL_DOCUMENT)
@@ -331,7 +334,7 @@ def test_a_mutated_model(folder_of: Path, data: st.DataObject) -> None:
         used(document)
 
 
-@fuzzed
+@fuzzed(1 / 4)
 @given(document=documents)
 def test_any_document_as_a_model(folder_of: Path, document: Any) -> None:
     with refused_or_fine(folder_of):
@@ -340,7 +343,7 @@ def test_any_document_as_a_model(folder_of: Path, document: Any) -> None:
         used({**MODEL_DOCUMENT, "network": document})
 
 
-@fuzzed
+@fuzzed(1 / 4)
 @given(data=st.data(), packed=st.booleans(), anything=st.booleans())
 def test_bytes_as_a_model_file(folder_of: Path, data: st.DataObject, packed: bool, anything: bool) -> None:
     whole = json.dumps(MODEL_DOCUMENT).encode()
@@ -371,7 +374,7 @@ queries = st.one_of(
 )
 
 
-@fuzzed
+@fuzzed(1)
 @given(query=queries)
 def test_any_text_as_a_query(folder_of: Path, query: str) -> None:
     with refused_or_fine(folder_of):
@@ -395,7 +398,7 @@ wanted = st.one_of(
 )
 
 
-@fuzzed
+@fuzzed(1 / 2)
 @given(conditions=st.dictionaries(names, wanted, max_size=3), how=st.sampled_from(["exact", "weighting", "other"]))
 def test_any_conditions(folder_of: Path, conditions: dict[str, Any], how: Any) -> None:
     with refused_or_fine(folder_of):
@@ -410,7 +413,7 @@ texts = st.one_of(
 )
 
 
-@fuzzed
+@fuzzed(1 / 2)
 @given(conditions=st.lists(texts, max_size=3))
 def test_any_conditions_on_the_command_line(folder_of: Path, conditions: list[str]) -> None:
     with refused_or_fine(folder_of):

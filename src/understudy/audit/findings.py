@@ -142,7 +142,7 @@ def picture(title: str, findings: Sequence[Finding]) -> str:
             f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">{html.escape(label)}</text>',
             f'<rect x="{LABEL}" y="{y + 3}" width="{max(min(share, FULL) * unit, 1):.1f}" height="{LINE - 6}" '
             f'fill="{colour}"/>',
-            f'<text x="{LABEL + min(share, FULL) * unit + 6:.1f}" y="{y + 14}">{number(finding.measured)}{arrow} of '
+            f'<text x="{LABEL + BAR + 10}" y="{y + 14}">{number(finding.measured)}{arrow} of '
             f"{number(finding.claimed)}</text>",
         ]
     line = LABEL + unit

@@ -52,15 +52,13 @@ def _sound(runs: int) -> list[Finding]:
 
 
 def regenerate(page: Path, runs: int) -> None:
-    """Replace the tables of a page, where they are, by new ones."""
-    text = page.read_text(encoding="utf-8")
+    """Replace the tables of a page, where they are, by new ones, each as soon as it is done."""
     for name, make in tables(runs).items():
-        pattern = rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)"
-        if re.search(pattern, text, re.DOTALL):
-            table = make()
-            text = re.sub(pattern, lambda m, table=table: f"{m[1]}\n{table}\n{m[2]}", text, flags=re.DOTALL)  # type: ignore[misc]
+        place = re.compile(rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)", re.DOTALL)
+        if place.search(page.read_text(encoding="utf-8")):
+            new = rf"\g<1>\n{make()}\n\g<2>"
+            page.write_text(place.sub(new, page.read_text(encoding="utf-8")), encoding="utf-8")
             print(f"{name}: done", file=sys.stderr)
-    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

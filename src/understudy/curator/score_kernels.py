@@ -13,52 +13,85 @@ from numba import njit, prange
 Array = Any
 
 
-@njit(cache=True, parallel=True)
+FEW_CELLS = 1 << 20
+"""Below this many cells waking a second thread costs more than it brings."""
+
+
 def dependence_masses(flat: Array, offsets: Array, child_sizes: Array, rows: int) -> Array:
     """Sum over cells of |n c_xp - c_x c_p| for every table: 2 n times n R. Exact while n^2 < 2^62."""
     masses = np.zeros(len(child_sizes), np.int64)
-    for t in prange(len(child_sizes)):
-        size = child_sizes[t]
-        start = offsets[t]
-        width = (offsets[t + 1] - start) // size
-        by_parent = np.zeros(width, np.int64)
-        by_child = np.zeros(size, np.int64)
-        for x in range(size):
-            for p in range(width):
-                count = flat[start + x * width + p]
-                by_parent[p] += count
-                by_child[x] += count
-        mass = np.int64(0)
-        for x in range(size):
-            for p in range(width):
-                mass += abs(rows * flat[start + x * width + p] - by_child[x] * by_parent[p])
-        masses[t] = mass
+    fill = _dependence_alone if len(flat) < FEW_CELLS else _dependence_shared
+    fill(flat, offsets, child_sizes, rows, masses)
     return masses
 
 
-@njit(cache=True, parallel=True)
 def information_bits(flat: Array, offsets: Array, child_sizes: Array, rows: int) -> Array:
     """Sum over cells of c_xp log2(n c_xp / (c_x c_p)) for every table: n I in bits."""
     bits = np.zeros(len(child_sizes), np.float64)
-    for t in prange(len(child_sizes)):
-        size = child_sizes[t]
-        start = offsets[t]
-        width = (offsets[t + 1] - start) // size
-        by_parent = np.zeros(width, np.int64)
-        by_child = np.zeros(size, np.int64)
-        for x in range(size):
-            for p in range(width):
-                count = flat[start + x * width + p]
-                by_parent[p] += count
-                by_child[x] += count
-        total = 0.0
-        for x in range(size):
-            for p in range(width):
-                count = flat[start + x * width + p]
-                if count:
-                    total += count * np.log2((float(rows) * count) / (float(by_child[x]) * by_parent[p]))
-        bits[t] = total
+    fill = _information_alone if len(flat) < FEW_CELLS else _information_shared
+    fill(flat, offsets, child_sizes, rows, bits)
     return bits
+
+
+@njit(cache=True, nogil=True)
+def _dependence_alone(flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array) -> None:
+    for t in range(len(child_sizes)):
+        masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
+
+
+@njit(cache=True, parallel=True)
+def _dependence_shared(flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array) -> None:
+    for t in prange(len(child_sizes)):
+        masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
+
+
+@njit(cache=True, nogil=True)
+def _information_alone(flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array) -> None:
+    for t in range(len(child_sizes)):
+        bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
+
+
+@njit(cache=True, parallel=True)
+def _information_shared(flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array) -> None:
+    for t in prange(len(child_sizes)):
+        bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
+
+
+@njit(cache=True, nogil=True)
+def _dependence_mass(cells: Array, size: int, rows: int) -> Any:
+    by_child, by_parent = _margins(cells, size)
+    width = len(by_parent)
+    mass = np.int64(0)
+    for x in range(size):
+        for p in range(width):
+            mass += abs(rows * cells[x * width + p] - by_child[x] * by_parent[p])
+    return mass
+
+
+@njit(cache=True, nogil=True)
+def _information(cells: Array, size: int, rows: int) -> Any:
+    by_child, by_parent = _margins(cells, size)
+    width = len(by_parent)
+    total = 0.0
+    for x in range(size):
+        for p in range(width):
+            count = cells[x * width + p]
+            if count:
+                total += count * np.log2((float(rows) * count) / (float(by_child[x]) * by_parent[p]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _margins(cells: Array, size: int) -> Any:
+    width = len(cells) // size
+    by_parent = np.zeros(width, np.int64)
+    by_child = np.zeros(size, np.int64)
+    for x in range(size):
+        for p in range(width):
+            count = cells[x * width + p]
+            by_parent[p] += count
+            by_child[x] += count
+    return by_child, by_parent
 
 
 @njit(cache=True, parallel=True)

@@ -83,7 +83,8 @@ class PrivBayes(Synthesizer):
     repair
         How noisy counts become counts that could be real: "project" or "clip" (the paper).
     consistent
-        Whether tables that share attributes are made to agree on them.
+        Whether tables that share attributes are made to agree on them; by default where some attribute has more than
+        two values.
     rule
         How a choice is made: "permute_and_flip" or "exponential" (the paper).
 
@@ -103,9 +104,9 @@ class PrivBayes(Synthesizer):
     encoding: Literal["auto", "vanilla", "hierarchical", "binary", "gray"] = "auto"
     tables: Literal["auto", "fixed", "bounded"] = "auto"
     candidates: Literal["auto", "all", "maximal"] = "auto"
-    penalty: float = 0.25
+    penalty: float = 0.15
     repair: Repair = "project"
-    consistent: bool = False
+    consistent: bool | None = None
     rule: Rule = "permute_and_flip"
     table_power: float = 1 / 3
     """A table's share of the parameters' budget is proportional to this power of its cells."""
@@ -119,6 +120,7 @@ class PrivBayes(Synthesizer):
             "theta": 4.0,
             "candidates": "maximal",
             "repair": "clip",
+            "consistent": False,
             "rule": "exponential",
             "table_power": 0.0,
             "to_the_letter": True,
@@ -143,7 +145,7 @@ class PrivBayes(Synthesizer):
         _check_choice("candidates", self.candidates, ("auto", "all", "maximal"))
         _check_choice("repair", self.repair, ("project", "clip"))
         _check_choice("rule", self.rule, ("permute_and_flip", "exponential"))
-        if not isinstance(self.consistent, bool):
+        if self.consistent not in (None, True, False):
             raise InputError(f"consistent must be True or False, not {self.consistent!r}.")
         if self.degree is not None and (
             isinstance(self.degree, bool) or not isinstance(self.degree, int) or self.degree < 0
@@ -184,12 +186,12 @@ class PrivBayes(Synthesizer):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Structure, then parameters."""
         whole = curator.schema
+        if all(attribute.size == 1 for attribute in whole.modelled):  # only the number of rows can be learned
+            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
         bits = Bits(whole, self.encoding == "gray") if self.encoding in ("binary", "gray") else None
         if bits is not None:
             curator = curator.in_bits(bits)
         attributes = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
-        if not attributes:  # only the number of rows can be learned
-            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
         rows, measured, budget = self._rows(curator, budget)
         search = _Search(self, curator, attributes, rows, budget)
         with _collector_at_rest():
@@ -230,7 +232,8 @@ class PrivBayes(Synthesizer):
             weights = [cells[i] ** self.table_power for i in asked]
             tables = curator.measure([families[i] for i in asked], budget, weights)
             rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
-            if self.consistent:
+            binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
+            if self.consistent or (self.consistent is None and not binary):
                 counts = agreed(tables, curator.schema, rows, self.repair)
             else:
                 counts = [repaired(table.counts, rows, self.repair) for table in tables]
