@@ -1,6 +1,6 @@
 """Encoding, decoding and the independent method: speed, memory and error.
 
-    python benchmarks/independent.py --data ../shared/data
+Run ``python benchmarks/independent.py --data ../shared/data``.
 """
 
 from __future__ import annotations

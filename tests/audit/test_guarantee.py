@@ -44,9 +44,9 @@ def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_models_give_away_no_more_than_is_claimed(epsilon: float) -> None:
     for method in (Independent(epsilon=epsilon), Independent(epsilon=epsilon, neighbours="replace")):
-        finding = fit_often(method.name, method, runs=300, seed=1)
+        finding = fit_often(method.name, method, runs=150, seed=1)
         assert finding.verdict == "kept", finding
-    assert fit_often("privbayes", PrivBayes(epsilon=epsilon, degree=1), runs=60, seed=1).verdict == "kept"
+    assert fit_often("privbayes", PrivBayes(epsilon=epsilon, degree=1), runs=40, seed=1).verdict == "kept"
 
 
 def test_the_real_noise_keeps_the_promise_too() -> None:
