@@ -603,11 +603,13 @@ def demo(
         talk=talk,
     )
     talk.say("")
+    # From a checkout the command is not on the path: show the one that was typed.
+    command = "understudy" if shutil.which("understudy") else os.path.relpath(sys.argv[0])
     talk.say("What to do next:")
     talk.say(f"  open {output / 'report.html'} in a browser, and compare survey.csv with synthetic.csv")
-    talk.say(f"  understudy show {output / 'model.json'}")
-    talk.say(f"  understudy sample {output / 'model.json'} --rows 1000 -o more.csv")
-    talk.say("  understudy synthesize YOUR.csv --epsilon 1 -o synthetic.csv")
+    talk.say(f"  {command} show {output / 'model.json'}")
+    talk.say(f"  {command} sample {output / 'model.json'} --rows 1000 -o more.csv")
+    talk.say(f"  {command} synthesize YOUR.csv --epsilon 1 -o synthetic.csv")
 
 
 @ledger_app.command("create", epilog=_examples("understudy ledger create patients.ledger --epsilon 3 --delta 1e-6"))
