@@ -332,7 +332,8 @@ def schema_command(
             talk.note(str(left_out))
         talk.say(book.statement())
         talk.say(
-            "Taken as public: column names, their kinds, and how dates are written. Read it and edit it before use."
+            "Taken as public: column names, their kinds, and how dates and truth values are written. "
+            "Read it and edit it before use."
         )
     if output == "-":
         import json
@@ -711,7 +712,7 @@ def _run_synthesis(
     _write_rows(released, output, rows, seed, talk)
     talk.say(released.ledger.statement())
     if public is None:
-        talk.say("Taken as public: column names, their kinds, and how dates are written.")
+        talk.say("Taken as public: column names, their kinds, and how dates and truth values are written.")
         _say_undiscovered(released, talk)
     for what, path in (
         ("Synthetic table", None if output == "-" else output),

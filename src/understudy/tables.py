@@ -117,7 +117,8 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
     if path.stat().st_size == 0:
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     with (
-        closing(duckdb.connect(config={"preserve_insertion_order": "true"})) as engine,
+        tempfile.TemporaryDirectory() as spill,  # by default DuckDB would spill rows into the working folder
+        closing(duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})) as engine,
         _plain_name(path) as name,
     ):
         if suffix == ".parquet":
