@@ -1,0 +1,36 @@
+"""The command line: ``understudy ...``, one file a command.
+
+Results go to files or to standard output, all else to standard error, so that it pipes. A mistake of the user's ends
+in one sentence and exit status 2.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+from understudy.cli import audit, demo, ledger, plan, query, sample, schema, show, synthesize  # noqa: F401
+from understudy.cli.root import app
+from understudy.cli.talk import print_sentence
+from understudy.errors import UnderstudyError
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one sentence and exit status 2."""
+    try:
+        app(standalone_mode=True)
+    except UnderstudyError as error:
+        _complain(str(error))
+    except OSError as error:  # whatever the checks did not foresee: a name too long, a disk that went away
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}.")
+    except MemoryError:
+        _complain("There is not enough memory for this table; use fewer columns or a larger machine.")
+
+
+def _complain(sentence: str) -> None:
+    print_sentence(Console(stderr=True, highlight=False), f"understudy: {sentence}")
+    sys.exit(2)

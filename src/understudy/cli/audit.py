@@ -1,0 +1,76 @@
+"""``understudy audit``: try to break the guarantee."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import Quiet
+from understudy.cli.root import app, examples
+from understudy.cli.talk import Talk, grid_of
+
+
+class Subject(Enum):
+    """What can be audited, by name."""
+
+    privbayes = "privbayes"
+    independent = "independent"
+    doors = "doors"
+    controls = "controls"
+
+
+@app.command(
+    epilog=examples(
+        "understudy audit privbayes --epsilon 1 --plot audit.svg",
+        "# methods that are broken on purpose: does the audit see it?",
+        "understudy audit controls",
+    )
+)
+def audit(
+    subject: Annotated[
+        Subject,
+        typer.Argument(
+            metavar="SUBJECT",
+            help="privbayes or independent: whole fits; doors: the questions that they are made of; controls: methods "
+            "that are broken on purpose.",
+        ),
+    ],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim (controls bring their own).")] = 1.0,
+    runs: Annotated[
+        int, typer.Option(metavar="N", help="Runs on each table where the loss cannot be computed exactly.")
+    ] = 2000,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a picture here (SVG).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed. Status 1 if it is."""
+    from understudy.audit import audit as run_audit
+    from understudy.audit.findings import number
+    from understudy.files import writable_file
+
+    if plot is not None:
+        writable_file(plot, "picture")
+    talk = Talk(quiet)
+    with talk.working("auditing") as progress:
+        result = run_audit(
+            subject.value, epsilon, runs=runs, told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1)
+        )
+    grid = grid_of(f"Audit of {subject.value}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
+    for finding in result.details:
+        colour = "red" if finding.verdict == "broken" else "green"
+        numbers = (number(finding.claimed), number(finding.measured), f"[{colour}]{finding.verdict}[/]")
+        grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
+    Console().print(grid)
+    what = "In units of their claims, at least" if subject is Subject.controls else "Measured"
+    typer.echo(
+        f"Claimed {number(result.claimed)}. {what} {number(result.measured)}: {result.verdict} "
+        f"(bounds from runs hold with {result.confidence:.1%} confidence)."
+    )
+    if plot is not None:
+        result.plot(plot)
+        talk.say(f"Picture: {plot}")
+    if not result.passed:
+        raise typer.Exit(1)

@@ -1,0 +1,37 @@
+"""What is checked before a row is read: mistakes on the command line cost nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from understudy.errors import InputError
+
+
+def check_output(output: str) -> None:
+    """The place for a table can be written, and its suffix is known."""
+    from understudy.files import writable_file
+    from understudy.tables import table_suffix
+
+    if output != "-":
+        table_suffix(output)
+        writable_file(output, "table")
+
+
+def check_distinct(*paths: Path | str | None) -> None:
+    """No file is named for two things: nothing is overwritten by mistake."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        place = Path(path).resolve()
+        if place in seen:
+            raise InputError(f"{path} is named for two things at once; give each file a name of its own.")
+        seen.add(place)
+
+
+def check_ledger(ledger: Path | None) -> None:
+    """A ledger that is missing or damaged is found before a row is read."""
+    from understudy.curator.ledger import LedgerFile
+
+    if ledger is not None:
+        LedgerFile(ledger).read()

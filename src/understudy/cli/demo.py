@@ -1,0 +1,62 @@
+"""``understudy demo``: see it work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import Epsilon, Quiet, Relation
+from understudy.cli.root import app, examples
+from understudy.cli.synthesize import Method, run_synthesis, synthesizer_of
+from understudy.cli.talk import Talk
+from understudy.errors import InputError
+
+
+@app.command(epilog=examples("understudy demo -o demo-output"))
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")] = Path(
+        "demo-output"
+    ),
+    epsilon: Epsilon = 1.0,
+    quiet: Quiet = False,
+) -> None:
+    """See it work: a real survey on affairs goes in, a private synthetic one comes out."""
+    from understudy.demo import demo_frame, demo_schema
+    from understudy.frames import as_table
+
+    talk = Talk(quiet)
+    synthesizer = synthesizer_of(Method.privbayes, epsilon, 0.0, Relation.add_remove)
+    talk.say("The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels.")
+    with talk.working("reading the survey"):
+        survey, _ = as_table(demo_frame())
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"The folder {output} cannot be made ({error.strerror}); choose another.") from error
+    survey.write(output / "survey.csv")
+    demo_schema().save(output / "schema.json")
+    run_synthesis(
+        output / "survey.csv",
+        synthesizer,
+        schema=output / "schema.json",
+        output=str(output / "synthetic.csv"),
+        rows=None,
+        model=output / "model.json",
+        report=output / "report.html",
+        ledger=None,
+        seed=None,
+        talk=talk,
+    )
+    talk.say("")
+    # From a checkout the command is not on the path: show the one that was typed.
+    command = "understudy" if shutil.which("understudy") else os.path.relpath(sys.argv[0])
+    talk.say("What to do next:")
+    talk.say(f"  open {output / 'report.html'} in a browser, and compare survey.csv with synthetic.csv")
+    talk.say(f"  {command} show {output / 'model.json'}")
+    talk.say(f"  {command} sample {output / 'model.json'} --rows 1000 -o more.csv")
+    talk.say(f"  {command} synthesize YOUR.csv --epsilon 1 -o synthetic.csv")

@@ -1,0 +1,68 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class Relation(Enum):
+    """Neighbour relations by name."""
+
+    add_remove = "add_remove"
+    replace = "replace"
+
+
+Epsilon = Annotated[
+    float,
+    typer.Option(metavar="NUMBER", help="Privacy budget of the release; smaller is more private."),
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER", help="0: pure differential privacy; above 0: Gaussian noise, better for many columns."
+    ),
+]
+Neighbour = Annotated[
+    Relation,
+    typer.Option(metavar="RELATION", help="Protect the presence of a row (add_remove) or its values (replace)."),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that tells whose row it is: all rows of a person are protected."),
+]
+RowsPerPerson = Annotated[
+    int,
+    typer.Option("--rows-per-person", metavar="M", help="Rows of a person that count, at most; noise grows with it."),
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="Schema file; without one the domain is discovered."),
+]
+LedgerPath = Annotated[
+    Path | None,
+    typer.Option("--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Synthetic rows; as many as the original when not given."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Makes the sampling (never the noise) repeatable."),
+]
+Out = Annotated[
+    str,
+    typer.Option("-o", "--output", metavar="FILE", help="CSV or Parquet, by its suffix; - for standard output."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]
+SensitiveTable = Annotated[Path, typer.Argument(metavar="TABLE", help="The sensitive table: CSV or Parquet.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A released model.")]
+
+
+def relation_of(neighbours: Relation) -> Any:
+    """The relation as the library names it."""
+    return neighbours.value

@@ -1,0 +1,62 @@
+"""The command ``understudy`` itself: what stands before a command, and how a help page ends."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+
+def examples(*lines: str) -> str:
+    """The end of a help page: commands to copy. Paragraphs, since typer may join the lines of one."""
+    from rich.markup import escape
+
+    heading = "Example" if len([line for line in lines if not line.startswith("#")]) == 1 else "Examples"
+    shown = [f"[dim]{escape(line)}[/]" if line.startswith("#") else f"[cyan]{escape(line)}[/]" for line in lines]
+    return "\n\n".join([f"[bold]{heading}[/]", *shown])
+
+
+class _Commands(TyperGroup):
+    """Commands as a newcomer meets them, not as they were imported."""
+
+    ORDER = ("synthesize", "schema", "sample", "query", "show", "evaluate", "attack", "plan", "audit", "demo", "ledger")
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Those that are named above, in that order, then any others."""
+        return sorted(super().list_commands(ctx), key=lambda name: (*self.ORDER, name).index(name))
+
+
+app = typer.Typer(
+    name="understudy",
+    cls=_Commands,
+    help="Turn a table that is too sensitive to share into a synthetic one, with differential privacy.",
+    epilog=examples(
+        "understudy demo",
+        "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",
+        "understudy COMMAND --help",
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks print local variables: private rows among them
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from understudy import __version__
+
+        typer.echo(f"understudy {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _understudy(
+    version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Options that stand before a command."""

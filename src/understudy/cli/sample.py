@@ -1,0 +1,82 @@
+"""``understudy sample``: rows from a model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli.checks import check_output
+from understudy.cli.options import ModelFile, Out, Quiet, Rows, Seed
+from understudy.cli.root import app, examples
+from understudy.cli.talk import Talk
+from understudy.errors import InputError
+
+
+class Conditioning(Enum):
+    """Ways to draw rows that fit a condition, by name."""
+
+    exact = "exact"
+    rejection = "rejection"
+    weighting = "weighting"
+
+
+@app.command(
+    epilog=examples(
+        "understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv",
+        "# only women from 30 to 40",
+        "understudy sample patients.model.json --given sex=Female --given age=30..40",
+    )
+)
+def sample(
+    model: ModelFile,
+    output: Out = "-",
+    rows: Rows = None,
+    seed: Seed = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Only such rows: a value, low..high, this|that, missing; repeatable."),
+    ] = None,
+    how: Annotated[Conditioning, typer.Option(help="How to draw rows that fit --given.")] = Conditioning.exact,
+    quiet: Quiet = False,
+) -> None:
+    """Draw rows from a model: costs nothing, as often as you like."""
+    from understudy.conditions import given_from_text
+    from understudy.model import Model
+
+    talk = Talk(quiet)
+    check_output(output)
+    released = Model.load(model)
+    conditions = {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
+    write_rows(released, output, rows, seed, talk, **conditions)
+
+
+def write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any) -> None:
+    """Draw rows into a file, or to standard output."""
+    wanted = rows if rows is not None else released.rows
+    with talk.working("writing rows", wanted) as progress:
+
+        def drawn(count: int) -> None:
+            progress("writing rows", count, -1)
+
+        if output != "-":
+            released.write(output, rows, seed, drawn, **conditions)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder) / "rows.csv"
+            released.write(whole, rows, seed, drawn, **conditions)
+            try:
+                with whole.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+                    sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                # The reader of the pipe (head, say) has seen enough.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            except OSError as error:
+                raise InputError(f"The rows cannot be written to standard output ({error.strerror}).") from error

@@ -1,0 +1,80 @@
+"""``understudy show``: what a model holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from understudy.cli.checks import check_distinct
+from understudy.cli.options import ModelFile
+from understudy.cli.root import app, examples
+from understudy.cli.talk import Talk, grid_of, safe
+
+
+@app.command(
+    epilog=examples("understudy show patients.model.json", "understudy show patients.model.json --plot network.svg")
+)
+def show(
+    model: ModelFile,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a picture of the network here (SVG).")
+    ] = None,
+) -> None:
+    """Show what a model holds: attributes, network, ledger."""
+    from understudy.files import writable_file
+    from understudy.model import Model
+    from understudy.networks.drawing import tree
+
+    check_distinct(model, plot)
+    if plot is not None:
+        writable_file(plot, "picture")
+    released = Model.load(model)
+    ledger = released.ledger
+    console = Console()
+    rows = "unknown" if released.rows is None else f"{released.rows:,}"
+    console.print(f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: {rows}")
+    console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
+    grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
+    for attribute in released.schema:
+        codes = str(attribute.size) if attribute.modelled else ""
+        levels = str(len(attribute.sizes_by_level())) if attribute.modelled else ""
+        grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
+    console.print(grid)
+    if released.network.degree:
+        console.print("Network", style="bold")
+        console.print(tree(released.network), markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+        if any(axis.level for node in released.network for axis in node.parents):
+            console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
+    grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
+    for entry in ledger.entries:
+        grid.add_row(safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}")
+    epsilon, delta = ledger.spent()
+    unit = "" if ledger.currency == "epsilon" else "epsilon "
+    grid.add_section()
+    protected = f"neighbours: {ledger.neighbours}"
+    if ledger.unit == "person":
+        protected += f", up to {ledger.rows_per_person:,} rows of a person"
+    grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
+    console.print(grid)
+    if plot is not None:
+        released.plot(plot)
+        Talk(False).say(f"Picture: {plot}")
+
+
+def _domain(attribute: Any) -> str:
+    """What an attribute can be, in a few words."""
+    from understudy.schema import Identifier, Quantity, Text
+
+    if isinstance(attribute, Identifier):
+        return "made anew"
+    if isinstance(attribute, Text):
+        return "left out" if attribute.replacement is None else f"always {attribute.replacement}"
+    if isinstance(attribute, Quantity):
+        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
+        missing = "" if attribute.missing is None else ", missing"
+        return f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}{missing}"
+    labels = [attribute.label(code) for code in range(min(attribute.size, 5))]
+    return ", ".join(labels) + (", …" if attribute.size > 5 else "")

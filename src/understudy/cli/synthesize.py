@@ -1,0 +1,255 @@
+"""``understudy synthesize``: from a sensitive table to a synthetic one."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli.checks import check_distinct, check_ledger, check_output
+from understudy.cli.options import (
+    Delta,
+    Epsilon,
+    LedgerPath,
+    Neighbour,
+    Out,
+    Person,
+    Quiet,
+    Relation,
+    Rows,
+    RowsPerPerson,
+    SchemaFile,
+    Seed,
+    SensitiveTable,
+    relation_of,
+)
+from understudy.cli.root import app, examples
+from understudy.cli.sample import write_rows
+from understudy.cli.talk import Talk
+from understudy.errors import InputError
+
+
+class Method(Enum):
+    """Synthesizers by name."""
+
+    privbayes = "privbayes"
+    correlated = "correlated"
+    independent = "independent"
+    random = "random"
+
+
+class Score(Enum):
+    """Scores of attribute-parent pairs by name."""
+
+    auto = "auto"
+    mutual_information = "I"
+    assignment = "F"
+    dependence = "R"
+
+
+class Encoding(Enum):
+    """Encodings of PrivBayes by name."""
+
+    auto = "auto"
+    hierarchical = "hierarchical"
+    vanilla = "vanilla"
+    binary = "binary"
+    gray = "gray"
+
+
+_NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
+
+
+@app.command(
+    epilog=examples(
+        "# a budget of 1 pays for everything, finding out the domain included",
+        "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",
+        "# with what is public in a schema, the whole budget goes to the rows",
+        "understudy synthesize patients.parquet --schema patients.json -o out.parquet",
+        "# keep the model, to draw more rows later, and a report to send along",
+        "understudy synthesize patients.csv --model m.json --report r.html -o out.csv",
+    )
+)
+def synthesize(
+    table: SensitiveTable,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 0.0,
+    output: Out = "-",
+    schema: SchemaFile = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            metavar="METHOD",
+            help="privbayes: how columns depend on each other, by a network; correlated: the same with --degree "
+            "parents each; independent: every column by itself; random: types only, free.",
+        ),
+    ] = Method.privbayes,
+    neighbours: Neighbour = Relation.add_remove,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = 1,
+    rows: Rows = None,
+    discovery: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the budget for the domain when there is no schema.")
+    ] = 0.1,
+    model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report of the release here (HTML).")
+    ] = None,
+    ledger: LedgerPath = None,
+    seed: Seed = None,
+    degree: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Parents of each attribute; as many as are useful when not given.", **_NETWORK),
+    ] = None,
+    score: Annotated[Score, typer.Option(metavar="SCORE", help="auto, I, F or R.", **_NETWORK)] = Score.auto,
+    encoding: Annotated[
+        Encoding,
+        typer.Option(metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK),
+    ] = Encoding.auto,
+    beta: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK)
+    ] = None,
+    theta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="How useful a table must be to be considered.", **_NETWORK)
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="PrivBayes as published, to the letter (neighbours: replace).", **_NETWORK)
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a private synthetic table out of a sensitive one."""
+    network = {"degree": degree, "score": score.value, "encoding": encoding.value, "beta": beta, "theta": theta}
+    run_synthesis(
+        table,
+        synthesizer_of(
+            method,
+            epsilon,
+            delta,
+            neighbours,
+            discovery,
+            person=person,
+            max_rows_per_person=rows_per_person,
+            paper=paper,
+            **network,
+        ),
+        schema=schema,
+        output=output,
+        rows=rows,
+        model=model,
+        report=report,
+        ledger=ledger,
+        seed=seed,
+        talk=Talk(quiet),
+    )
+
+
+def run_synthesis(
+    table: Path,
+    synthesizer: Any,
+    *,
+    schema: Path | None,
+    output: str,
+    rows: int | None,
+    model: Path | None,
+    report: Path | None,
+    ledger: Path | None,
+    seed: int | None,
+    talk: Talk,
+) -> None:
+    """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
+    from understudy.files import writable_file
+    from understudy.model import MOST_ROWS
+    from understudy.reports.release import write_report
+    from understudy.schema import Schema
+    from understudy.tables import read_table
+
+    check_output(output)
+    check_distinct(table, output, model, report, ledger, schema)
+    for place, what in ((model, "model"), (report, "report")):
+        if place is not None:
+            writable_file(place, what)
+    check_ledger(ledger)
+    if rows is not None and not 0 <= rows <= MOST_ROWS:
+        raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
+    if seed is not None and seed < 0:
+        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+    public = Schema.load(schema) if schema is not None else None
+    if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
+        raise InputError("The random method measures nothing, not even the number of rows; say how many by --rows.")
+    with talk.working("reading"):
+        unread = [a.name for a in public if not a.modelled] if public is not None else []
+        skip = [name for name in unread if name != synthesizer.person]
+        private = read_table(table, skip)
+    notes: list[str] = []
+    with talk.working("learning") as progress:
+        released = synthesizer.fit(private, public, ledger=ledger, notify=notes.append, progress=progress)
+    for sentence in notes:  # only now: a run that is refused says why, and nothing else
+        talk.note(sentence)
+    # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
+    if model is not None:
+        released.save(model)
+    if report is not None:
+        write_report(released, report)
+    write_rows(released, output, rows, seed, talk)
+    talk.say(released.ledger.statement())
+    if public is None:
+        talk.say("Taken as public: column names, their kinds, and how dates and truth values are written.")
+        _say_undiscovered(released, talk)
+    for what, path in (
+        ("Synthetic table", None if output == "-" else output),
+        ("Model", model),
+        ("Report", report),
+    ):
+        if path is not None:
+            talk.say(f"{what}: {path}")
+
+
+def _say_undiscovered(released: Any, talk: Talk) -> None:
+    """A column whose values all stayed below the threshold comes out as text; nobody should have to wonder why."""
+    names = [attribute.name for attribute in released.schema if attribute.kind == "text"]
+    if names:
+        talk.say(
+            f"No value of {', '.join(names)} is frequent enough to be told from the noise, so every row has [text] "
+            f"there; list the values in a schema (understudy schema --blank), or give more budget."
+        )
+
+
+def synthesizer_of(
+    method: Method,
+    epsilon: float,
+    delta: float,
+    neighbours: Relation,
+    discovery: float = 0.1,
+    *,
+    person: str | None = None,
+    max_rows_per_person: int = 1,
+    paper: bool = False,
+    **network: Any,
+) -> Any:
+    """The method as the options set it up."""
+    from understudy.curator.budget import check_delta, check_epsilon
+    from understudy.synthesizers.independent import Independent
+    from understudy.synthesizers.privbayes import PrivBayes
+    from understudy.synthesizers.random import Random
+
+    common: dict[str, Any] = {
+        "epsilon": check_epsilon(epsilon),
+        "delta": check_delta(delta),
+        "discovery": discovery,
+        "person": person,
+        "max_rows_per_person": max_rows_per_person,
+    }
+    given = {name: value for name, value in network.items() if value not in (None, "auto")}
+    if method in (Method.independent, Method.random):
+        if given or paper:
+            option = next(iter(given), "paper")
+            raise InputError(f"--{option} goes with the methods privbayes and correlated, not with {method.value}.")
+        simple: Any = Independent if method is Method.independent else Random
+        return simple(neighbours=relation_of(neighbours), **common)
+    if method is Method.correlated:
+        given.setdefault("degree", 2)
+    if paper:
+        return PrivBayes.paper(**common, **given)
+    return PrivBayes(neighbours=relation_of(neighbours), **common, **given)

@@ -1,0 +1,90 @@
+"""What is said on standard error, and how tables look on the screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+
+class Talk:
+    """What is said on standard error: progress, notes for the owner, a summary."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.console = Console(stderr=True, highlight=False)
+
+    def say(self, sentence: str) -> None:
+        """A sentence of the summary."""
+        if not self.quiet:
+            print_sentence(self.console, sentence)
+
+    def note(self, sentence: str) -> None:
+        """Something about the private rows, for the owner who sits at this screen."""
+        self.say(f"note (for you, not for release): {sentence}")
+
+    @contextmanager
+    def working(self, what: str, steps: int | None = None) -> Iterator[Any]:
+        """A progress bar with elapsed time, on a terminal; it goes away when done."""
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        silent = self.quiet or not self.console.is_terminal
+        with Progress(*columns, console=self.console, transient=True, disable=silent) as bar:
+            task = bar.add_task(what, total=steps)
+
+            def progress(stage: str, done: int, of: int) -> None:
+                if of < 0:
+                    bar.update(task, description=stage, advance=done)
+                else:
+                    bar.update(task, description=stage, completed=done, total=of)
+
+            started = time.monotonic()
+            yield progress
+        if not silent and time.monotonic() - started > 1:
+            self.console.print(f"{what}: {time.monotonic() - started:.1f} s", style="dim")
+
+
+def print_sentence(console: Console, sentence: str) -> None:
+    """A sentence, wrapped between words on a terminal and left whole in a file."""
+    console.print(printable(sentence), markup=False, soft_wrap=not console.is_terminal)
+
+
+def printable(text: Any) -> str:
+    """Text from a file without control characters, which could play tricks with a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in str(text))
+
+
+def safe(text: Any) -> str:
+    """Text from a file for a table on the screen: no control characters, and no markup."""
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
+def grid_of(title: str, *headings: str) -> Any:
+    """A table for the screen; columns whose heading starts with # hold numbers."""
+    from rich.box import ROUNDED
+    from rich.table import Table as Grid
+
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=ROUNDED)
+    for heading in headings:
+        number = heading.startswith("#")
+        grid.add_column(heading.lstrip("#"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return grid
