@@ -1,8 +1,8 @@
 """Answers from a model without drawing a row: exact sums over its network, each with an error bar.
 
 The error bar is one standard deviation of the noise that privacy asked for, carried through to the answer (see
-:func:`understudy.networks.inference.noise_variance`). It does not know how well the network fits the data, nor that
-values are not really spread evenly inside their bins.
+:func:`understudy.networks.inference.noise_variance`), or of private draws where the release is those. It does not know
+how well the network fits the data, nor that values are not really spread evenly inside their bins.
 """
 
 from __future__ import annotations
@@ -93,12 +93,18 @@ def answer(model: Model, text: str) -> Answer:
         value, error = _mean(model, query.attribute, query.condition)
         return Answer(text, "mean", value, error)
     event = _Event(model, query.condition)
-    share, spread = event.probability, math.sqrt(event.variance(1.0))
+    share = event.probability
+    spread = math.sqrt(event.variance(1.0) + _drawing_variance(model, share))
     if query.kind == "share":
         return Answer(text, "share", share, spread)
     rows = _rows(model)
     # The number of rows has an error of its own where it was measured.
     return Answer(text, "count", rows * share, math.hypot(rows * spread, share * rows_deviation(model)))
+
+
+def _drawing_variance(model: Model, share: Any) -> Any:
+    """The variance of a share in the rows that the private method drew, where it drew rows."""
+    return 0.0 if model.draws is None else np.clip(share * (1 - share), 0.0, None) / model.draws
 
 
 def _rows(model: Model) -> int:
@@ -131,7 +137,11 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
     mean = _Event(model, condition, attribute, values).probability / mass
     # With the mean subtracted the sum is 0, and its slope is that of the ratio.
     centred = _Event(model, condition, attribute, lambda low, high: values(low, high) - mean)
-    return mean, math.sqrt(centred.variance(1 / mass))
+    variance = centred.variance(1 / mass)
+    if model.draws is not None:
+        squared = _Event(model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2)
+        variance += squared.probability / mass**2 / model.draws
+    return mean, math.sqrt(variance)
 
 
 def _values(attribute: Attribute) -> Any:
@@ -256,6 +266,7 @@ class Estimate:
     _elimination: Elimination = field(compare=False)
     _rows: float = 0.0
     _rows_deviation: float = 0.0
+    _drawing_variance: NDArray[np.float64] | float = 0.0
 
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
@@ -269,7 +280,8 @@ class Estimate:
             seeds[np.arange(last - first), np.arange(first, last)] = self._rows
             variance[first:last] = noise_variance(self._elimination, seeds.reshape(-1, *self.table.shape))
         shares = self.table / max(self._rows, 1e-300)
-        return np.sqrt(variance.reshape(self.table.shape) + (shares * self._rows_deviation) ** 2)
+        drawing = self._rows**2 * self._drawing_variance
+        return np.sqrt(variance.reshape(self.table.shape) + drawing + (shares * self._rows_deviation) ** 2)
 
     @property
     def error(self) -> NDArray[np.float64]:
@@ -336,7 +348,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
     elimination = Elimination(model.network, model.network_schema, functions, keep)
     rows = float(_rows(model))
     labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
-    return Estimate(axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model))
+    drawing = _drawing_variance(model, elimination.table)
+    return Estimate(axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model), drawing)
 
 
 def axis_labels(attribute: Attribute, level: int) -> tuple[str, ...]:

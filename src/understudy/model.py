@@ -86,6 +86,12 @@ class Model:
         """The schema whose attributes the network is over: their bits where they were taken apart."""
         return self.schema if self.bits is None else self.bits.schema
 
+    @property
+    def draws(self) -> int | None:
+        """How many rows the private method itself drew, where the release is these rows (smoothed histogram)."""
+        draws = self.method.get("draws")
+        return draws if isinstance(draws, int) else None
+
     # ---- rows
 
     def sample(
@@ -102,7 +108,8 @@ class Model:
         Parameters
         ----------
         rows
-            How many; as many as the original has when not given.
+            How many; as many as the original has when not given. (From a smoothed histogram: as many as were drawn
+            privately, which gives exactly these.)
         seed
             Makes the rows repeatable. It has no bearing on privacy: the noise is in the model already.
         given
@@ -220,7 +227,7 @@ class Model:
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:
-            rows = self.rows
+            rows = self.draws if self.draws is not None else self.rows
             if rows is not None and rows > MANY_ROWS:
                 raise InputError(f"This model claims an original of {rows:,} rows; say how many you want.")
         if rows is None:
@@ -326,6 +333,9 @@ class Model:
             raise InputError(f"{source} cannot be used: it does not say by which method it was made.")
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
             raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
+        draws = method.get("draws")
+        if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK):
+            raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
         return cls(dict(method), schema, network, ledger, rows, bits)
 
     # ---- looks

@@ -22,7 +22,7 @@ from understudy.curator import score_kernels
 from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import SeededNoise
-from understudy.curator.scores import score_named
+from understudy.curator.scores import Information, score_named
 from understudy.marginals import Axis, marginal
 
 Tables = np.ndarray[Any, Any]
@@ -38,35 +38,42 @@ def all_tables(rows: int, cells: int) -> Tables:
     return np.array(found, dtype=np.int64)
 
 
-def scored(name: str, tables: Tables, child: int, rows: int) -> Any:
+def scored(name: str, tables: Tables, child: int, rows: int, neighbours: str = "replace") -> Any:
     """The kernels' scores of many tables of the same shape, the child's side first."""
     flat, offsets = tables.ravel(), np.arange(len(tables) + 1) * tables.shape[1]
     children = np.full(len(tables), child)
     if name == "F":
         return score_kernels.assignment_masses(flat, offsets, rows, 1) / 2
     if name == "I":
-        return score_kernels.information_bits(flat, offsets, children, max(rows, 1))
+        unit = Information.unit(max(rows, 1)) if neighbours == "add_remove" else 1.0
+        return score_kernels.information_bits(flat, offsets, children, max(rows, 1)) / unit
     return score_kernels.dependence_masses(flat, offsets, children, max(rows, 1)) / (2 * max(rows, 1))
 
 
-def largest_change(name: str, rows: int, shape: Shape, neighbours: str) -> float:
-    """The largest difference between the scores of two neighbours, of which one has so many rows."""
+def changes(name: str, rows: int, shape: Shape, neighbours: str) -> tuple[float, float]:
+    """How far one row can lower and raise the score of tables that have so many rows."""
     cells = shape[0] * shape[1]
     unit = (rows + 2) ** np.arange(cells)  # a table's number: its counts as digits
     tables = all_tables(rows, cells)
-    here = scored(name, tables, shape[0], rows)
+    here = scored(name, tables, shape[0], rows, neighbours)
     others = all_tables(rows + 1, cells) if neighbours == "add_remove" else tables
-    there = scored(name, others, shape[0], rows + 1) if neighbours == "add_remove" else here
+    there = scored(name, others, shape[0], rows + 1, neighbours) if neighbours == "add_remove" else here
     order = np.argsort(others @ unit)
     numbers = (others @ unit)[order]
-    largest = 0.0
+    lowest = highest = 0.0
     for come in range(cells):
         for gone in [None] if neighbours == "add_remove" else range(cells):
             able = np.ones(len(tables), dtype=bool) if gone is None else tables[:, gone] > 0
             wanted = (tables @ unit)[able] + unit[come] - (0 if gone is None else unit[gone])
             found = order[np.searchsorted(numbers, wanted)]
-            largest = max(largest, float(np.abs(there[found] - here[able]).max(initial=0.0)))
-    return largest
+            lowest = min(lowest, float((there[found] - here[able]).min(initial=0.0)))
+            highest = max(highest, float((there[found] - here[able]).max(initial=0.0)))
+    return lowest, highest
+
+
+def largest_change(name: str, rows: int, shape: Shape, neighbours: str) -> float:
+    lowest, highest = changes(name, rows, shape, neighbours)
+    return max(-lowest, highest)
 
 
 # --------------------------------------------------------------------------- sensitivities
@@ -88,24 +95,48 @@ def test_information_under_replace_attains_its_bound_and_never_passes_it(shape: 
 
 
 @pytest.mark.parametrize(("shape", "rows"), SMALL)
-def test_information_under_add_remove_attains_g_of_n_which_is_below_the_declared_bound(shape: Shape, rows: int) -> None:
+def test_information_under_add_remove_keeps_its_bound_of_one_and_comes_near_it(shape: Shape, rows: int) -> None:
+    lowest, highest = changes("I", rows, shape, "add_remove")
+    assert score_named("I").sensitivity("add_remove", None, 2 in shape) == 1
+    assert lowest >= -1
+    # A row in a category of its own, beside rows that are all alike, brings g(n) bits.
     g = math.log2(rows + 1) + rows * math.log2((rows + 1) / rows)
-    assert largest_change("I", rows, shape, "add_remove") == pytest.approx(g)
-    assert g < score_named("I").sensitivity("add_remove", None, 2 in shape)
+    assert highest == pytest.approx(g / Information.unit(rows + 1))
+    assert highest <= 1
 
 
-def test_the_declared_bound_of_information_covers_every_number_of_rows_that_an_engine_takes() -> None:
-    most = (1 << 31) - 2  # the smaller of two neighbours, of which the larger has as many rows as there may be
-    g = math.log2(most + 1) + most * math.log1p(1 / most) / math.log(2)
-    assert g <= score_named("I").sensitivity("add_remove", None, False) < g + 1e-6
+@pytest.mark.parametrize("rows", range(13))
+def test_information_of_few_rows_falls_by_less_than_one(rows: int) -> None:
+    """The part of the proof that is a matter of arithmetic: the two terms of the fall for n below 12, as they are."""
+
+    def g(t: float) -> float:
+        return (t + 1) * math.log2(t + 1) - (t * math.log2(t) if t else 0.0)
+
+    unit, next_unit = Information.unit(rows), Information.unit(rows + 1)
+    most = rows * math.log2(max(rows, 1))
+    assert (2 * g(rows / 2) - g(rows)) / next_unit + most * (1 / unit - 1 / next_unit) < 1
 
 
-@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_information_of_many_rows_rises_and_falls_by_nearly_one() -> None:
+    """So the bound is not loose where it matters: the worst tables of a million rows."""
+    rows = 1_000_000
+    up = np.array([[0, 0, 0, rows], [1, 0, 0, rows]])
+    down = np.array([[0, rows // 2, rows // 2, 0], [1, rows // 2, rows // 2, 0]])
+    for tables, change in ((up, 0.99), (down, -0.85)):
+        before = scored("I", tables[:1], 2, rows, "add_remove")
+        after = scored("I", tables[1:], 2, rows + 1, "add_remove")
+        assert abs(change) <= abs((after - before)[0]) <= 1
+        assert np.sign(after - before) == np.sign(change)
+
+
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (2, 4)])
-def test_assignment_attains_its_bound_of_one_and_never_passes_it(shape: Shape, neighbours: Any) -> None:
-    changes = [largest_change("F", rows, shape, neighbours) for rows in range(1, 7)]
-    assert score_named("F").sensitivity(neighbours, None, True) == 1
-    assert max(changes) == 1
+def test_assignment_attains_its_range_and_never_passes_it(shape: Shape) -> None:
+    replaced = [changes("F", rows, shape, "replace") for rows in range(1, 7)]
+    assert (min(low for low, _ in replaced), max(high for _, high in replaced)) == (-1, 1)
+    assert score_named("F").sensitivity("replace", 6, True) == 1
+    added = [changes("F", rows, shape, "add_remove") for rows in range(1, 7)]
+    assert (min(low for low, _ in added), max(high for _, high in added)) == (-1, 0.5)
+    assert score_named("F").sensitivity("add_remove", None, True) == 0.75
 
 
 @pytest.mark.parametrize(("shape", "rows"), SMALL)
@@ -153,13 +184,14 @@ def test_larger_neighbouring_tables_keep_every_bound(case: Any) -> None:
     rows = int(table.sum())
     for name in ["I", "R", "R of the paper", *(["F"] if shape[0] == 2 else [])]:
         score = score_named(name)
+        [here] = scored(name, table[None], shape[0], rows, "add_remove")
+        [after] = scored(name, more[None], shape[0], rows + 1, "add_remove")
+        lowest, highest = {"I": (-1, 1), "F": (-1, 0.5)}.get(name, (-2, 2))
+        assert lowest - 1e-9 <= after - here <= highest + 1e-9
+        assert highest - lowest <= 2 * score.sensitivity("add_remove", None, shape[0] == 2)
         [here] = scored(name, table[None], shape[0], rows)
-        [after] = scored(name, more[None], shape[0], rows + 1)
         [moved] = scored(name, replaced[None], shape[0], rows)
-        assert abs(after - here) <= score.sensitivity("add_remove", None, shape[0] == 2) * (1 + 1e-9)
         assert abs(moved - here) <= score.sensitivity("replace", rows, shape[0] == 2) * (1 + 1e-9)
-        if name == "I":
-            assert abs(after - here) <= math.log2(rows + 1) + rows * math.log2((rows + 1) / rows) + 1e-6
 
 
 # --------------------------------------------------------------------------- values

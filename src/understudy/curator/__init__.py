@@ -1,8 +1,9 @@
 """The curator: the only code that meets private rows, and the only way out of it.
 
-A synthesizer is handed a curator and can ask it two kinds of question, each priced and written into the ledger before
-it is answered: :meth:`Curator.measure` for noisy tables and :meth:`Curator.choose` for one of several candidates. All
-else that a synthesizer does is post-processing of public values.
+A synthesizer is handed a curator and can ask it three kinds of question, each priced and written into the ledger before
+it is answered: :meth:`Curator.measure` for noisy tables, :meth:`Curator.choose` for one of several candidates and
+:meth:`Curator.draw` for draws from a smoothed table. All else that a synthesizer does is post-processing of public
+values.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Measurement:
 
 
 class Curator(Protocol):
-    """Keeps private rows and answers two kinds of question about them."""
+    """Keeps private rows and answers three kinds of question about them."""
 
     @property
     def schema(self) -> Schema:
@@ -78,6 +79,13 @@ class Curator(Protocol):
 
         A score is named (see :mod:`understudy.curator.scores`) and has a proved sensitivity; ``offsets`` are public
         numbers added to the scores.
+        """
+
+    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
+        """How often each cell of a marginal comes up in ``draws`` independent draws from its smoothed table.
+
+        As many rows as the budget asks for are added to every cell first, see
+        :func:`understudy.curator.mechanisms.draw_smoothing`.
         """
 
     def toss(self, places: int) -> int:

@@ -20,6 +20,7 @@ from understudy.curator.mechanisms import (
     Rule,
     SystemNoise,
     choice_scale,
+    draw_smoothing,
     gridded,
     table_scale,
 )
@@ -124,6 +125,18 @@ class CentralCurator:
         scores = self._scores(named, candidates)
         return self._noise.choose(gridded(scores, sensitivity, offsets), scale, rule)
 
+    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
+        """How often each cell of a marginal comes up in ``draws`` independent draws from its smoothed table."""
+        self._check([axes])
+        if draws < 1:
+            raise InputError(f"The number of draws must be at least 1, not {draws!r}.")
+        if not budget.amount > 0:
+            raise InputError("Rows cannot be drawn for nothing; give them a share of the budget.")
+        smoothing = draw_smoothing(budget, draws, self.neighbours, self.ledger.rows_per_person)
+        question = f"{draws:,} draws from the table of {describe(axes)}"
+        self.ledger.debit(question, budget, f"smoothed histogram, {float(smoothing):.6g} added to each cell")
+        return self._noise.draw(self._counter.count([axes])[0], draws, smoothing)
+
     def in_bits(self, bits: Bits) -> CentralCurator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
         return CentralCurator(Coded(bits.schema, bits.split(self._codes), self._rows, ()), self.ledger, self._noise)
@@ -137,7 +150,7 @@ class CentralCurator:
         known = self._known[score.name]
         new = [axes for axes in candidates if axes not in known]
         if new:
-            known.update(zip(new, score.evaluate(self._counter, new).tolist(), strict=True))
+            known.update(zip(new, score.evaluate(self._counter, new, self.neighbours).tolist(), strict=True))
         return np.fromiter((known[axes] for axes in candidates), np.float64, len(candidates))
 
     def _check(self, marginals: Sequence[Marginal]) -> None:

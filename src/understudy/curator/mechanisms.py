@@ -1,13 +1,16 @@
-"""Noise and choice: the only randomness between private counts and the world.
+"""Noise, choice and draws: the only randomness between private counts and the world.
 
 Counts are integers and get integer noise (discrete Laplace, discrete Gaussian) from OpenDP, which draws from the
-operating system and computes exactly; there is no floating-point noise and no seed. :class:`SeededNoise` is for tests
-and studies: it draws from NumPy, is repeatable, and marks every ledger and model that it touches as not private.
+operating system and computes exactly; there is no floating-point noise and no seed. Draws from a smoothed table are
+made with whole numbers from the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy,
+is repeatable, and marks every ledger and model that it touches as not private.
 """
 
 from __future__ import annotations
 
 import math
+import os
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
@@ -38,6 +41,9 @@ class Noise(Protocol):
         random order and stop at each with probability exp((scores[i] - best) / scale).
         """
 
+    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+        """How often each cell comes up in draws with P(cell) proportional to its count plus ``smoothing``."""
+
 
 class SystemNoise:
     """Exact noise from OpenDP and the operating system."""
@@ -57,6 +63,23 @@ class SystemNoise:
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite")
         return int(_noisy_max(scale, rule)(scores.tolist()))
+
+    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+        """How often each cell comes up.
+
+        With the smoothing as a fraction, a cell of count c has c * denominator + numerator lots, and every draw takes
+        one of all lots. Those of the counts are numbered first, row by row, then the added ones, cell by cell.
+        """
+        ends = np.cumsum(counts.ravel())
+        of_rows, added = int(ends[-1]) * smoothing.denominator, smoothing.numerator
+        lots = _numbers_below(of_rows + counts.size * added, draws)
+        rows = [lot // smoothing.denominator for lot in lots if lot < of_rows]
+        cells = [(lot - of_rows) // added for lot in lots if lot >= of_rows]
+        by_row = np.searchsorted(ends, np.array(rows, dtype=np.int64), side="right")
+        drawn = np.bincount(by_row, minlength=counts.size) + np.bincount(
+            np.array(cells, dtype=np.int64), minlength=counts.size
+        )
+        return drawn.astype(np.int64).reshape(counts.shape)
 
 
 class SeededNoise:
@@ -84,15 +107,22 @@ class SeededNoise:
         # Permute-and-flip is the maximum of scores with exponential noise.
         return int(np.argmax(scores / scale + self._rng.exponential(size=len(scores))))
 
+    def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
+        """How often each cell comes up."""
+        weights = counts.ravel() + float(smoothing)
+        return self._rng.multinomial(draws, weights / weights.sum()).astype(np.int64).reshape(counts.shape)
+
 
 # --------------------------------------------------------------------------- calibration
 
 
+@lru_cache(maxsize=1024)
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
     """The smallest scale at which OpenDP vouches for epsilon-DP at the given L1 sensitivity."""
     return _smallest(sensitivity / epsilon, lambda scale: float(_laplace(scale).map(sensitivity)) <= epsilon)
 
 
+@lru_cache(maxsize=1024)
 def gaussian_scale(sensitivity: float, rho: float) -> float:
     """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity."""
     start = sensitivity / math.sqrt(2 * rho)
@@ -155,6 +185,37 @@ def choice_scale(amount: float, currency: Currency) -> float:
     return math.nextafter(scale * (1 + 1e-12), math.inf)
 
 
+SMOOTHING_GRID = 1 << 32
+"""What is added to each cell before draws is a multiple of one over this, so that draws need whole numbers only."""
+
+
+def draw_smoothing(cost: Budget, draws: int, neighbours: Neighbours, rows_per_person: int = 1) -> Fraction:
+    """How much is to be added to each cell of a table so that ``draws`` draws from it cost ``cost``.
+
+    Let a be what is added, m the cells, T = n + m a the total, and let a person have up to M rows.
+
+    **epsilon = draws * log(1 + M / a)**, under both relations. *replace* (M = 1): T stays, one cell gains a row, one
+    loses it. A cell with c other rows has (c + 1 + a) / T against (c + a) / T: a ratio of at most 1 + 1 / a, attained
+    at c = 0. *add_remove*: the cells gain up to M rows in all, T grows by as many. A cell's probability grows by at
+    most (c + M + a) / (c + a) <= 1 + M / a, and shrinks by at most (T + M) / T <= 1 + M / (m a) <= 1 + M / a, since T
+    is at least m a. Draws are independent, so ratios multiply, and the worst outcome has all draws in one cell. Neither
+    n nor m appears: a table of unknown size is smoothed by a known number of rows.
+
+    **rho**: the log-ratios of a draw's outcomes lie within a range of log(1 + M / a) under add_remove: from that of the
+    cells that gain nothing to that of the one that gains most. So a draw is log(1 + M / a)^2 / 8-zCDP (Cesar and Rogers
+    2021, for mechanisms of bounded range). Under replace one cell gains and another loses: the range is twice as wide,
+    and a draw is log(1 + 1 / a)^2 / 2-zCDP. Draws add up.
+
+    What is computed is rounded up, which is on the safe side: more is added.
+    """
+    if cost.currency == "epsilon":
+        step = cost.amount / draws
+    else:
+        step = math.sqrt((8 if neighbours == "add_remove" else 2) * cost.amount / draws)
+    enough = rows_per_person / math.expm1(min(step, 500.0)) * (1 + 1e-12)
+    return Fraction(max(math.ceil(Fraction(enough) * SMOOTHING_GRID), 1), SMOOTHING_GRID)
+
+
 def _smallest(start: float, enough: Any) -> float:
     scale = start
     step = math.ulp(start)
@@ -162,6 +223,21 @@ def _smallest(start: float, enough: Any) -> float:
         scale += step
         step *= 2
     return scale
+
+
+# --------------------------------------------------------------------------- the operating system
+
+
+def _numbers_below(bound: int, size: int) -> list[int]:
+    """Whole numbers from 0 to ``bound - 1``, uniform and independent: those of the right length that are in range."""
+    width, spare = divmod(bound.bit_length() + 7, 8)
+    found: list[int] = []
+    while len(found) < size:
+        # At least half of the numbers of so many bits are below the bound.
+        data = os.urandom(2 * width * (size - len(found)))
+        numbers = (int.from_bytes(data[i : i + width]) >> (7 - spare) for i in range(0, len(data), width))
+        found += [number for number in numbers if number < bound]
+    return found[:size]
 
 
 # --------------------------------------------------------------------------- OpenDP

@@ -99,52 +99,96 @@ def assignment_masses(flat: Array, offsets: Array, rows: int, threads: int) -> A
     """2 n F for every table with a binary child: an integer at or below 0."""
     masses = np.zeros(len(offsets) - 1, np.int64)
     for thread in prange(threads):
-        best = np.empty((2, (rows + 1) // 2 + 1), np.int32)
+        best = np.empty((2, rows // 2 + 1), np.int32)
         for t in range(thread, len(masses), threads):
             start, end = offsets[t], offsets[t + 1]
-            width = (end - start) // 2
-            masses[t] = _assignment_mass(flat[start : start + width], flat[start + width : end], rows, best)
+            middle = (start + end) // 2
+            masses[t] = -_lacking(flat[start:middle], flat[middle:end], rows, best)
     return masses
 
 
 @njit(cache=True)
-def _assignment_mass(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
-    """The dynamic programme over integer masses for one table with rows ``zeros`` (X = 0) and ``ones`` (X = 1).
+def _lacking(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
+    """The least of (n - 2 K0)+ + (n - 2 K1)+ over assignments of the parent values to the two values of the child.
 
-    Every parent value gives its mass in one of the two rows to K0 or K1. best[a] is the largest K1 that can be had
-    with K0 at least a; K0 beyond half of the rows counts as half. Parent values seen with one value of X only are no
-    choice at all, and are dealt with before.
+    First give each parent value to the side where it has more rows. No assignment has a larger K0 + K1, so if neither
+    side has more than half of all rows, that is the answer. Otherwise only moves from the heavy side to the other can
+    help: moving a value takes its ``heavy`` rows from there and brings its ``light`` rows over. Up to half of the
+    ``excess`` may leave for nothing; what leaves beyond that falls short.
+
+    A set of moves that falls short is worth considering only if it would not fall short without any one of its values,
+    since leaving a value behind saves more there (heavy) than it loses here (light).
     """
-    half: Any = (rows + 1) // 2
-    sure_ones: Any = np.int64(0)
-    top: Any = np.int64(0)
-    for p in range(len(zeros)):
-        if zeros[p] == 0:
-            sure_ones += ones[p]
-        elif ones[p] == 0:
-            top += zeros[p]
-    top = min(top, half)
-    old, new = best[0], best[1]
-    for a in range(top + 1):
-        old[a] = 0
-    for p in range(len(zeros)):
-        zero, one = np.int64(zeros[p]), np.int32(ones[p])
-        if zero == 0 or one == 0:
-            continue
-        reach = min(top + zero, half)
-        # To have at least a from row 0, take this value there on top of at least a - zero, or leave it to row 1.
-        for a in range(min(zero, top + 1)):
-            new[a] = max(old[a] + one, old[0])
-        for a in range(zero, top + 1):
-            new[a] = max(old[a] + one, old[a - zero])
-        for a in range(top + 1, min(zero, reach + 1)):
-            new[a] = old[0]
-        for a in range(max(top + 1, zero), reach + 1):
-            new[a] = old[a - zero]
-        old, new = new, old
-        top = reach
-    least: Any = np.int64(2) * rows
-    for a in range(top + 1):
-        lacking = max(np.int64(0), rows - 2 * a) + max(np.int64(0), rows - 2 * (sure_ones + old[a]))
-        least = min(least, lacking)
-    return -least
+    heavy, light = zeros, ones
+    kept, other = _larger_sides(heavy, light)
+    if 2 * other > rows:
+        heavy, light = ones, zeros
+        kept, other = _larger_sides(heavy, light)
+    if 2 * kept <= rows:
+        return 2 * (rows - kept - other)
+    movable = np.flatnonzero((heavy >= light) & (light > 0))
+    # By size, so that the programme's range stays short for as long as it can.
+    movable = movable[np.argsort(heavy[movable])]
+    return _least_after_moves(heavy[movable], light[movable], 2 * kept - rows, rows - 2 * other, best[0], best[1])
+
+
+@njit(cache=True)
+def _larger_sides(heavy: Array, light: Array) -> Any:
+    """What each side gets if every parent value goes where it has more rows; ``heavy`` gets those that are even."""
+    kept = other = np.int64(0)
+    for p in range(len(heavy)):
+        if heavy[p] >= light[p]:
+            kept += heavy[p]
+        else:
+            other += light[p]
+    return kept, other
+
+
+@njit(cache=True)
+def _least_after_moves(heavy: Array, light: Array, excess: Any, wanted: Any, old: Array, new: Array) -> Any:
+    """The dynamic programme over integer masses: old[s] is the most that moving up to s rows brings over."""
+    spare = excess // 2
+    least = max(np.int64(0), wanted)
+    top = np.int64(0)
+    old[0] = 0
+    for p in range(len(heavy)):
+        size, gain = np.int64(heavy[p]), np.int64(light[p])
+        # This value is the one that falls short: s rows went before it.
+        for s in range(max(np.int64(0), spare - size + 1), spare + 1):
+            short = 2 * (s + size) - excess
+            if short >= least:
+                break
+            least = min(least, short + max(np.int64(0), wanted - 2 * (old[min(s, top)] + gain)))
+        # Or it is moved as well.
+        if size <= spare:
+            reach = min(top + size, spare)
+            _relax(old, new, size, np.int32(gain), top, reach)
+            old, new = new, old
+            top = reach
+            least = min(least, max(np.int64(0), wanted - 2 * old[top]))
+    return least
+
+
+@njit(cache=True)
+def _relax(old: Array, new: Array, size: int, gain: Any, top: int, reach: int) -> None:
+    """new[s] = max(old[s], old[s - size] + gain) up to ``reach``, where old[s] is old[top] beyond top.
+
+    Slices of 32 bits, so that the compiler makes vector instructions of them.
+    """
+    below = min(size, top + 1)
+    new[:below] = old[:below]
+    if size > top + 1:
+        new[top + 1 : size] = old[top]
+    if size <= top:
+        _larger(new[size : top + 1], old[size : top + 1], old[: top + 1 - size], gain)
+    start = max(size, top + 1)
+    for s in range(start, reach + 1):
+        new[s] = max(old[top], np.int32(old[s - size] + gain))
+
+
+@njit(cache=True, inline="always")
+def _larger(out: Array, stay: Array, move: Array, gain: Any) -> None:
+    for i in range(out.size):
+        moved = np.int32(move[i] + gain)
+        stayed = stay[i]
+        out[i] = moved if moved > stayed else stayed

@@ -24,9 +24,6 @@ from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
 from understudy.marginals import Marginal
 
-MOST_ROWS = (1 << 31) - 1
-"""No engine counts more rows than this (it is checked), so it bounds n where n is private."""
-
 CELLS_AT_A_TIME = 1 << 22
 
 
@@ -38,7 +35,10 @@ class Score(Protocol):
         """How it is asked for."""
 
     def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
-        """How much one row can change the score of a candidate.
+        """Half of the range in which one row can move the scores of candidates, at least.
+
+        A choice depends on differences of scores only: what moves all candidates alike does not show. So where one row
+        moves a score by at least -1 and at most 1/2, say, three quarters are enough.
 
         ``rows`` is given where it is public; ``binary`` says that in every candidate the child has at most two values.
         """
@@ -46,8 +46,10 @@ class Score(Protocol):
     def check(self, largest_child: int) -> None:
         """Refuse candidates that the score is not defined for; ``largest_child`` is the most values a child has."""
 
-    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
-        """The exact scores of the candidates: private."""
+    def evaluate(
+        self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
+    ) -> NDArray[np.float64]:
+        """The exact scores of the candidates, in the units that go with a neighbour relation: private."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Dependence:
     def check(self, largest_child: int) -> None:
         """Any attributes will do."""
 
-    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+    def evaluate(
+        self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
+    ) -> NDArray[np.float64]:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
         rows = max(counter.rows, 1)
         masses = [
@@ -106,12 +110,20 @@ class Information:
     **replace** (lemma 4.1 of the paper): log n + (n - 1) log(n/(n - 1)) where X or P is binary, otherwise
     2 log((n + 1)/2) + (n - 1) log((n + 1)/(n - 1)).
 
-    **add_remove: log(n + 1) + n log((n + 1)/n), at most log(N) + log e for n < N.** n I = h(n) + sum h(c_xp) - sum
-    h(c_x) - sum h(c_p) with h(t) = t log t. A new row in cell (x, p) changes it by g(n) + g(c_xp) - g(c_x) - g(c_p),
-    where g(t) = h(t + 1) - h(t) rises and g(0) = 0. From above: g(c_xp) <= g(c_x), so the change is at most g(n) -
-    g(c_p) <= g(n). From below: g(c_x) and g(c_p) are at most g(n) and g(c_xp) >= 0, so it is at least -g(n). Since n
-    is private, it is bounded by the largest number of rows that any engine accepts. That is far more than the other
-    scores need: a poor choice here.
+    **add_remove: 1, for n I / L(n) with L(n) = log(n + 1) + log e.** One row moves n I by about log n, and n is
+    private; divided by L it ranks candidates the same and moves by at most 1 whatever n is. Write n I = h(n) + sum
+    h(c_xp) - sum h(c_x) - sum h(c_p) with h(t) = t log t. A new row in cell (x, p) changes it by g(n) + g(c_xp) -
+    g(c_x) - g(c_p), where g(t) = h(t + 1) - h(t) rises, is concave, and g(0) = 0.
+
+    From above: g(c_xp) <= g(c_x), so the change is at most g(n) - g(c_p) <= g(n) = log(n + 1) + n log(1 + 1/n) <=
+    L(n). Dividing the larger score by the larger L(n + 1) only lowers it, so n I / L rises by at most 1.
+
+    From below: c_x + c_p <= n + c_xp, so by concavity n I falls by at most 2 g((n + c_xp)/2) - g(c_xp) - g(n), which
+    is largest where c_xp = 0: D = 2 g(n/2) - g(n). Since g(t) <= log(t + 1) + log e, and g(n) >= log(n + 1) + 1, D <=
+    2 log(n + 2) - 2 + 2 log e - log(n + 1) - 1. The larger divisor takes a further n I (1/L(n) - 1/L(n + 1)), which is
+    at most log e / L(n + 1), since n I <= n log n and L(n + 1) - L(n) <= log e / (n + 1). Together at most (D + log e)
+    / L(n + 1), and that is at most 1 where log((n + 2)/(n + 1)) <= 3 - 2 log e: for n >= 12. For smaller n the tests
+    put D and n log n into the sum of the two as they are.
     """
 
     name: str = "I"
@@ -119,7 +131,7 @@ class Information:
     def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
         """See above."""
         if neighbours == "add_remove":
-            return math.log2(MOST_ROWS + 1) + math.log2(math.e)
+            return 1.0
         n = max(_public(rows), 2)
         with_binary = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
         general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
@@ -128,14 +140,21 @@ class Information:
     def check(self, largest_child: int) -> None:
         """Any attributes will do."""
 
-    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
-        """Sum over cells of c_xp log(n c_xp / (c_x c_p))."""
+    def evaluate(
+        self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
+    ) -> NDArray[np.float64]:
+        """Sum over cells of c_xp log(n c_xp / (c_x c_p)); where n is private, over L(n)."""
         rows = max(counter.rows, 1)
         bits = [
             score_kernels.information_bits(flat, offsets, children, rows)
             for flat, offsets, children in _tables(counter, candidates)
         ]
-        return np.concatenate(bits)
+        return np.concatenate(bits) / (self.unit(rows) if neighbours == "add_remove" else 1.0)
+
+    @staticmethod
+    def unit(rows: float) -> float:
+        """L(n), above."""
+        return math.log2(rows + 1) + math.log2(math.e)
 
 
 @dataclass(frozen=True)
@@ -149,23 +168,25 @@ class Assignment:
     of them. Where it takes from one and adds to the other, one bracket grows by at most 1 and the other does not
     grow, and conversely; otherwise only one bracket moves, by at most 1. So does the least over assignments.
 
-    **add_remove: 1.** A new row adds 1/2 to n/2 and at most one to one of K0, K1: the sum of the brackets grows by at
-    most 1/2 + 1/2, and falls by at most 1/2 (the bracket whose K gained one). A value of P that was never seen before
-    can be given to either side without changing K0 and K1.
+    **add_remove: 3/4.** A new row adds 1/2 to n/2 and at most one to one of K0, K1: the sum of the brackets grows by at
+    most 1/2 + 1/2, and falls by at most 1/2 (the bracket whose K gained one). So n F moves by at least -1 and at most
+    1/2: a range of 3/2. A value of P that was never seen before can be given to either side without changing K0, K1.
     """
 
     name: str = "F"
 
     def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
-        """1, see above."""
-        return 1.0
+        """1 or 3/4, see above."""
+        return 0.75 if neighbours == "add_remove" else 1.0
 
     def check(self, largest_child: int) -> None:
         """Two values at most."""
         if largest_child > 2:
             raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
 
-    def evaluate(self, counter: Counter, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+    def evaluate(
+        self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
+    ) -> NDArray[np.float64]:
         """A dynamic programme over integer masses, exact."""
         threads = numba.get_num_threads()
         masses = [

@@ -1,0 +1,62 @@
+"""Perturbed histogram (Wasserman and Zhou 2010): one noisy table over all attributes together.
+
+Every cell of the joint domain gets noise, empty ones too; negative counts are repaired, and any number of rows can be
+drawn from what is left. It keeps every dependence there is, and is the method of choice for two to five small
+attributes; beyond that there are more cells than rows, and the noise of the empty ones wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.curator import Curator
+from understudy.curator.budget import Budget
+from understudy.errors import InputError
+from understudy.marginals import marginal
+from understudy.model import Model
+from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.schema import Schema
+from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedHistogram(Synthesizer):
+    """One noisy joint table.
+
+    Parameters
+    ----------
+    repair
+        How noisy counts become counts that could be real: "project" (the nearest such table) or "clip" (negative ones
+        to 0, then scaled, as Wasserman and Zhou do).
+
+    See Also
+    --------
+    understudy.synthesizers.Synthesizer : the parameters that all methods share.
+    """
+
+    repair: Repair = "project"
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method perturbed-histogram``."""
+        return "perturbed-histogram"
+
+    def check(self, schema: Schema | None) -> None:
+        """The joint domain must be small enough for a table."""
+        if self.repair not in ("project", "clip"):
+            raise InputError(f"repair must be project or clip, not {self.repair!r}.")
+        if schema is not None:
+            check_cells(joint_names(schema), schema)
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """One table."""
+        self.check(curator.schema)  # where the domain was discovered this is the first time that it is known
+        names = joint_names(curator.schema)
+        progress("measuring the table", 0, 1)
+        [measured] = curator.measure([marginal(*names)], budget)
+        rows = estimated_rows([measured]) if curator.rows is None else float(curator.rows)
+        table = repaired(measured.counts, rows, self.repair)
+        progress("measuring the table", 1, 1)
+        network = with_constants(chained(names, table, measured.deviation), curator.schema, rows)
+        return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))

@@ -1,0 +1,104 @@
+"""Smoothed histogram (Wasserman and Zhou 2010): no noise is added, the drawing itself is private.
+
+The same number of made-up rows is added to every cell of the joint domain, and a few rows are drawn from the result.
+What is released is these rows; how many there are is part of the guarantee (see
+:func:`understudy.curator.mechanisms.draw_smoothing` for the proof), since each of them tells a little. Twice the rows
+take twice the smoothing: a sample as large as the table would be little but smoothing.
+
+The model holds the rows as they were drawn. Drawing that many from it gives exactly these cells again; any other number
+is drawn from them, which costs nothing and tells nothing new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.curator import Curator
+from understudy.curator.budget import Budget, Neighbours
+from understudy.curator.mechanisms import draw_smoothing
+from understudy.errors import InputError
+from understudy.marginals import marginal
+from understudy.model import CHUNK, Model
+from understudy.networks.parameters import estimated_rows
+from understudy.plan import sampling_error
+from understudy.schema import Schema
+from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+
+MOST_DRAWS = CHUNK
+"""A model gives this many rows back in one piece, cell by cell as they were drawn."""
+
+ROWS_SHARE = 0.01
+"""The share of the budget that goes to the number of rows where that is private and decides how many are drawn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothedHistogram(Synthesizer):
+    """Rows drawn from a smoothed joint table.
+
+    Parameters
+    ----------
+    draws
+        How many rows are drawn and released: public, so it must not be taken from the table unless its number of rows
+        is public. By default so many that the error of drawing few and that of smoothing much are least together;
+        where the number of rows is private, a hundredth of the budget goes to it for that.
+
+    See Also
+    --------
+    understudy.synthesizers.Synthesizer : the parameters that all methods share.
+    """
+
+    draws: int | None = None
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method smoothed-histogram``."""
+        return "smoothed-histogram"
+
+    def check(self, schema: Schema | None) -> None:
+        """A number of draws that a model can hold, and a joint domain small enough for a table."""
+        draws = self.draws
+        if draws is not None and (
+            isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS
+        ):
+            raise InputError(f"draws must be a whole number from 1 to {MOST_DRAWS:,}, not {draws!r}.")
+        if schema is not None:
+            check_cells(joint_names(schema), schema)
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """Some rows."""
+        self.check(curator.schema)  # where the domain was discovered this is the first time that it is known
+        names = joint_names(curator.schema)
+        cells = int(np.prod([curator.schema[name].size for name in names]))
+        draws, rows = self.draws, curator.rows
+        progress("drawing rows", 0, 1)
+        if draws is None:
+            if rows is None:
+                share, budget = budget.split(ROWS_SHARE, 1 - ROWS_SHARE)
+                rows = round(estimated_rows(curator.measure([()], share)))
+            draws = best_draws(rows, cells, budget, curator.neighbours, curator.ledger.rows_per_person)
+        drawn = curator.draw(marginal(*names), draws, budget)
+        progress("drawing rows", 1, 1)
+        network = with_constants(chained(names, drawn, 0.0), curator.schema, float(draws))
+        told: dict[str, Any] = {**self.parameters(), "draws": draws}
+        return Model(told, curator.schema, network, curator.ledger, rows)
+
+
+def best_draws(
+    rows: int, cells: int, budget: Budget, neighbours: Neighbours = "add_remove", rows_per_person: int = 1
+) -> int:
+    """So many draws that the expected error of the joint table is least, by a bound.
+
+    k draws miss the smoothed table by the error of drawing, which falls with k; that misses the real one by at most the
+    share of made-up rows in it, which grows with k.
+    """
+    choices = np.unique(np.geomspace(1, min(max(rows, 1), MOST_DRAWS), 200).astype(int)).tolist()
+
+    def error(draws: int) -> float:
+        added = cells * float(draw_smoothing(budget, draws, neighbours, rows_per_person))
+        return sampling_error(cells, draws) + added / (rows + added)
+
+    return min(choices, key=error)
