@@ -62,6 +62,15 @@ def encode(table: Table, schema: Schema) -> Coded:
     return Coded(schema, codes, table.rows, tuple(outside))
 
 
+def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of a quantity in its unit, not cut into bins, and where they are missing: as private as the table."""
+    encoder = _Encoder(attribute, table.columns[attribute.name], table.source)
+    absent = encoder.absent()
+    if encoder.column.kind == "empty":
+        return np.zeros(table.rows), absent
+    return encoder.numbers(attribute, absent), absent
+
+
 def ordered_as(schema: Schema, table: Table) -> Schema:
     """The schema with its attributes in the order of the table's columns."""
     for name in schema.names:
@@ -92,7 +101,7 @@ class _Encoder:
 
     def codes(self) -> Codes:
         attribute, column = self.attribute, self.column
-        absent = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
+        absent = self.absent()
         if column.kind == "empty":
             found = np.zeros(len(column), dtype=np.int64)
         elif isinstance(attribute, Quantity):
@@ -103,6 +112,10 @@ class _Encoder:
         if absent.any():
             found = self.with_missing(found, absent)
         return found.astype(np.min_scalar_type(attribute.size - 1), copy=False)
+
+    def absent(self) -> NDArray[np.bool_]:
+        column = self.column
+        return np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
 
     def with_missing(self, found: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
         attribute = self.attribute

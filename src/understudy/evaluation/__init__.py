@@ -1,1 +1,150 @@
-"""How close is a synthetic table to the real one? For the owner's eyes: it reads private rows."""
+r"""How close is a synthetic table to the real one? For the owner's eyes: it reads private rows.
+
+>>> from understudy.evaluation import evaluate
+>>> found = evaluate("patients.csv", "synthetic.csv", "schema.json", target="smoker")   # doctest: +SKIP
+>>> print(*(finding.sentence for finding in found.findings), sep="\n")                   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.errors import InputError
+from understudy.evaluation.marginals import MOST_MARGINALS
+from understudy.evaluation.result import Evaluation
+from understudy.frames import Frame
+from understudy.schema import Schema
+from understudy.synthesizers import Progress, no_progress
+
+if TYPE_CHECKING:
+    from understudy.model import Model
+
+__all__ = ["Evaluation", "evaluate"]
+
+
+def evaluate(
+    real: Frame,
+    synthetic: Frame,
+    schema: Schema | str | Path | None = None,
+    *,
+    target: str | Sequence[str] | None = None,
+    learners: str | Sequence[str] = "fast",
+    orders: Sequence[int] = (1, 2, 3),
+    most: int | None = MOST_MARGINALS,
+    seed: int = 0,
+    model: Model | None = None,
+    progress: Progress = no_progress,
+) -> Evaluation:
+    """Compare a synthetic table with the real one.
+
+    Nothing here is private: what it returns is computed from the real rows and is for their owner.
+
+    Parameters
+    ----------
+    real, synthetic
+        Tables, pandas or polars frames, Arrow tables or file names, with the same columns.
+    schema
+        What the columns are, or the file that says so; by default the model's schema, and without a model one that is
+        read off both tables.
+    target
+        The column, or columns, that should be learned from the others; by default none.
+    learners
+        What to learn a categorical target with: "fast", "thesis" (twelve classifiers), "all", or names out of
+        :data:`understudy.evaluation.classifiers.CLASSIFIERS`. A numeric target is learned by linear regression.
+    orders
+        Of how many attributes marginals are compared; a table of two columns has none of three.
+    most
+        The most marginals of an order that are compared, a uniform sample where there are more; ``None`` for all.
+    seed
+        Makes samples, splits and learners repeatable.
+    model
+        The model that the synthetic rows were drawn from, to judge its network.
+    progress
+        Called with what is being done, how many steps are done and how many there are.
+    """
+    from understudy.evaluation.classifiers import chosen_classifiers, one_thread
+    from understudy.evaluation.clustering import clustering
+    from understudy.evaluation.columns import column_comparisons
+    from understudy.evaluation.comparison import compared
+    from understudy.evaluation.findings import with_findings
+    from understudy.evaluation.inference import agreements
+    from understudy.evaluation.learning import check_target, learning_task
+    from understudy.evaluation.marginals import marginals_by_order
+    from understudy.evaluation.network import network_quality
+    from understudy.evaluation.pairs import pairs
+    from understudy.evaluation.propensity import propensity
+    from understudy.evaluation.ranges import range_errors
+    from understudy.evaluation.result import Shape
+
+    if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
+        raise InputError('An evaluation needs more packages; install them by `pip install "understudy[evaluation]"`.')
+    if isinstance(schema, str | Path):
+        schema = Schema.load(schema)
+    if schema is None and model is not None:
+        schema = model.schema
+    names = chosen_classifiers(learners)
+    targets = [target] if isinstance(target, str) else list(target or ())
+
+    steps = 6 + len(orders) + len(targets)
+    done = 0
+
+    def step(what: str) -> None:
+        nonlocal done
+        progress(what, done, steps)
+        done += 1
+
+    step("reading the tables")
+    tables = compared(real, synthetic, schema)
+    orders = [order for order in orders if order <= len(tables.schema)]
+    for name in targets:
+        check_target(tables, name)
+    step("comparing columns")
+    columns = column_comparisons(tables)
+    marginals = []
+    for order in orders:
+        step(f"comparing {order}-way marginals")
+        marginals.append(marginals_by_order(tables, order, most, seed))
+    step("asking range queries")
+    ranges = range_errors(tables, seed=seed)
+    step("comparing pairs")
+    together = pairs(tables)
+    tests = agreements(tables)
+    network = network_quality(tables, model) if model is not None else None
+    tasks = []
+    with one_thread():
+        for name in targets:
+            step(f"learning {name}")
+            tasks.append(learning_task(tables, name, names, seed))
+        step("clustering")
+        clusters = clustering(tables, seed=seed)
+        step("telling real from synthetic")
+        told_apart = propensity(tables, seed=seed)
+    progress("done", steps, steps)
+
+    shape = Shape(
+        tables.real.table.source,
+        tables.synthetic.table.source,
+        tables.real.rows,
+        tables.synthetic.rows,
+        tables.schema.names,
+        tables.left_out,
+        tables.notes,
+    )
+    found = Evaluation(
+        shape,
+        tuple(marginals),
+        ranges,
+        columns,
+        together,
+        tuple(tasks),
+        clusters,
+        tests,
+        told_apart,
+        network,
+        (),
+        seed,
+    )
+    return with_findings(found)

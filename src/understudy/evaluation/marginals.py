@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
 from understudy.encoding import Coded, encode
 from understudy.errors import InputError
+from understudy.evaluation.comparison import Comparison
+from understudy.evaluation.result import MarginalError, MarginalErrors
 from understudy.marginals import Marginal, marginal
 from understudy.schema import Schema
 from understudy.tables import Table
 
 MOST_MARGINALS = 600
-CELLS_AT_A_TIME = 1 << 24
+CELLS_AT_A_TIME = 1 << 22
+MOST_NAMED = 10
 
 
 def marginal_errors(
@@ -50,13 +55,74 @@ def marginals_of_order(schema: Schema, order: int, most: int | None, seed: int =
 
 def total_variation(real: Coded, synthetic: Coded, marginals: Sequence[Marginal]) -> list[float]:
     """Half the L1 distance between the normalised tables of two coded sets of rows."""
-    counters = [_counter(coded) for coded in (real, synthetic)]
-    rows = [max(coded.rows, 1) for coded in (real, synthetic)]
-    distances: list[float] = []
+    return [half_distance(*shares) for shares in _shares(real, synthetic, marginals)]
+
+
+def marginals_by_order(
+    tables: Comparison, order: int, most: int | None = MOST_MARGINALS, seed: int = 0
+) -> MarginalErrors:
+    """How far the marginals of an order are apart: all of them, or a uniform sample of ``most``."""
+    chosen = marginals_of_order(tables.schema, order, most, seed)
+    distances = np.empty(len(chosen))
+    by_chance = np.empty(len(chosen))
+    pairs = _shares(tables.real.coded, tables.synthetic.coded, chosen)
+    for place, (left, right) in enumerate(pairs):
+        distances[place] = half_distance(left, right)
+        by_chance[place] = distance_by_chance(left, tables.real.rows, tables.synthetic.rows)
+    worst = np.argsort(-distances, kind="stable")[:MOST_NAMED]
+    return MarginalErrors(
+        order=order,
+        measured=len(chosen),
+        of=math.comb(len(tables.schema), order),
+        mean=float(distances.mean()),
+        largest=float(distances.max()),
+        by_chance=float(by_chance.mean()),
+        worst=tuple(
+            MarginalError(tuple(axis.attribute for axis in chosen[place]), float(distances[place])) for place in worst
+        ),
+    )
+
+
+def half_distance(left: NDArray[Any], right: NDArray[Any]) -> float:
+    """Total variation distance of two tables of shares."""
+    return float(np.abs(left - right).sum() / 2)
+
+
+def distance_by_chance(shares: NDArray[Any], rows: int, other_rows: int) -> float:
+    """Total variation distance to be expected between two samples of a population that has these shares, about.
+
+    The difference of two shares is taken as normal, with mean size sqrt(2/pi) times its deviation; where hardly a row
+    is expected it cannot exceed the sum of both.
+    """
+    deviations = np.sqrt(shares * (1 - shares) * (1 / rows + 1 / other_rows))
+    return float(np.minimum(math.sqrt(2 / math.pi) * deviations, 2 * shares).sum() / 2)
+
+
+def _shares(
+    real: Coded, synthetic: Coded, marginals: Sequence[Marginal]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Both normalised tables of every marginal: all cells, or those that some row falls into where there are many."""
+    sides = (real, synthetic)
+    counters = [_counter(coded) for coded in sides]
+    rows = [max(coded.rows, 1) for coded in sides]
     for batch in _batches(marginals, counters[0]):
-        left, right = (counter.count(batch) for counter in counters)
-        distances += [float(np.abs(a / rows[0] - b / rows[1]).sum() / 2) for a, b in zip(left, right, strict=True)]
-    return distances
+        if _cells(batch[0], counters[0]) > CELLS_AT_A_TIME:
+            left, right = _occupied(real, synthetic, batch[0])
+            yield left / rows[0], right / rows[1]
+            continue
+        for left, right in zip(*(counter.count(batch) for counter in counters), strict=True):
+            yield left / rows[0], right / rows[1]
+
+
+def _occupied(real: Coded, synthetic: Coded, axes: Marginal) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The counts of the cells that some row falls into: their number is bounded by the rows, however large a table."""
+    cell = np.zeros(real.rows + synthetic.rows, dtype=np.int64)
+    for axis in axes:
+        both = np.concatenate([coded.codes[axis.attribute].astype(np.int64) for coded in (real, synthetic)])
+        # Numbered anew at every step, so that the number of a cell never outgrows 64 bits.
+        cell = np.unique(cell * (int(both.max(initial=0)) + 1) + both, return_inverse=True)[1]
+    held = int(cell.max(initial=-1)) + 1
+    return np.bincount(cell[: real.rows], minlength=held), np.bincount(cell[real.rows :], minlength=held)
 
 
 def _counter(coded: Coded) -> MemoryCounter:
@@ -66,15 +132,20 @@ def _counter(coded: Coded) -> MemoryCounter:
     )
 
 
-def _batches(marginals: Sequence[Marginal], counter: MemoryCounter) -> list[list[Marginal]]:
-    """As many tables at a time as fit a bounded amount of memory."""
-    batches: list[list[Marginal]] = [[]]
+def _batches(marginals: Sequence[Marginal], counter: MemoryCounter) -> Iterator[list[Marginal]]:
+    """As many tables at a time as fit a bounded amount of memory; one that does not fit comes alone."""
+    batch: list[Marginal] = []
     cells = 0
     for axes in marginals:
-        size = math.prod(counter.size(axis) for axis in axes)
-        if batches[-1] and cells + size > CELLS_AT_A_TIME:
-            batches.append([])
-            cells = 0
-        batches[-1].append(axes)
+        size = _cells(axes, counter)
+        if batch and cells + size > CELLS_AT_A_TIME:
+            yield batch
+            batch, cells = [], 0
+        batch.append(axes)
         cells += size
-    return [batch for batch in batches if batch]
+    if batch:
+        yield batch
+
+
+def _cells(axes: Marginal, counter: MemoryCounter) -> int:
+    return math.prod(counter.size(axis) for axis in axes)

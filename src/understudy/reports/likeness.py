@@ -1,0 +1,283 @@
+"""The parts of the owner's report on likeness: columns one by one, several at a time, and how they hang together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.evaluation.result import ColumnComparison, Evaluation, MarginalErrors, Pairs
+from understudy.reports.charts import (
+    Dot,
+    Shares,
+    Values,
+    distribution,
+    dots,
+    heat_map,
+    key,
+    lengths,
+    most_telling,
+    scatter,
+)
+from understudy.reports.page import Section, behind, card, cards, counted, decimals, escaped, percent, table, told
+
+BOTH = key(("real", "real"), ("synthetic", "synthetic"))
+"""What the two colours mean."""
+
+MOST_PAIRS = 20
+"""Pairs of columns that the table behind the maps lists."""
+
+
+# --------------------------------------------------------------------------- column by column
+
+
+def columns(found: Evaluation) -> Section:
+    """How often each value comes up in the two tables."""
+    lead = (
+        "How often each value comes up in the two tables. The distance is the share of rows that would have to change "
+        "their value to make the two alike (total variation): 0% is equal, 100% has nothing in common."
+    )
+    pictures = BOTH + cards(map(_column, found.columns))
+    return Section(
+        "columns", "Column by column", lead, pictures + _distances(found.columns) + _summaries(found.columns)
+    )
+
+
+def _column(column: ColumnComparison) -> str:
+    missing = column.real_missing > 0 or column.synthetic_missing > 0
+    tables = [
+        Shares(role, np.array([*shares, absent] if missing else shares, dtype=np.float64))
+        for role, shares, absent in (
+            ("real", column.real, column.real_missing),
+            ("synthetic", column.synthetic, column.synthetic_missing),
+        )
+    ]
+    values = Values(column.name, column.labels, column.ordered, missing, _ends(column), _even(column.edges))
+    facts = f"{column.kind} · distance {percent(column.total_variation)}"
+    return card(escaped(column.name), facts, distribution(values, tables))
+
+
+def _ends(column: ColumnComparison) -> tuple[str, str, str]:
+    first, last = column.labels[0], column.labels[-1]
+    if column.edges is None:
+        return first, "", last
+    if column.kind == "real":
+        return f"{column.edges[0]:g}", "", f"{column.edges[-1]:g}"
+    return first.partition(" to ")[0], "", last.rpartition(" to ")[2]
+
+
+def _even(edges: tuple[float, ...] | None) -> bool:
+    if edges is None:
+        return True
+    widths = [b - a for a, b in itertools.pairwise(edges)]
+    whole = all(edge == int(edge) for edge in edges)  # such bins cannot always be equally wide
+    return max(widths) - min(widths) <= max(1.0 if whole else 0.0, 1e-6 * max(widths))
+
+
+def _distances(compared: Sequence[ColumnComparison]) -> str:
+    headings = (
+        "Column",
+        "Kind",
+        "#Distance",
+        "#KS",
+        "#KL (bits)",
+        "#Missing<small>real</small>",
+        "#Missing<small>synthetic</small>",
+        "In one table only",
+    )
+    lines = [
+        (
+            f"<b>{escaped(column.name)}</b>",
+            column.kind,
+            f"{column.total_variation:.4f}",
+            "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.4f}",
+            f"{column.kullback_leibler:.4f}",
+            percent(column.real_missing),
+            percent(column.synthetic_missing),
+            _in_one_only(column),
+        )
+        for column in compared
+    ]
+    note = (
+        '<p class="small">KS: the largest difference of the cumulative distributions, where values have an order. KL: '
+        "relative entropy of the real from the synthetic distribution, after half a row is added to every value on "
+        "both sides.</p>"
+    )
+    return behind("Distances of all columns", table(headings, lines) + note)
+
+
+def _in_one_only(column: ColumnComparison) -> str:
+    found = []
+    for where, labels in (("real", column.only_real), ("synthetic", column.only_synthetic)):
+        if labels:
+            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+            found.append(f"{where}: {escaped(', '.join(labels[:3]))}{more}")
+    return "; ".join(found)
+
+
+def _summaries(compared: Sequence[ColumnComparison]) -> str:
+    told = [column for column in compared if column.real_summary]
+    if not told:
+        return ""
+    measures = list(told[0].real_summary)
+    lines = [
+        (f"<b>{escaped(column.name)}</b>", where, *(decimals(summary.get(measure)) for measure in measures))
+        for column in told
+        for where, summary in (("real", column.real_summary), ("synthetic", column.synthetic_summary))
+    ]
+    listed = table(("Column", "Table", *(f"#{escaped(measure.replace('_', ' '))}" for measure in measures)), lines)
+    return behind("Means, deviations and quartiles", listed)
+
+
+# --------------------------------------------------------------------------- several columns at a time
+
+
+def marginals(found: Evaluation) -> Section:
+    """Tables of counts over several columns, and counting questions."""
+    lead = (
+        "Every table of counts over so many columns (a marginal), real against synthetic: the share of rows that would "
+        "have to move to another cell."
+    )
+    by_order = card(
+        "Mean distance by the number of columns",
+        "dark mark: what chance alone would leave between two samples of one population",
+        lengths((counted(errors.order, "column"), errors.mean, errors.by_chance) for errors in found.marginals),
+    )
+    worst = [_worst(errors) for errors in found.marginals if errors.order > 1 and errors.worst]
+    content = cards([by_order], "large") + cards(worst, "large") + _orders(found.marginals) + _ranges(found)
+    return Section("marginals", "Several columns at a time", lead, content)
+
+
+def _worst(errors: MarginalErrors) -> str:
+    sampled = "" if errors.measured == errors.of else f" of {errors.measured:,} sampled out of {errors.of:,}"
+    rows = ((" × ".join(entry.attributes), entry.distance, None) for entry in errors.worst)
+    title = f"The worst tables of {counted(errors.order, 'column')}"
+    return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
+
+
+def _orders(orders: Sequence[MarginalErrors]) -> str:
+    headings = ("#Columns", "#Tables compared", "#Mean distance", "#By chance", "#Largest", "Where")
+    lines = [
+        (
+            str(errors.order),
+            f"{errors.measured:,} of {errors.of:,}",
+            f"{errors.mean:.4f}",
+            f"{errors.by_chance:.4f}",
+            f"{errors.largest:.4f}",
+            escaped(" × ".join(errors.worst[0].attributes)) if errors.worst else "",
+        )
+        for errors in orders
+    ]
+    return behind("All of it in numbers", table(headings, lines))
+
+
+def _ranges(found: Evaluation) -> str:
+    ranges = found.ranges
+    least = percent(ranges.sanity)
+    note = (
+        f'<p class="lead">{ranges.queries:,} random questions of the kind “how many rows have …”, put to both tables. '
+        f"Errors are relative to the real answer; answers below {least} of the rows count as {least}.</p>"
+    )
+    lines = [
+        (escaped(query.question), percent(query.real), percent(query.synthetic), percent(query.relative_error))
+        for query in ranges.worst
+    ]
+    listed = behind("Those that came out worst", table(("Question", "#Real", "#Synthetic", "#Relative error"), lines))
+    return f'<h3 id="ranges">Counting questions</h3>{told(found.findings, "ranges")}{note}{listed}'
+
+
+# --------------------------------------------------------------------------- pairs of columns
+
+
+def pairs(found: Evaluation) -> Section | None:
+    """What columns tell about each other."""
+    if len(found.pairs.names) < 2:
+        return None
+    lead = (
+        "What one column tells about another, in bits (mutual information): the darker, the more. In the difference, "
+        "orange was lost on the way to the synthetic table, and blue came in."
+    )
+    content = _information(found.pairs) + _correlations(found.pairs)
+    return Section("pairs", "How columns hang together", lead, content)
+
+
+def _information(pairs: Pairs) -> str:
+    real, synthetic, difference = map(
+        _off_diagonal, (pairs.information_real, pairs.information_synthetic, pairs.information_difference)
+    )
+    shown = most_telling(pairs.names, np.maximum(real, synthetic).sum(axis=1))
+    names = [pairs.names[place] for place in shown]
+    top = float(max(real.max(), synthetic.max()))
+    change = float(np.abs(difference).max())
+    maps = [
+        card(
+            title,
+            facts,
+            heat_map(
+                names,
+                matrix[np.ix_(shown, shown)],
+                change if signed else top,
+                f"{facts}, {title.lower()}",
+                signed=signed,
+            ),
+        )
+        for title, facts, matrix, signed in (
+            ("Real", "mutual information", real, False),
+            ("Synthetic", "mutual information", synthetic, False),
+            ("Difference", "synthetic less real", difference, True),
+        )
+    ]
+    left = len(pairs.names) - len(names)
+    note = f'<p class="small">The {len(names)} columns that tell most about others; {left} more are not shown.</p>'
+    lines = [
+        (
+            f"{escaped(pairs.names[i])} × {escaped(pairs.names[j])}",
+            f"{real[i, j]:.3f}",
+            f"{synthetic[i, j]:.3f}",
+            f"{difference[i, j]:+z.3f}",
+        )
+        for i, j in _largest(np.abs(difference))
+    ]
+    listed = table(("Pair", "#Real (bits)", "#Synthetic (bits)", "#Difference"), lines)
+    return cards(maps, "maps") + (note if left else "") + behind("The pairs that changed most", listed)
+
+
+def _correlations(pairs: Pairs) -> str:
+    points = [
+        (f"{a} × {b}", float(pairs.correlation_real[i, j]), float(pairs.correlation_synthetic[i, j]))
+        for (i, a), (j, b) in itertools.combinations(enumerate(pairs.ordered), 2)
+    ]
+    points = [point for point in points if math.isfinite(point[1]) and math.isfinite(point[2])]
+    if not points:
+        return ""
+    every = card(
+        "Correlations, pair by pair",
+        "a dot a pair of columns with an order; on the dashed line both tables agree",
+        scatter(points, "real", "synthetic"),
+    )
+    rows = [
+        (name, (Dot("real", "real", real), Dot("synthetic", "synthetic", synthetic)), f"{synthetic - real:+z.2f}")
+        for name, real, synthetic in sorted(points, key=lambda point: -abs(point[2] - point[1]))[:10]
+    ]
+    changed = card(
+        "Correlations that changed most",
+        "synthetic less real at the right",
+        dots(rows, "{:.2g}".format, long_names=True) + BOTH,
+    )
+    return f"<h3>Correlations</h3>{cards([every, changed], 'large')}"
+
+
+def _off_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix without its diagonal, which holds entropies and would outshine the rest."""
+    without = np.array(matrix, dtype=np.float64)
+    np.fill_diagonal(without, 0.0)
+    return without
+
+
+def _largest(matrix: NDArray[np.float64]) -> list[tuple[int, int]]:
+    rows, columns = np.tril_indices(len(matrix), -1)
+    order = np.argsort(-matrix[rows, columns], kind="stable")[:MOST_PAIRS]
+    return [(int(rows[place]), int(columns[place])) for place in order]

@@ -1,0 +1,98 @@
+"""The report for the owner of the table: how close the synthetic table came, in pictures.
+
+It is computed from the real rows, without noise. It says so at the top, and it is not for release.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from understudy.audit.attacks import Attacks
+from understudy.evaluation.result import Evaluation
+from understudy.files import write_text
+from understudy.model import Model
+from understudy.reports.attacks import attacks as attacks_section
+from understudy.reports.likeness import columns, marginals, pairs
+from understudy.reports.page import Section, counted, escaped, key_figures, page, percent
+from understudy.reports.usefulness import inference, learning, network, propensity
+
+
+def write_owner_report(
+    found: Evaluation, path: str | Path, *, model: Model | None = None, attacks: Attacks | None = None
+) -> None:
+    """Write the owner's report to an HTML file. It is computed from the real rows: not for release.
+
+    Parameters
+    ----------
+    found
+        What :func:`understudy.evaluation.evaluate` returned.
+    path
+        Where to.
+    model
+        The model that the synthetic rows were drawn from, if there is one: the report then tells its guarantee.
+    attacks
+        What :func:`understudy.audit.attacks.attack` returned, if it was run.
+    """
+    write_text(path, owner_report(found, model=model, attacks=attacks), "report")
+
+
+def owner_report(found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None) -> str:
+    """The owner's report as HTML; see :func:`write_owner_report`."""
+    header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b> This page was computed from the
+real rows, without noise: no guarantee covers it. Whoever may not see the real table must not see this page.</p>
+<p class="over">Owner's report</p>
+<h1>How close is the synthetic table to the real one?</h1>
+{_guarantee(model)}
+{_key_figures(found)}
+{_findings(found)}"""
+    sections = [
+        columns(found),
+        marginals(found),
+        pairs(found),
+        learning(found),
+        inference(found),
+        propensity(found),
+        network(found),
+        None if attacks is None else attacks_section(attacks),
+        _notes(found),
+    ]
+    body = "\n".join(section.html(found.findings) for section in sections if section is not None)
+    footer = "Made by Understudy from the real rows. For the owner only: not for release."
+    return page("Owner's report: not for release", header, body, footer)
+
+
+def _guarantee(model: Model | None) -> str:
+    if model is None:
+        return ""
+    statement = escaped(model.ledger.statement())
+    return f"<p>The guarantee of the synthetic table, which this page does not share: {statement}</p>"
+
+
+def _key_figures(found: Evaluation) -> str:
+    figures = [
+        ("Real rows", f"{found.shape.real_rows:,}"),
+        ("Synthetic rows", f"{found.shape.synthetic_rows:,}"),
+        ("Columns compared", str(len(found.columns))),
+        *((f"Distance, {counted(errors.order, 'column')}", percent(errors.mean)) for errors in found.marginals[-2:]),
+        ("Told apart (0.5: not)", f"{found.propensity.auc:.2f}"),
+    ]
+    return key_figures(figures)
+
+
+def _findings(found: Evaluation) -> str:
+    lines = "".join(
+        f'<li class="{finding.grade}"><a href="#{escaped(finding.subject)}"><b>{finding.grade}</b></a>'
+        f"<span>{escaped(finding.sentence)}</span></li>"
+        for finding in found.findings
+    )
+    return f'<ul class="findings">{lines}</ul>'
+
+
+def _notes(found: Evaluation) -> Section:
+    shape = found.shape
+    notes = [f"Real: {shape.real}. Synthetic: {shape.synthetic}.", *shape.notes]
+    if shape.left_out:
+        notes.append(f"Identifiers and text are not compared: {', '.join(shape.left_out)}.")
+    notes.append(f"Samples, splits and learners were drawn with the seed {found.seed}.")
+    listed = "".join(f"<li>{escaped(note)}</li>" for note in notes)
+    return Section("notes", "Notes", "What was compared, and what did not fit.", f"<ul>{listed}</ul>")

@@ -1,0 +1,237 @@
+"""The report that may go out with a release, built from the model alone.
+
+It shows what was released and how sure each number is; since it reads only the model, it can tell nothing that the
+model does not.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from understudy.files import write_text
+from understudy.model import Model
+from understudy.networks.network import Node
+from understudy.reports.charts import Shares, Values, distribution, split
+from understudy.reports.page import Section, behind, card, cards, counted, escaped, key_figures, page, percent, table
+from understudy.schema import Attribute, Category, Quantity, Text
+
+MOST_LISTED = 12
+"""Values of a category that the schema's table lists."""
+
+
+def write_report(model: Model, path: str | Path) -> None:
+    """Write the report of a model to an HTML file."""
+    write_text(path, report(model), "report")
+
+
+def report(model: Model) -> str:
+    """The report of a model as HTML."""
+    header = f"""<p class="over">Release report</p>
+<h1>A synthetic table, and what it is based on</h1>
+{_guarantee(model)}
+{_key_figures(model)}"""
+    columns = cards(_card(model.schema[node.attribute], node) for node in _columns(model))
+    parts = [
+        Section("columns", "The columns", _how_to_read(model), columns + _left_out(model) + _schema(model)).html(),
+        _network(model),
+        Section("ledger", "The ledger", *_ledger(model)).html(),
+    ]
+    footer = "Made by Understudy from the released model alone: whoever may see the model may see this page."
+    return page("Release report: a synthetic table", header, "\n".join(parts), footer)
+
+
+# --------------------------------------------------------------------------- the top of the page
+
+
+def _guarantee(model: Model) -> str:
+    ledger = model.ledger
+    if not ledger.private:
+        return f'<p class="alarm"><b>Do not publish.</b> {escaped(ledger.statement())}</p>'
+    meaning = ""
+    epsilon, delta = ledger.promise()
+    if ledger.entries and epsilon <= 10:
+        but = "" if not delta else f", give or take a probability of {delta:.2g}"
+        event = (
+            "person's rows are in the table or not"
+            if ledger.unit == "person"
+            else "row is in the table or not"
+            if ledger.neighbours == "add_remove"
+            else "row holds these values or others"
+        )
+        meaning = (
+            f"<p>Whether any one {event}, no result of this release becomes more than "
+            f"{math.exp(epsilon):.3g} times as likely{but}.</p>"
+        )
+    return f'<p class="promise">{escaped(ledger.statement())}</p>{meaning}'
+
+
+def _key_figures(model: Model) -> str:
+    epsilon, delta = model.ledger.promise()
+    rows = "not measured" if model.rows is None else f"{model.rows:,}"
+    about = "" if model.rows is None or model.ledger.neighbours == "replace" else "about "
+    figures = [
+        ("Epsilon", f"{epsilon:.4g}" if model.ledger.private else "none"),
+        ("Delta", f"{delta:.2g}" if model.ledger.private else "none"),
+        ("Rows of the original", about + rows),
+        ("Columns", str(len(model.schema))),
+        ("Questions asked", str(len(model.ledger.entries))),
+        ("Method", escaped(model.method["name"])),
+    ]
+    return key_figures(figures)
+
+
+def _how_to_read(model: Model) -> str:
+    if model.draws is not None:
+        return (
+            f"How often each value comes up among the {model.draws:,} rows that were drawn privately. In so few rows a "
+            f"share of 50% has a standard deviation of {50 / model.draws**0.5:.2g} percentage points, and all shares "
+            f"are nearer to equal than in the original: the table was smoothed before drawing."
+        )
+    if not any(node.deviation for node in model.network):
+        return "How often each value comes up in the synthetic table. Nothing here was measured."
+    return (
+        "How often each value comes up in the synthetic table. The thin line at the end of a bar spans two standard "
+        "deviations of the noise that protects the rows: differences smaller than that mean nothing."
+    )
+
+
+def _columns(model: Model) -> list[Node]:
+    """A node for each column; where the network is over bits, the column's own distribution is worked out from it."""
+    if model.bits is None:
+        return list(model.network)
+    found = []
+    for attribute in model.schema.modelled:
+        estimate = model.marginal(attribute.name)
+        found.append(Node(attribute.name, (), estimate.table, float(np.sqrt((estimate.deviation**2).mean()))))
+    return found
+
+
+def _network(model: Model) -> str:
+    """The picture of the network, where columns depend on each other."""
+    if not model.network.degree:
+        return ""
+    lead = (
+        "Each column is drawn given those that point to it. The thicker the line, the more the one tells about the "
+        "other in the released tables; ^1, ^2, … means in coarser groups."
+    )
+    drawn = f'<div class="wide">{model.plot().svg}</div>'
+    return Section("network", "How the columns hang together", lead, drawn).html()
+
+
+def _left_out(model: Model) -> str:
+    unread = [attribute for attribute in model.schema if not attribute.modelled]
+    if not unread:
+        return ""
+    items = "".join(f"<li><b>{escaped(a.name)}</b> ({a.kind}): {_instead(a)}</li>" for a in unread)
+    return f"<h3>Not modelled</h3><ul>{items}</ul>"
+
+
+def _instead(attribute: Attribute) -> str:
+    if not isinstance(attribute, Text):
+        return "made anew for every synthetic row"
+    if attribute.replacement is None:
+        return "left out"
+    return f"every synthetic row has {escaped(attribute.replacement)}"
+
+
+def _schema(model: Model) -> str:
+    """What was public from the start, or was found out at a price that stands in the ledger."""
+    lines = [
+        (f"<b>{escaped(a.name)}</b>", a.kind, _domain(a) if a.modelled else _instead(a), _missing_mark(a))
+        for a in model.schema
+    ]
+    return behind("The schema: what every column can hold", table(("Column", "Kind", "Domain", "Missing"), lines))
+
+
+def _domain(attribute: Attribute) -> str:
+    if isinstance(attribute, Quantity):
+        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
+        return escaped(
+            f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}, in {counted(attribute.bins, 'bin')}"
+        )
+    assert isinstance(attribute, Category)
+    shown = [attribute.label(code) for code in range(attribute.values_size)]
+    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
+    order = " (in this order)" if attribute.ordered else ""
+    return escaped(", ".join(shown[:MOST_LISTED]) + more + order)
+
+
+def _missing_mark(attribute: Attribute) -> str:
+    if attribute.missing is None:
+        return ""
+    return "an empty cell" if not attribute.missing else f"written {escaped(attribute.missing)}"
+
+
+# --------------------------------------------------------------------------- one column
+
+
+def _card(attribute: Attribute, node: Node) -> str:
+    counts = node.table.reshape(-1, node.table.shape[-1]).sum(axis=0)
+    total = float(counts.sum())
+    shares = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
+    # The share of a value sums the cells of all parent values, each with noise of its own.
+    configurations = node.table.size // node.table.shape[-1]
+    spread = 2 * node.deviation * math.sqrt(configurations) / total if total > 0 else 0.0
+    facts = [f"{attribute.kind}, {counted(attribute.values_size, _unit(attribute))}"]
+    if node.parents:
+        facts.append(f"depends on {escaped(', '.join(str(axis) for axis in node.parents))}")
+    if node.deviation:
+        facts.append(f"noise ±{percent(min(spread, 1.0))}")
+    picture = distribution(Values.of(attribute), [Shares("synthetic", shares, spread)])
+    return card(escaped(attribute.name), " · ".join(facts), picture)
+
+
+def _unit(attribute: Attribute) -> str:
+    return "bin" if isinstance(attribute, Quantity) else "value"
+
+
+# --------------------------------------------------------------------------- the ledger
+
+
+def _ledger(model: Model) -> tuple[str, str]:
+    """What to say of the ledger, and what to show of it."""
+    ledger = model.ledger
+    if not ledger.entries:
+        return "Nothing was asked, nothing was spent.", ""
+    relation = {"add_remove": "one row more or less", "replace": "one row with other values"}[ledger.neighbours]
+    if ledger.unit == "person":
+        relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
+    lead = (
+        f"Every question that was put to the private rows, and its price. Neighbouring tables: {relation} "
+        f"({ledger.neighbours})."
+    )
+    epsilon, delta = ledger.spent()
+    unit = "" if ledger.currency == "epsilon" else "epsilon "
+    lines = [
+        (
+            f"{escaped(entry.question)}<small>{escaped(entry.mechanism)}</small>",
+            f"{entry.amount:.4g}",
+            f"{entry.delta:.2g}",
+        )
+        for entry in ledger.entries
+    ]
+    listed = table(
+        ("Question<small>and how it was answered</small>", f"#{ledger.currency}", "#delta"),
+        lines,
+        ("Together", f"{unit}{epsilon:.6g}", f"{delta:.2g}"),
+    )
+    return lead, _spending(model) + behind(f"All {counted(len(lines), 'question')}", listed, opened=True)
+
+
+def _spending(model: Model) -> str:
+    """What the budget went to."""
+    spent = {"tables": 0.0, "choices": 0.0, "draws": 0.0, "rest": 0.0}
+    for entry in model.ledger.entries:
+        asked = "draws" if " draws from the table of " in entry.question else entry.question.partition(" ")[0]
+        spent[{"table": "tables", "choice": "choices", "draws": "draws"}.get(asked, "rest")] += entry.amount
+    return split(
+        [
+            ("synthetic", "noisy tables", spent["tables"]),
+            ("ink", "choosing which column depends on which", spent["choices"]),
+            ("synthetic", "rows drawn privately", spent["draws"]),
+            ("plain", "finding out the domain", spent["rest"]),
+        ]
+    )

@@ -1,0 +1,194 @@
+"""Two tables under one schema: what is read off them, what is handled, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from examples import integers, reals, words
+from understudy.errors import InputError
+from understudy.evaluation import evaluate
+from understudy.evaluation.comparison import MOST_CATEGORIES, common_schema, compared
+from understudy.schema import Category, Quantity, Schema
+from understudy.tables import Column, Table, read_table
+
+
+def table(**columns: Column) -> Table:
+    return Table(columns)
+
+
+def attribute_of(real: Column, synthetic: Column) -> object:
+    return common_schema(table(x=real), table(x=synthetic))["x"]
+
+
+# --------------------------------------------------------------------------- the common schema
+
+
+def test_categories_are_those_of_either_table() -> None:
+    found = attribute_of(words("b", "a"), words("a", "c"))
+    assert isinstance(found, Category)
+    assert found.values == ("a", "b", "c")
+    assert found.missing is None
+
+
+def test_a_value_may_be_missing_where_one_is_in_either_table() -> None:
+    found = attribute_of(words("b", "a"), words("a", None))
+    assert isinstance(found, Category)
+    assert found.missing == ""
+
+
+def test_few_whole_numbers_get_a_bin_each() -> None:
+    found = attribute_of(integers(3, 5, 5), integers(4, 9, 3))
+    assert isinstance(found, Quantity)
+    assert found.edges == (3, 4, 5, 9, 10)
+
+
+def test_bins_hold_about_equally_many_values_and_all_of_them() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.lognormal(0, 2, 5000), rng.lognormal(0, 2, 500)
+    found = attribute_of(reals(*left), reals(*right))
+    assert isinstance(found, Quantity)
+    assert found.edges[0] == min(left.min(), right.min())
+    assert found.edges[-1] == max(left.max(), right.max())
+    pooled = (np.histogram(left, found.edges)[0] / 5000 + np.histogram(right, found.edges)[0] / 500) / 2
+    assert len(pooled) == 16
+    assert pooled.sum() == pytest.approx(1)
+    assert np.abs(pooled - 1 / 16).max() < 0.002
+
+
+@pytest.mark.parametrize("column", [integers(7, 7), reals(0.5, 0.5)])
+def test_a_constant_column_has_one_bin(column: Column) -> None:
+    found = attribute_of(column, column)
+    assert isinstance(found, Quantity)
+    assert found.size == 1
+
+
+def test_whole_and_other_numbers_are_numbers() -> None:
+    assert attribute_of(integers(1, 2), reals(1.5, 2.5)).kind == "real"  # type: ignore[attr-defined]
+
+
+def test_a_column_without_values_on_one_side_is_all_missing_there() -> None:
+    empty = Column("empty", np.zeros(2, dtype=np.int64), missing=np.ones(2, dtype=np.uint8))
+    tables = compared(table(x=integers(1, 2), y=integers(1, 2)), table(x=empty, y=integers(1, 2)))
+    attribute = tables.schema["x"]
+    assert tables.synthetic.codes("x").tolist() == [attribute.values_size] * 2
+    assert np.isnan(tables.synthetic.numbers(attribute)).all()  # type: ignore[arg-type]
+
+
+def test_infinite_numbers_count_at_the_edge() -> None:
+    numbers = reals(1.0, np.inf, 3.0)
+    tables = compared(table(x=numbers), table(x=numbers))
+    assert tables.real.numbers(tables.schema["x"]).tolist() == [1.0, 3.0, 3.0]  # type: ignore[arg-type]
+
+
+def test_identifiers_and_free_text_are_left_out() -> None:
+    many = words(*(f"note {number}" for number in range(MOST_CATEGORIES + 1)))
+    numbers = integers(*range(MOST_CATEGORIES + 1))
+    one = table(patient_id=numbers, note=many, age=numbers)
+    tables = compared(one, one)
+    assert tables.left_out == ("patient_id", "note")
+    assert tables.schema.names == ("age",)
+
+
+def test_files_are_read_alike_whatever_their_order_of_columns(tmp_path) -> None:
+    (tmp_path / "real.csv").write_text("a,b\nx,1\ny,?\n")
+    (tmp_path / "other.csv").write_text("b,a\n2,y\n1,x\n")
+    tables = compared(tmp_path / "real.csv", tmp_path / "other.csv")
+    assert tables.schema.names == ("a", "b")
+    assert tables.real.codes("b").tolist() == [0, 2]
+    assert tables.synthetic.codes("b").tolist() == [1, 0]
+    assert tables.synthetic.codes("a").tolist() == [1, 0]
+
+
+# --------------------------------------------------------------------------- with a schema
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {
+            "id": {"kind": "identifier"},
+            "age": {"kind": "integer", "min": 0, "max": 9, "bins": 10},
+            "note": {"kind": "text", "replacement": None},
+        }
+    }
+)
+
+
+def test_what_a_schema_leaves_out_need_not_be_there() -> None:
+    tables = compared(
+        table(id=integers(1, 2), age=integers(3, 4), note=words("a", "b")), table(age=integers(3, 12)), SCHEMA
+    )
+    assert tables.left_out == ("id", "note")
+    assert tables.schema.names == ("age",)
+    assert tables.notes == (
+        "The synthetic table: age: 1 value outside the domain counted as 9; "
+        "if the public bounds are wider than the schema says, mend it.",
+    )
+
+
+def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
+    pytest.importorskip("xgboost")
+    from understudy import Independent
+
+    schema = Schema.from_dict({"attributes": {"x": {"kind": "integer", "min": 0, "max": 3, "bins": 2}}})
+    real = table(x=integers(*([0, 1, 2, 3] * 20)))
+    model = Independent(epsilon=100).fit(real, schema)
+    found = evaluate(real, model.sample(80, seed=0), model=model)
+    assert found.columns[0].labels == ("0 to 1", "2 to 3")
+    assert found.network is not None
+    assert found.network.real == 0
+
+
+# --------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("real", "synthetic", "sentence"),
+    [
+        (
+            table(a=integers(1), b=integers(1)),
+            table(a=integers(1)),
+            "The synthetic table has no column 'b', which the real table has; both must have the same columns "
+            "(or give a schema, where identifiers and text may lack).",
+        ),
+        (
+            table(a=integers(1)),
+            table(a=integers(1), b=integers(1)),
+            "The real table has no column 'b', which the synthetic",
+        ),
+        (
+            table(a=integers(1)),
+            table(a=words("one")),
+            "The column 'a' holds whole numbers in the real table but texts in the synthetic table; "
+            "mend one of them, or give a schema that says which is meant.",
+        ),
+        (table(a=integers(1)), table(a=integers()), "The synthetic table has no rows; there is nothing to compare."),
+        (table(id=integers(1)), table(id=integers(1)), "There is no column to compare"),
+    ],
+)
+def test_tables_that_cannot_be_compared_are_refused(real: Table, synthetic: Table, sentence: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        evaluate(real, synthetic)
+    assert sentence in str(refusal.value)
+
+
+def test_an_empty_synthetic_file_is_refused_by_name(tmp_path) -> None:
+    (tmp_path / "real.csv").write_text("a\n1\n")
+    (tmp_path / "synthetic.csv").write_text("a\n")
+    with pytest.raises(InputError, match=r"synthetic\.csv has a header but no rows"):
+        evaluate(tmp_path / "real.csv", tmp_path / "synthetic.csv")
+
+
+def test_a_wrong_column_is_named_with_its_file(tmp_path) -> None:
+    (tmp_path / "real.csv").write_text("age\n1\n")
+    (tmp_path / "synthetic.csv").write_text("age,sex\n1,f\n")
+    real, synthetic = read_table(tmp_path / "real.csv"), read_table(tmp_path / "synthetic.csv")
+    schema = Schema((SCHEMA["age"],))
+    with pytest.raises(InputError, match=r"synthetic\.csv has a column 'sex' that the schema does not describe"):
+        compared(real, synthetic, schema)
+    with pytest.raises(InputError, match=r"real\.csv has no column 'sex', which the table .*synthetic\.csv has"):
+        compared(real, synthetic)
+
+
+def test_a_column_of_the_wrong_kind_under_a_schema_is_refused() -> None:
+    with pytest.raises(InputError, match="The synthetic table, column 'age': the schema says integer"):
+        compared(table(age=integers(1)), table(age=words("old")), SCHEMA)

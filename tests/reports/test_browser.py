@@ -1,0 +1,111 @@
+"""The reports in a real browser, at the width of a desk and of a telephone.
+
+Screenshots go to the folder that UNDERSTUDY_SCREENSHOTS names, or into the test's own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluations import attacks, evaluation
+
+from examples import schema_of
+from understudy import PrivBayes
+from understudy.reports.owner import write_owner_report
+from understudy.reports.release import write_report
+from understudy.tables import Column, Table
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+WIDTHS = (1280, 390)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One report of each kind; names are long, and one has no place to break."""
+    folder = Path(os.environ.get("UNDERSTUDY_SCREENSHOTS") or tmp_path_factory.mktemp("reports"))
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("age at the first visit to the clinic", "sex", "x" * 60, "height", "smoker", "town")
+    found = evaluation(names, "a value with rather a long label")
+    model = _model(names)
+    pages = {"owner": folder / "owner.html", "release": folder / "release.html"}
+    write_owner_report(found, pages["owner"], model=model, attacks=attacks())
+    write_report(model, pages["release"])
+    return pages
+
+
+def _model(names: tuple[str, ...]) -> Any:
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 40, 500)
+    table = Table({name: Column("integer", (first + rng.integers(0, 5, 500)) % 40) for name in names})
+    attributes = {name: {"kind": "integer", "min": 0, "max": 39, "bins": 20, "missing": True} for name in names}
+    return PrivBayes(epsilon=50.0).fit(table, schema_of(**attributes), notify=lambda _: None)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", ["owner", "release"])
+def test_a_report_fits_its_window_and_shows_its_pictures(
+    kind: str, width: int, browser: Any, reports: dict[str, Path]
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(reports[kind].as_uri())
+    page.screenshot(path=reports[kind].with_name(f"{kind}-{width}.png"), full_page=True)
+
+    assert complaints == []
+    assert _overflow(page) <= 0
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert _overflow(page) <= 0, "an opened table pushes the page wider than the window"
+    boxes = page.eval_on_selector_all("svg", "all => all.map(e => [e.getBoundingClientRect().width, e.clientHeight])")
+    assert boxes
+    assert all(wide > 50 and high > 20 for wide, high in boxes)
+    if kind == "owner":
+        banner = page.locator(".banner")
+        assert banner.is_visible()
+        assert banner.bounding_box()["y"] < 100
+    page.close()
+
+
+@pytest.mark.parametrize("kind", ["owner", "release"])
+def test_on_paper_the_tables_are_open(kind: str, browser: Any, reports: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": 800, "height": 900})
+    page.goto(reports[kind].as_uri())
+    tables = page.locator("details:not([open]) table")
+    assert tables.count() > 0
+    assert not any(tables.nth(place).is_visible() for place in range(tables.count()))
+    page.emulate_media(media="print")
+    heights = page.eval_on_selector_all("details table", "all => all.map(e => e.getBoundingClientRect().height)")
+    assert all(height > 20 for height in heights)
+    page.close()
+
+
+def _overflow(page: Any) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

@@ -1,0 +1,169 @@
+"""``understudy evaluate`` from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from running import Ran, run
+from understudy import PrivBayes, Schema, read_table
+from understudy.cli.evaluate import write_owner_page
+from understudy.cli.talk import Talk
+
+ATTRIBUTES: dict[str, Any] = {
+    "age": {"kind": "integer", "min": 0, "max": 99, "bins": 20},
+    "ward": {"kind": "categorical", "values": ["eye", "heart", "lung"], "missing": True},
+    "smoker": {"kind": "boolean"},
+}
+ROWS = 400
+
+
+def write_rows(path: Path, seed: int, rows: int = ROWS) -> None:
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(18, 90, rows)
+    smokers = rng.random(rows) < ages / 100
+    wards = rng.choice(["eye", "heart", "lung", ""], rows)
+    lines = [
+        f"{age},{ward},{str(bool(smoker)).lower()}" for age, ward, smoker in zip(ages, wards, smokers, strict=True)
+    ]
+    path.write_text("\n".join(["age,ward,smoker", *lines]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a real and a synthetic table, a holdout, the schema and the model."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    write_rows(folder / "real.csv", 1)
+    write_rows(folder / "holdout.csv", 2)
+    Schema.from_dict({"attributes": ATTRIBUTES}).save(folder / "schema.json")
+    model = PrivBayes(epsilon=2.0).fit(folder / "real.csv", folder / "schema.json", notify=lambda _: None)
+    model.save(folder / "model.json")
+    model.write(folder / "synthetic.csv", seed=1)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(made)
+    return made
+
+
+def fine(*arguments: object) -> Ran:
+    ran = run("evaluate", *arguments)
+    assert ran.status == 0, ran.err
+    return ran
+
+
+def refused(*arguments: object) -> str:
+    ran = run("evaluate", *arguments)
+    assert ran.status == 2
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+    return ran.err
+
+
+def test_a_summary_is_for_the_owner(folder: Path) -> None:
+    ran = fine("real.csv", "synthetic.csv", "--schema", "schema.json")
+    assert ran.out.startswith("For you, not for release")
+    assert f"{ROWS} real ones" in ran.out
+    for name in ATTRIBUTES:
+        assert name in ran.out
+    assert "Learning" not in ran.out
+    assert "Attacks" not in ran.out
+
+
+def test_everything_at_once_report_json_learning_and_attacks(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    ran = fine(
+        "real.csv", "synthetic.csv", "--model", "model.json", "--target", "smoker", "--learners", "CART",
+        "--order", "2", "--holdout", "holdout.csv", "--secret", "smoker", "-o", page, "--json",
+    )  # fmt: skip
+    document = json.loads(ran.out)
+    assert document["for"] == "the owner of the table, not for release"
+    assert [errors["order"] for errors in document["marginals"]] == [2]
+    assert document["learning"][0]["learners"][0]["learner"] == "CART"
+    assert document["attacks"]["promise"]["epsilon"] == pytest.approx(2.0)
+    html = page.read_text(encoding="utf-8")
+    for place in ("learning", "network", "attacks"):
+        assert f'<section id="{place}">' in html
+    assert "epsilon = 2" in html
+    assert str(page) in "".join(ran.err.split("\n"))
+
+
+def test_json_is_the_same_every_time(folder: Path) -> None:
+    first, second = (
+        fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--json", "--order", 1).out for _ in range(2)
+    )
+    assert first == second
+    assert json.loads(first)["shape"]["real_rows"] == ROWS
+
+
+def test_a_table_held_against_itself_has_no_distance(folder: Path, tmp_path: Path) -> None:
+    read_table(folder / "real.csv").write(tmp_path / "same.csv")
+    document = json.loads(fine("real.csv", tmp_path / "same.csv", "--schema", "schema.json", "--json").out)
+    assert [errors["mean"] for errors in document["marginals"]] == [0, 0, 0]
+    assert all(column["total_variation"] == 0 for column in document["columns"])
+
+
+@pytest.mark.parametrize("other", ["real.csv", "synthetic.csv", "schema.json", "holdout.csv"])
+def test_inputs_are_never_overwritten(folder: Path, other: str) -> None:
+    before = (folder / other).read_bytes()
+    said = refused(
+        "real.csv", "synthetic.csv", "--schema", "schema.json", "--holdout", "holdout.csv", "-o", folder / other
+    )
+    assert "two things at once" in said
+    assert (folder / other).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("real.csv", "nowhere.csv"), "no table at nowhere.csv"),
+        (("real.csv", "synthetic.csv", "--target", "shoe"), "shoe"),
+        (("real.csv", "synthetic.csv", "--target", "smoker", "--learners", "oracle"), "oracle"),
+        (("real.csv", "synthetic.csv", "--order", "9"), "9"),
+        (("real.csv", "synthetic.csv", "--seed", "-1"), "seed"),
+        (("real.csv", "synthetic.csv", "--secret", "shoe"), "shoe"),
+        (("real.csv", "synthetic.csv", "-o", "nowhere/report.html"), "nowhere"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(folder: Path, arguments: tuple[str, ...], words: str) -> None:
+    assert words in refused(*arguments)
+
+
+def test_without_the_extra_one_sentence_tells_what_to_install(folder: Path) -> None:
+    with mock.patch("understudy.cli.evaluate.find_spec", lambda name: None if name == "sklearn" else name):
+        said = refused("real.csv", "synthetic.csv")
+    assert "scikit-learn" in said
+    assert 'pip install "understudy[evaluation]"' in said
+    assert "understudy attack" in said
+
+
+def test_a_refused_run_leaves_no_report(folder: Path, tmp_path: Path) -> None:
+    refused("real.csv", "synthetic.csv", "--target", "shoe", "-o", tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_that_never_changes_is_compared_like_any_other(tmp_path: Path) -> None:
+    for name, rows in (("real.csv", 60), ("synthetic.csv", 50)):
+        (tmp_path / name).write_text("kind,n\n" + "".join(f"x,{row % 7}\n" for row in range(rows)))
+    ran = fine(tmp_path / "real.csv", tmp_path / "synthetic.csv", "--json")
+    columns = {column["name"]: column for column in json.loads(ran.out)["columns"]}
+    assert columns["kind"]["total_variation"] == 0
+    assert columns["n"]["total_variation"] > 0
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_demos_page_is_made_where_the_extra_is_installed(folder: Path, tmp_path: Path, installed: bool) -> None:
+    page = tmp_path / "owner.html"
+    with mock.patch("understudy.cli.evaluate.find_spec", lambda name: name if installed else None):
+        made = write_owner_page(
+            folder / "real.csv", folder / "synthetic.csv", folder / "model.json", page, ["smoker"], Talk(quiet=True)
+        )
+    assert made is installed
+    assert page.exists() is installed
