@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +16,12 @@ from understudy.audit.bounds import (
     clopper_pearson,
     discrete_gaussian_log_pmf,
     discrete_laplace_log_pmf,
+    draw_log_probabilities,
     epsilon_bound,
     gaussian_rho,
+    gaussian_tail,
     laplace_loss,
+    laplace_tail,
     mu_bound,
     renyi_rho,
 )
@@ -82,6 +87,28 @@ def test_noise_probabilities_sum_to_one_and_their_ratios_are_the_loss() -> None:
     assert divergence / 2 == pytest.approx(gaussian_rho(np.array([7]), np.array([9]), 5.0))
 
 
+@pytest.mark.parametrize(
+    ("tail", "log_pmf"), [(laplace_tail, discrete_laplace_log_pmf), (gaussian_tail, discrete_gaussian_log_pmf)]
+)
+def test_tails_are_sums_of_probabilities(tail: Any, log_pmf: Any) -> None:
+    values = np.arange(-500, 501)
+    for reach in (1, 4, 15):
+        assert tail(reach, 3.0) == pytest.approx(np.exp(log_pmf(values, 3.0))[values >= reach].sum())
+
+
+def test_draws_are_in_proportion_to_counts_and_what_is_added() -> None:
+    assert np.exp(draw_log_probabilities(np.array([0.0, 3.0]), 0.5)) == pytest.approx([0.125, 0.875])
+
+
+@pytest.mark.parametrize(("scale", "more"), [(1.0, 0.05), (3.0, 0.006), (20.0, 0.0002)])
+def test_the_mu_of_a_discrete_gaussian_is_nearly_that_of_a_gaussian(scale: float, more: float) -> None:
+    """The best threshold tells two counts apart as mu = distance / scale says, and a little better at small scales."""
+    normal = NormalDist()
+    tails = [(gaussian_tail(cut, scale), gaussian_tail(cut - 1, scale)) for cut in range(1, math.ceil(2 * scale) + 1)]
+    best = max(normal.inv_cdf(1 - false) - normal.inv_cdf(1 - true) for false, true in tails)
+    assert 1 <= best * scale <= 1 + more
+
+
 def test_permute_and_flip_is_what_going_through_all_orders_gives() -> None:
     scores, scale = np.array([0.0, 4.0, 6.0, 7.0, 7.0]), 2.0
     stop = np.exp((scores - scores.max()) / scale)
@@ -114,6 +141,14 @@ def test_a_black_box_finds_most_of_the_loss_and_no_more() -> None:
     assert 0.8 < found.epsilon <= 1
     gaussian = tell_apart(rng.normal(0, 1, 20_000), rng.normal(1, 1, 20_000))
     assert 0.6 < gaussian.mu <= 1
+
+
+def test_a_black_box_learns_what_no_feature_shows_alone() -> None:
+    """Two noisy values whose difference tells: each by itself is drowned in noise that they share."""
+    rng = np.random.default_rng(6)
+    shared, apart = rng.normal(0, 50, (2, 6000, 1)), rng.normal(0, 1, (2, 6000, 2))
+    here, there = shared + apart
+    assert tell_apart(here, there + np.array([0.0, 3.0])).epsilon > tell_apart(here, there).epsilon + 0.5
 
 
 def test_a_black_box_sees_that_the_number_of_features_differs() -> None:

@@ -1,8 +1,9 @@
 """Black box: run it many times on two neighbouring tables, and see how well the tables can be told apart.
 
-Half of the runs is for choosing a test, the other half for judging it, so that the bound on epsilon is honest however
-the test was chosen. The tests that are tried: a threshold on every feature, a feature being exactly some value, and a
-threshold on a likelihood ratio that is learned from all features together.
+A third of the runs is for choosing a test, the rest for judging it, so that the bound on epsilon is honest however the
+test was chosen. The tests that are tried: a threshold on every feature, a feature being exactly some value, and a
+threshold on what is learned from all features together: a likelihood ratio as if they were independent, and a logistic
+regression, which knows that they are not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ Features = NDArray[np.float64]
 """One line a run, one column a feature."""
 
 Feature = Callable[[Features], NDArray[np.float64]]
+
+TRAINING = 1 / 3
+"""The share of the runs from which the test is chosen."""
 
 THRESHOLDS = 40
 VALUES = 20
@@ -49,14 +53,14 @@ def tell_apart(
 ) -> Evidence:
     """Bounds on epsilon and mu from the features of runs on a table and on its neighbour."""
     features, other = _two_dimensional(features), _two_dimensional(other)
-    half, other_half = len(features) // 2, len(other) // 2
-    if half < 1 or other_half < 1:
+    if len(features) < 2 or len(other) < 2:
         raise ValueError("at least two runs on each table are needed")
+    part, other_part = (max(1, round(TRAINING * len(lines))) for lines in (features, other))
     width = max(features.shape[1], other.shape[1])
     features, other = _padded(features, width), _padded(other, width)
-    training, judged = (features[:half], other[:other_half]), (features[half:], other[other_half:])
+    training, judged = (features[:part], other[:other_part]), (features[part:], other[other_part:])
 
-    best = max(_tests(*training), key=lambda test: _promise(test, *training, delta))
+    best = max(_tests(*training), key=lambda test: _promise(test, *training, len(judged[0]), delta))
     hits, other_hits = (int(np.count_nonzero(best.happens(part))) for part in judged)
     runs, other_runs = map(len, judged)
     epsilon = epsilon_bound(hits, runs, other_hits, other_runs, confidence, delta)
@@ -64,11 +68,9 @@ def tell_apart(
     return Evidence(epsilon, mu, best.name, hits, other_hits, runs, confidence)
 
 
-def _promise(test: _Test, features: Features, other: Features, delta: float) -> float:
-    """About what a test will show, from the runs for choosing: cheap bounds (Wilson 1927) are good enough here."""
-    (p_low, p_high), (q_low, q_high) = (
-        _wilson(float(test.happens(part).mean()), len(part)) for part in (features, other)
-    )
+def _promise(test: _Test, features: Features, other: Features, runs: int, delta: float) -> float:
+    """About what a test will show on so many runs: cheap bounds (Wilson 1927) are good enough here."""
+    (p_low, p_high), (q_low, q_high) = (_wilson(float(test.happens(part).mean()), runs) for part in (features, other))
     ratios = ((p_low, q_high), (q_low, p_high), (1 - p_high, 1 - q_low), (1 - q_high, 1 - p_low))
     return max(math.log(max(top - delta, 1e-300) / bottom) for top, bottom in ratios)
 
@@ -122,6 +124,8 @@ def _tests(features: Features, other: Features) -> Iterator[_Test]:
     if both.shape[1] > 1:
         ratio = _likelihood_ratio(features, other)
         yield from _feature_tests("likelihood ratio", ratio(both), ratio)
+        logistic = _logistic(features, other)
+        yield from _feature_tests("logistic regression", logistic(both), logistic)
 
 
 def _feature_tests(name: str, seen: NDArray[np.float64], feature: Feature) -> Iterator[_Test]:
@@ -172,6 +176,35 @@ def _likelihood_ratio(features: Features, other: Features) -> Feature:
         return np.sum(found, axis=0)
 
     return ratio
+
+
+def _logistic(features: Features, other: Features, penalty: float = 1.0, steps: int = 8) -> Feature:
+    """Logistic regression on the ranks of the features, by Newton's method: linear, and with a bend at the median."""
+    both = np.concatenate([features, other])
+    sorted_columns = np.sort(both, axis=0)
+
+    def inputs(lines: Features) -> NDArray[np.float64]:
+        ranks = np.column_stack(
+            [np.searchsorted(column, line) for column, line in zip(sorted_columns.T, lines.T, strict=True)]
+        )
+        centred = ranks / len(both) - 0.5
+        return np.column_stack([np.ones(len(lines)), centred, np.abs(centred)])
+
+    x = inputs(both)
+    target = np.arange(len(both)) < len(features)
+    ridge = penalty * np.eye(x.shape[1])
+    weights = np.zeros(x.shape[1])
+    for _ in range(steps):
+        chance = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+        curvature = (x * (chance * (1 - chance))[:, None]).T @ x + ridge
+        weights = weights + np.linalg.solve(curvature, x.T @ (target - chance) - ridge @ weights)
+    learned = weights
+
+    def logit(lines: Features) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = inputs(lines) @ learned
+        return found
+
+    return logit
 
 
 # --------------------------------------------------------------------------- features

@@ -154,7 +154,23 @@ def discrete_gaussian_log_pmf(values: NDArray[Any], scale: float) -> Floats:
     return -(np.asarray(values, dtype=np.float64) ** 2) / (2 * scale**2) - math.log(total)
 
 
-# --------------------------------------------------------------------------- exact: choices
+def laplace_tail(reach: int, scale: float) -> float:
+    """The probability that discrete Laplace noise is at least ``reach`` > 0."""
+    return math.exp(-reach / scale) / (1 + math.exp(-1 / scale))
+
+
+def gaussian_tail(reach: int, scale: float) -> float:
+    """The probability that discrete Gaussian noise is at least ``reach``."""
+    return float(np.exp(discrete_gaussian_log_pmf(np.arange(reach, reach + math.ceil(40 * scale) + 40), scale)).sum())
+
+
+# --------------------------------------------------------------------------- exact: choices and draws
+
+
+def draw_log_probabilities(counts: Floats, smoothing: float) -> Floats:
+    """Exact log-probabilities of one draw from a table with so much added to each cell."""
+    weights = np.asarray(counts, dtype=np.float64) + smoothing
+    return np.log(weights) - math.log(weights.sum())
 
 
 def choice_log_probabilities(scores: Floats, scale: float, rule: Rule) -> Floats:

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.audit.blackbox import Features, tell_apart
-from understudy.audit.bounds import CONFIDENCE, choice_log_probabilities, choice_losses, laplace_loss, renyi_rho
+from understudy.audit.bounds import (
+    CONFIDENCE,
+    choice_log_probabilities,
+    choice_losses,
+    laplace_loss,
+    laplace_tail,
+    renyi_rho,
+)
 from understudy.audit.doors import exact_loss
 from understudy.audit.findings import Finding
 from understudy.audit.neighbours import Pair, worst_pairs
@@ -54,7 +61,7 @@ class Control:
     broken
         Whether the audit must flag it.
     unit
-        What the claim is in: "epsilon" or "rho".
+        What the claim is in: "epsilon", "rho" or "delta".
     """
 
     name: str
@@ -274,7 +281,58 @@ def _copied_column(neighbour: bool, runs: int, rng: np.random.Generator) -> Feat
     return noisy
 
 
+def _wishart(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+    """Second moments with Wishart noise, which is never negative: a moment below 1 says that the row is not there."""
+    moments = np.diag([40.0, 1.0 * neighbour])
+    directions = rng.normal(scale=math.sqrt(3 / 2), size=(runs, 2, 3))
+    return (moments + directions @ directions.transpose(0, 2, 1)).reshape(runs, 4)
+
+
+def _scaled_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+    """Values scaled to 0 ... 1 by the smallest and largest of the data, then a noisy count of those above 1/2."""
+    rows = np.array([1.0, 2.0, 3.0, 4.0] * 10 + [1000.0] * neighbour)
+    scaled = (rows - rows.min()) / (rows.max() - rows.min())
+    return np.count_nonzero(scaled > 0.5) + _laplace(rng, 1.0, (runs,))
+
+
+def group_means_loss(size: int = 5, groups: int = 8) -> float:
+    """Noisy means of groups of neighbouring values, at a sensitivity of what one row can do if groups stand still.
+
+    One row more at the lower end, and every group passes one row on to the next.
+    """
+    values = np.arange(size * groups, dtype=np.float64)
+    moved = np.concatenate([[-1.0], values[:-1]])
+    means, moved_means = (rows.reshape(groups, size).mean(axis=1) for rows in (values, moved))
+    return laplace_loss(means, moved_means, (size - 1) / size)
+
+
+def _noise_written_down(exact: Features, noise: Features) -> Features:
+    """The noise stands in a file beside the result."""
+    return np.column_stack([exact + noise, noise, (exact + noise) - noise])
+
+
+def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+    """Two columns drawn anew from their distributions, the others left as they are."""
+    return np.column_stack([rng.integers(0, 2, (runs, 2)), np.full(runs, 90.0 if neighbour else 30.0)])
+
+
+def _floating_point(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+    """Laplace noise in floating point (Mironov 2012): a sum with 1 has no digits beyond the 53rd, noise alone does."""
+    noisy = float(neighbour) + rng.laplace(size=runs)
+    finer = (np.abs(noisy) < 0.5) & (noisy * 2.0**53 % 1 != 0)
+    return np.column_stack([noisy, finer])
+
+
 # --------------------------------------------------------------------------- peers
+
+
+def _real_values_as_categories(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+    """Numbers taken for categories: every synthetic income is some real one."""
+    incomes = np.array([10.0, 20.0, 30.0] * 13 + [123.45] * neighbour)
+    values, counts = np.unique(incomes, return_counts=True)
+    noisy = np.maximum(counts + _laplace(rng, 1.0, (runs, len(values))), 1.0)
+    chosen = (noisy.cumsum(axis=1) / noisy.sum(axis=1)[:, None] < rng.random((runs, 1))).sum(axis=1)
+    return values[chosen]
 
 
 def _information(table: Sequence[Sequence[int]], base: float = 2.0) -> tuple[float, float]:
@@ -363,6 +421,7 @@ def curator_loss(make: type[CentralCurator], pair: Pair, epsilon: float = 1.0) -
     """The exact loss of one histogram an attribute, asked of a curator."""
 
     def run(table: Table, noise: Noise) -> None:
+        assert pair.schema is not None
         curator = make(encode(table, pair.schema), Ledger(epsilon, neighbours=pair.neighbours), noise)
         curator.measure([marginal(name) for name in pair.schema.names], Budget(epsilon))
 
@@ -397,8 +456,14 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: smoothed_histogram_loss(100, 0.01),
         ),
         Control("one noise draw for a whole table", "book E1", only_row, 1.0, _table(EMPTY, ONE, 1.0, _one_draw)),
-        Control("only observed cells get noise", "book E2", only_row, 1.0, _table(EMPTY, ONE, 1.0, _observed_only)),
-        Control("the number of rows is exact", "book E3", one_more, 1.0, _exactly(40, 41, 1.0)),
+        Control(
+            "only observed cells get noise",
+            "book E2, synthcity",
+            only_row,
+            1.0,
+            _table(EMPTY, ONE, 1.0, _observed_only),
+        ),
+        Control("the number of rows is exact", "book E3, smartnoise-synth", one_more, 1.0, _exactly(40, 41, 1.0)),
         Control("a table and the number of rows, paid once", "book E3", one_more, 1.0, _table((40, 40), (41, 41), 1.0)),
         Control("half of the noise", "book", only_row, 1.0, _table(EMPTY, ONE, 0.5)),
         Control("noise that is never negative", "book", only_row, 1.0, _table(EMPTY, ONE, 1.0, _positive)),
@@ -428,9 +493,31 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=lambda: laplace_loss(np.zeros(9), np.full(9, 1 / 3), 1.0),
         ),
+        Control("Wishart noise on second moments", "book E10", only_row, 1.0, _wishart),
+        Control("scaled by the smallest and largest value", "book E13", extreme, 1.0, _scaled_by_the_data),
         Control("noise drawn anew until a test passes", "book E14", one_more, 1.0, _until_it_passes),
+        Control("means of groups that are formed from the data", "book E16", one_more, 1.0, exact=group_means_loss),
         Control("the last column is copied", "book E17", "one row changed", 1.0, _copied_column),
+        Control(
+            "noise kept in a file beside the result",
+            "book E19",
+            only_row,
+            1.0,
+            _table(EMPTY, ONE, 1.0, _noise_written_down),
+        ),
+        Control(
+            "two columns drawn anew, the others as they are", "book E20", "one row changed", 1.0, _two_columns_redrawn
+        ),
+        Control("exact means of groups", "book E23", one_more, 1.0, _exactly(30.0, 31.5, 1.0)),
         Control("sensitivity from the highest salary", "book E24", extreme, 1.0, _largest_salary),
+        Control(
+            "counts and sums, each at all of epsilon",
+            "book E25",
+            one_more,
+            1.0,
+            exact=lambda: laplace_loss(np.array([40, 20]), np.array([41, 21]), 1.0),
+        ),
+        Control("Laplace noise in floating point", "book E34", one_more, 1.0, _floating_point),
         Control(
             "normalised information, sensitivity of the plain one",
             "dpmm",
@@ -445,7 +532,19 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=lambda: information_choice_loss(False, 2, math.e),
         ),
-        Control("noise n times too small", "synthcity", only_row, 1.0, _table(EMPTY, ONE, 1 / 40)),
+        Control(
+            "preprocessing paid on top of epsilon",
+            "dpmm",
+            one_more,
+            1.0,
+            exact=lambda: (
+                laplace_loss(np.array([40]), np.array([41]), 1.0) + laplace_loss(np.zeros(1), np.ones(1), 10.0)
+            ),
+        ),
+        Control("a real value fills the gaps", "dpmm", "one row changed", 1.0, _exactly(37.0, 41.0, 1.0)),
+        Control("numbers taken for categories", "synthcity", "a unique value", 1.0, _real_values_as_categories),
+        Control("edges by a threshold on exact scores", "synthcity", up_down, 1.0, _exactly(0.0, 1.0, 1.0)),
+        Control("noise n times too small", "synthcity, book E15", only_row, 1.0, _table(EMPTY, ONE, 1 / 40)),
         Control(
             "budget spent twice",
             "DataSynthesizer",
@@ -453,8 +552,10 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=lambda: curator_loss(_SpendsTwice, _constant("add_remove")),
         ),
-        Control("noise from seed 0", "DataSynthesizer", only_row, 1.0, _seed_zero),
-        Control("categories from the data", "smartnoise-synth", "a unique category", 1.0, _categories_from_the_data),
+        Control("noise from seed 0", "DataSynthesizer, reprosyn", only_row, 1.0, _seed_zero),
+        Control(
+            "categories from the data", "smartnoise-synth, dpmm", "a unique category", 1.0, _categories_from_the_data
+        ),
         Control("exact share of missing values", "DataSynthesizer", "one value missing", 1.0, _exactly(0, 1 / 40, 1.0)),
         Control("exact largest value", "DataSynthesizer", extreme, 1.0, _exactly(79, 119, 1.0)),
         Control(
@@ -486,6 +587,21 @@ def controls() -> tuple[Control, ...]:
             0.125,
             exact=lambda: _choice_rho(2.0, "permute_and_flip"),
             unit="rho",
+        ),
+        Control(
+            "several rows of a person, noise for one",
+            "a temptation of ours",
+            "3 rows of one person",
+            1.0,
+            exact=lambda: laplace_loss(np.array([0]), np.array([3]), 1.0),
+        ),
+        Control(
+            "categories named above 5, whatever delta is",
+            "a temptation of ours",
+            "a unique category",
+            1e-6,
+            exact=lambda: laplace_tail(5 - 1, 1.0),
+            unit="delta",
         ),
     )
 

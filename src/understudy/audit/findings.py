@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from understudy.curator.budget import rho_of
 from understudy.files import writable_file
 
 Verdict = Literal["kept", "broken"]
@@ -32,7 +33,7 @@ class Finding:
     claimed, measured
         The promised loss, and the measured one: exact, or a lower bound with the confidence that is stated.
     unit
-        "epsilon", "rho", or "epsilon at delta" with its delta.
+        "epsilon", "epsilon at delta" with its delta, "rho" (zCDP), "mu" (Gaussian differential privacy), or "delta".
     confidence
         1 where the value is exact.
     source
@@ -54,6 +55,16 @@ class Finding:
         return "broken" if self.measured > self.claimed * (1 + SLACK) else "kept"
 
 
+def unit_at(delta: float) -> str:
+    """Epsilon, and at which delta."""
+    return f"epsilon at delta {delta:g}" if delta else "epsilon"
+
+
+def mu_of(epsilon: float, delta: float) -> float:
+    """The mu that (epsilon, delta) buys where all noise is Gaussian: rho-zCDP of Gaussian noise is sqrt(2 rho)-GDP."""
+    return math.sqrt(2 * rho_of(epsilon, delta))
+
+
 @dataclass(frozen=True)
 class AuditResult:
     """The outcome of an audit.
@@ -65,7 +76,7 @@ class AuditResult:
     claimed
         The promised epsilon (1 for the controls: there, measured values are in units of each one's claim).
     measured
-        The largest that was measured; for the controls, which must all be flagged, the smallest.
+        The largest epsilon that was measured; for the controls, which must all be flagged, the smallest.
     confidence
         That of the bounds that come from runs.
     verdict
@@ -80,6 +91,11 @@ class AuditResult:
     confidence: float
     verdict: str
     details: tuple[Finding, ...]
+
+    def largest(self, unit: str) -> Finding | None:
+        """The finding that comes closest to its claim (or farthest beyond it) among those in a unit, if any."""
+        found = [finding for finding in self.details if finding.unit == unit]
+        return max(found, key=lambda finding: finding.measured / finding.claimed, default=None)
 
     @property
     def passed(self) -> bool:

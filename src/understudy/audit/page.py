@@ -1,4 +1,4 @@
-"""Regenerates the tables of docs/audit.md: ``python -m understudy.audit.page docs/audit.md [RUNS]``.
+"""Regenerates the tables of docs/audit.md: ``python -m understudy.audit.page docs/audit.md [RUNS [NAME ...]]``.
 
 A table stands between two comments, ``<!-- audit:NAME -->`` and ``<!-- /audit -->``; the text around it is left alone.
 """
@@ -7,38 +7,51 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from understudy.audit import CONFIDENCE, CONTROL_RUNS, audit
-from understudy.audit.findings import Finding, markdown
+from understudy.audit import CONFIDENCE, CONTROL_RUNS, SUBJECTS, audit
+from understudy.audit.findings import Finding, markdown, number
 
 EPSILONS = (0.1, 1.0, 5.0)
 
 
 def tables(runs: int) -> dict[str, Callable[[], str]]:
     """What makes each table."""
+    many = max(runs, CONTROL_RUNS)
+    compared = {name: partial(_side_by_side, name, runs) for name in SUBJECTS if name != "controls"}
     return {
-        "doors": lambda: _side_by_side("doors", runs),
-        "independent": lambda: _side_by_side("independent", runs),
-        "privbayes": lambda: _side_by_side("privbayes", runs),
-        "controls": lambda: audit("controls", runs=max(runs, CONTROL_RUNS)).markdown() + _note(max(runs, CONTROL_RUNS)),
-        "sound": lambda: markdown(_sound(max(runs, CONTROL_RUNS))) + _note(max(runs, CONTROL_RUNS)),
+        **compared,
+        "controls": lambda: audit("controls", runs=many).markdown() + _note(many),
+        "sound": lambda: markdown(_sound(many)) + _note(many),
     }
 
 
 def _side_by_side(subject: str, runs: int) -> str:
-    """One line a finding, one column an epsilon: what was measured there."""
-    results = [audit(subject, epsilon, runs=runs).details for epsilon in EPSILONS]
+    """One line a finding, one column an epsilon: what was measured there, and the claim where it is not epsilon."""
+    found: dict[tuple[str, str, str], dict[float, Finding]] = {}
+    for epsilon in EPSILONS:
+        for finding in audit(subject, epsilon, runs=runs).details:
+            found.setdefault((finding.subject, finding.test, finding.unit), {})[epsilon] = finding
     lines = [
-        "| subject | test | " + " | ".join(f"claimed {epsilon:g}" for epsilon in EPSILONS) + " | |",
-        "|---|---|" + "--:|" * len(EPSILONS) + "---|",
+        "| subject | test | unit | " + " | ".join(f"claimed epsilon {epsilon:g}" for epsilon in EPSILONS) + " | |",
+        "|---|---|---|" + "--:|" * len(EPSILONS) + "---|",
     ]
-    for same in zip(*results, strict=True):
-        verdict = "broken" if any(finding.verdict == "broken" for finding in same) else "kept"
-        cells = " | ".join(f"{finding.measured:.4f}" for finding in same)
-        lines.append(f"| {same[0].subject} | {same[0].test} | {cells} | {verdict} |")
-    return "\n".join(lines) + "\n" + (_note(runs) if subject != "doors" else "")
+    for key, by_epsilon in found.items():
+        verdict = "broken" if any(finding.verdict == "broken" for finding in by_epsilon.values()) else "kept"
+        cells = [_cell(by_epsilon.get(epsilon)) for epsilon in EPSILONS]
+        lines.append("| " + " | ".join([*key, *cells, verdict]) + " |")
+    runs_are_made = any(test == "runs" for _, test, _ in found)
+    return "\n".join(lines) + "\n" + (_note(runs) if runs_are_made else "")
+
+
+def _cell(finding: Finding | None) -> str:
+    if finding is None:
+        return ""
+    if finding.unit.startswith("epsilon"):
+        return f"{finding.measured:.4f}"
+    return f"{number(finding.measured)} of {number(finding.claimed)}"
 
 
 def _note(runs: int) -> str:
@@ -51,15 +64,15 @@ def _sound(runs: int) -> list[Finding]:
     return [control.finding(runs) for epsilon in EPSILONS for control in sound_controls(epsilon)]
 
 
-def regenerate(page: Path, runs: int) -> None:
-    """Replace the tables of a page, where they are, by new ones, each as soon as it is done."""
+def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
+    """Replace the tables of a page (those named, or all), where they are, by new ones, each as soon as it is done."""
     for name, make in tables(runs).items():
         place = re.compile(rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)", re.DOTALL)
-        if place.search(page.read_text(encoding="utf-8")):
+        if (not names or name in names) and place.search(page.read_text(encoding="utf-8")):
             new = rf"\g<1>\n{make()}\n\g<2>"
             page.write_text(place.sub(new, page.read_text(encoding="utf-8")), encoding="utf-8")
             print(f"{name}: done", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5000)
+    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5000, sys.argv[3:])

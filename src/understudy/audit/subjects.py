@@ -6,41 +6,53 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.audit.blackbox import black_box
-from understudy.audit.bounds import CONFIDENCE, choice_losses
+from understudy.audit.bounds import CONFIDENCE, choice_log_probabilities, choice_losses, renyi_rho
 from understudy.audit.doors import Loss, Run, exact_loss
-from understudy.audit.findings import Finding
-from understudy.audit.neighbours import Pair, choice_pair, small_pair, worst_pairs
-from understudy.curator.budget import Budget, Neighbours, epsilon_of
+from understudy.audit.findings import Finding, mu_of, unit_at
+from understudy.audit.neighbours import (
+    PERSON,
+    ROWS,
+    Pair,
+    choice_pair,
+    person_pairs,
+    small_pair,
+    tiny_pair,
+    worst_pairs,
+)
+from understudy.curator.budget import Neighbours, epsilon_of, rho_of
 from understudy.curator.central import CentralCurator
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise, Rule, SeededNoise, choice_scale, gridded
+from understudy.curator.mechanisms import SCORE_GRID, Noise, Rule, SeededNoise, choice_scale, gridded
 from understudy.encoding import encode
+from understudy.frames import Frame
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.independent import Independent
+from understudy.synthesizers.marginals import Marginals
+from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 from understudy.tables import Table
 
 DELTA = 1e-6
 """The delta of the settings that have one."""
 
+MOST = 3
+"""The rows per person of the settings in which people have several."""
+
 RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
 RULES: tuple[Rule, ...] = ("permute_and_flip", "exponential")
 
 
-def all_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
-    """Every pair of tables for a relation."""
-    return (*worst_pairs(neighbours), choice_pair("R", neighbours), choice_pair("F", neighbours))
-
-
-def _quiet(sentence: str) -> None:
+def quiet(sentence: str) -> None:
     """What is told to the owner of a made-up table is of no interest."""
 
 
@@ -50,67 +62,77 @@ def _quiet(sentence: str) -> None:
 def doors(epsilon: float) -> Iterator[Finding]:
     """Every kind of question to the curator, by itself, on the pair on which it loses most."""
     for relation in RELATIONS:
-        door = _table_door if relation == "add_remove" else _row_door
-        yield _worst(f"tables, Laplace, {relation}", epsilon, door(epsilon, 0.0), worst_pairs(relation))
-        yield _worst(f"tables, Gaussian, {relation}", epsilon, door(epsilon, DELTA), worst_pairs(relation), DELTA)
+        ask = _tables if relation == "add_remove" else _histograms
+        yield from exact_findings(f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation))
+        gaussian = _asked(ask, epsilon, DELTA)
+        yield from exact_findings(f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA)
+    people = person_pairs(MOST)
+    yield from exact_findings(
+        f"tables, Laplace, {MOST} rows per person", epsilon, _asked(_tables, epsilon, most=MOST), people
+    )
+    gaussian = _asked(_tables, epsilon, DELTA, MOST)
+    yield from exact_findings(f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA)
     for rule in RULES:
         yield _any_scores(epsilon, rule)
+    yield _any_scores_in_rho(epsilon)
     for score in ("F", "I", "R"):
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
-            yield _worst(f"choice by {score}, {relation}", epsilon, _choice_door(epsilon, score), pairs)
+            yield from exact_findings(
+                f"choice by {score}, {relation}", epsilon, _asked(partial(_choice, score), epsilon), pairs
+            )
+    pairs = [choice_pair("I", "replace", two_values=True)]
+    yield from exact_findings(
+        "choice by I of two values, replace", epsilon, _asked(partial(_choice, "I"), epsilon), pairs
+    )
+    for relation in RELATIONS:
+        # Many rows, so that one more changes their number hardly at all; or none, so that nothing hides the row.
+        pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
+        yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
+        yield from exact_findings(f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA)
 
 
-def _worst(
-    subject: str, claimed: float, run_on: Callable[[Pair], Run], pairs: Sequence[Pair], delta: float = 0.0
-) -> Finding:
-    """The pair on which most is lost."""
-    with _one_thread():
-        losses = [(_in_epsilon(exact_loss(run_on(pair), pair), delta), pair.name) for pair in pairs]
-    measured, name = max(losses, key=lambda found: round(found[0], 9))
-    return Finding(subject, name, "exact", claimed, measured, f"epsilon at delta {delta:g}" if delta else "epsilon")
+Ask = Callable[[CentralCurator], object]
 
 
-def _in_epsilon(loss: Loss, delta: float) -> float:
-    if loss.side_door or not delta:
-        return loss.epsilon
-    return epsilon_of(loss.rho, delta)
+def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+    """A run that puts questions to a curator, and nothing else."""
+
+    def run(pair: Pair, table: Table, noise: Noise) -> None:
+        ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most)
+        assert pair.schema is not None
+        ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
+
+    return lambda pair: partial(run, pair)
 
 
-def _table_door(epsilon: float, delta: float) -> Callable[[Pair], Run]:
+def _counted(table: Table, most: int) -> Table:
+    """The rows that count, where people have several."""
+    from understudy.curator.contributions import bounded
+
+    return bounded(table, PERSON, most)[0] if PERSON in table.columns else table
+
+
+def _tables(curator: CentralCurator) -> object:
     """Three tables, the number of rows among them."""
-
-    def run(pair: Pair, table: Table, noise: Noise) -> None:
-        curator = _curator(pair, table, epsilon, delta, noise)
-        names = curator.schema.names
-        curator.measure([(), marginal(names[0]), marginal(names[0], names[1])], curator.ledger.budget)
-
-    return lambda pair: partial(run, pair)
+    names = [attribute.name for attribute in curator.schema.modelled]
+    return curator.measure([(), marginal(names[0]), marginal(names[0], names[1])], curator.ledger.budget)
 
 
-def _row_door(epsilon: float, delta: float) -> Callable[[Pair], Run]:
+def _histograms(curator: CentralCurator) -> object:
     """One histogram an attribute: a replaced row changes two cells of each."""
-
-    def run(pair: Pair, table: Table, noise: Noise) -> None:
-        curator = _curator(pair, table, epsilon, delta, noise)
-        curator.measure([marginal(name) for name in curator.schema.names], curator.ledger.budget)
-
-    return lambda pair: partial(run, pair)
+    return curator.measure([marginal(name) for name in curator.schema.names], curator.ledger.budget)
 
 
-def _choice_door(epsilon: float, score: str) -> Callable[[Pair], Run]:
+def _choice(score: str, curator: CentralCurator) -> object:
     """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
-
-    def run(pair: Pair, table: Table, noise: Noise) -> None:
-        curator = _curator(pair, table, epsilon, 0.0, noise)
-        curator.choose([marginal("a", "b"), marginal("c", "d")], score, Budget(epsilon), np.array([0.0, -1000.0]))
-
-    return lambda pair: partial(run, pair)
+    pairs = [marginal("a", "b"), marginal("c", "d")]
+    return curator.choose(pairs, score, curator.ledger.budget, np.array([0.0, -1000.0]))
 
 
-def _curator(pair: Pair, table: Table, epsilon: float, delta: float, noise: Noise) -> CentralCurator:
-    ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon")
-    return CentralCurator(encode(table, pair.schema), ledger, noise)
+def _draws(curator: CentralCurator) -> object:
+    """A few draws from the first attribute."""
+    return curator.draw(marginal(curator.schema.names[0]), 5, curator.ledger.budget)
 
 
 def _any_scores(epsilon: float, rule: Rule) -> Finding:
@@ -121,58 +143,156 @@ def _any_scores(epsilon: float, rule: Rule) -> Finding:
     return Finding(name, "one score up, all others down", "exact", epsilon, float(np.abs(losses).max()))
 
 
+def _any_scores_in_rho(epsilon: float) -> Finding:
+    """The exponential mechanism under zCDP: of two candidates, the better one becomes the worse one."""
+    rho = rho_of(epsilon, DELTA)
+    scale = choice_scale(rho, "rho")
+    ahead = np.array([SCORE_GRID / 2, -SCORE_GRID / 2])
+    log_p, log_q = (choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, -ahead))
+    measured = epsilon_of(renyi_rho(log_p, log_q), DELTA)
+    return Finding("choice, zCDP", "one score up, one down", "exact", epsilon, measured, unit_at(DELTA))
+
+
+# --------------------------------------------------------------------------- exact losses
+
+
+def exact_findings(
+    subject: str, claimed: float, run_on: Callable[[Pair], Run], pairs: Sequence[Pair], delta: float = 0.0
+) -> Iterator[Finding]:
+    """The pair on which most is lost, in epsilon, and in mu where all noise is Gaussian."""
+    losses = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
+    loss, name = max(losses, key=lambda found: round(_in_epsilon(found[0], delta), 9))
+    yield Finding(subject, name, "exact", claimed, _in_epsilon(loss, delta), unit_at(delta))
+    if delta and loss.mu is not None:
+        yield Finding(subject, name, "exact", mu_of(claimed, delta), loss.mu, "mu")
+
+
+def _in_epsilon(loss: Loss, delta: float) -> float:
+    if loss.side_door or not delta:
+        return loss.epsilon
+    return epsilon_of(loss.rho, delta)
+
+
 # --------------------------------------------------------------------------- synthesizers
 
 
-def settings(method: str, epsilon: float) -> dict[str, Synthesizer]:
-    """The settings in which a synthesizer is audited."""
-    if method == "independent":
-        plain = Independent(epsilon=epsilon)
-        return {
-            "independent": plain,
-            "independent, replace": replace(plain, neighbours="replace"),
-            f"independent, delta {DELTA:g}": replace(plain, delta=DELTA),
-        }
-    default = PrivBayes(epsilon=epsilon)
+def _independent(epsilon: float) -> dict[str, Synthesizer]:
+    plain = Independent(epsilon=epsilon)
     return {
-        "privbayes": default,
-        "privbayes, degree 1": replace(default, degree=1),
-        "privbayes, degree 2, replace": replace(default, degree=2, neighbours="replace"),
-        "privbayes, bits, score F": replace(default, degree=1, encoding="binary", score="F"),
-        "privbayes, score I, replace": replace(default, degree=1, score="I", neighbours="replace"),
-        "privbayes, the paper": PrivBayes.paper(epsilon),
-        "privbayes, the paper, degree 1": PrivBayes.paper(epsilon, degree=1),
-        f"privbayes, degree 1, delta {DELTA:g}": replace(default, degree=1, delta=DELTA),
+        "independent": plain,
+        "independent, replace": replace(plain, neighbours="replace"),
+        f"independent, delta {DELTA:g}": replace(plain, delta=DELTA),
+        f"independent, {MOST} rows per person": replace(plain, person=PERSON, max_rows_per_person=MOST),
     }
 
 
-def fit_exactly(name: str, method: Synthesizer) -> Finding:
+def _privbayes(epsilon: float) -> dict[str, Synthesizer]:
+    default = PrivBayes(epsilon=epsilon)
+    one = replace(default, degree=1)
+    return {
+        "privbayes": default,
+        "privbayes, degree 1": one,
+        "privbayes, degree 2, replace": replace(default, degree=2, neighbours="replace"),
+        "privbayes, bits, score F": replace(one, encoding="binary", score="F"),
+        "privbayes, score I, replace": replace(one, score="I", neighbours="replace"),
+        "privbayes, the paper": PrivBayes.paper(epsilon),
+        "privbayes, the paper, degree 1": PrivBayes.paper(epsilon, degree=1),
+        f"privbayes, degree 1, delta {DELTA:g}": replace(one, delta=DELTA),
+        f"privbayes, degree 1, {MOST} rows per person": replace(one, person=PERSON, max_rows_per_person=MOST),
+    }
+
+
+def _marginals(epsilon: float) -> dict[str, Synthesizer]:
+    plain = Marginals(epsilon=epsilon, marginals=[("a", "b")])
+    return {
+        "marginals": plain,
+        "marginals, replace": replace(plain, neighbours="replace"),
+        f"marginals, delta {DELTA:g}": replace(plain, delta=DELTA),
+        f"marginals, {MOST} rows per person": replace(plain, person=PERSON, max_rows_per_person=MOST),
+    }
+
+
+def _perturbed(epsilon: float) -> dict[str, Synthesizer]:
+    plain = PerturbedHistogram(epsilon=epsilon)
+    return {
+        "perturbed-histogram": plain,
+        "perturbed-histogram, replace": replace(plain, neighbours="replace"),
+        f"perturbed-histogram, delta {DELTA:g}": replace(plain, delta=DELTA),
+    }
+
+
+def _smoothed(epsilon: float) -> dict[str, Synthesizer]:
+    plain = SmoothedHistogram(epsilon=epsilon)
+    return {
+        "smoothed-histogram": plain,
+        "smoothed-histogram, 5 draws": replace(plain, draws=5),
+        "smoothed-histogram, 5 draws, replace": replace(plain, draws=5, neighbours="replace"),
+        f"smoothed-histogram, 5 draws, delta {DELTA:g}": replace(plain, draws=5, delta=DELTA),
+        f"smoothed-histogram, 5 draws, {MOST} rows per person": replace(
+            plain, draws=5, person=PERSON, max_rows_per_person=MOST
+        ),
+    }
+
+
+SETTINGS: dict[str, Callable[[float], dict[str, Synthesizer]]] = {
+    "independent": _independent,
+    "privbayes": _privbayes,
+    "marginals": _marginals,
+    "perturbed-histogram": _perturbed,
+    "smoothed-histogram": _smoothed,
+}
+"""For each synthesizer the settings in which it is audited, by name, given epsilon."""
+
+
+def all_pairs(method: Synthesizer) -> tuple[Pair, ...]:
+    """The pairs on which a synthesizer's loss is computed."""
+    if method.person is not None:
+        return person_pairs(method.max_rows_per_person)
+    relation = method.neighbours
+    return (*worst_pairs(relation), choice_pair("R", relation), choice_pair("F", relation))
+
+
+def fit_exactly(name: str, method: Synthesizer, pairs: Sequence[Pair] | None = None) -> Iterator[Finding]:
     """The exact loss of a whole fit, on the pair on which it loses most."""
 
     def run_on(pair: Pair) -> Run:
-        return lambda table, noise: method.fit(table, pair.schema, noise=noise, notify=_quiet)
+        return lambda table, noise: method.fit(table, pair.schema, noise=noise, notify=quiet)
 
-    return _worst(name, method.epsilon, run_on, all_pairs(method.neighbours), method.delta)
+    yield from exact_findings(name, method.epsilon, run_on, pairs or all_pairs(method), method.delta)
+
+
+def run_pair(method: Synthesizer) -> Pair:
+    """The pair on which a synthesizer is run many times."""
+    columns = 1 + (getattr(method, "degree", None) or 1)
+    # Draws tell most where there is nothing else to draw.
+    rows = 1 if isinstance(method, SmoothedHistogram) else ROWS
+    return small_pair(method.neighbours, columns, method.max_rows_per_person if method.person else 0, rows)
 
 
 def fit_often(
-    name: str, method: Synthesizer, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
-) -> Finding:
-    """A lower bound from fitting many times and looking at the models."""
-    pair = small_pair(method.neighbours)
+    name: str,
+    method: Synthesizer,
+    runs: int,
+    confidence: float = CONFIDENCE,
+    seed: int | None = None,
+    pair: Pair | None = None,
+) -> Iterator[Finding]:
+    """Lower bounds from fitting many times and looking at the models."""
+    pair = run_pair(method) if pair is None else pair
     noise = None if seed is None else SeededNoise(seed)
 
-    def run(table: Table) -> NDArray[np.float64]:
-        return model_features(method.fit(table, pair.schema, noise=noise, notify=_quiet))
+    def run(table: Frame) -> NDArray[np.float64]:
+        return model_features(method.fit(table, pair.schema, noise=noise, notify=quiet))
 
-    with _one_thread():
+    with one_thread():
         found = black_box(run, pair.table, pair.other, runs, confidence, method.delta)
-    unit = f"epsilon at delta {method.delta:g}" if method.delta else "epsilon"
-    return Finding(name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence)
+    yield Finding(name, pair.name, "runs", method.epsilon, found.epsilon, unit_at(method.delta), confidence)
+    if method.delta and not isinstance(method, PrivBayes | SmoothedHistogram):
+        yield Finding(name, pair.name, "runs", mu_of(method.epsilon, method.delta), found.mu, "mu", confidence)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Tiny tables, many times over: threads would wait for each other most of the time."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
@@ -182,10 +302,30 @@ def _one_thread() -> Iterator[None]:
         numba.set_num_threads(threads)
 
 
+def features(outcome: Any) -> Any:
+    """What is looked at in an outcome: numbers as they are, and what can be counted in a model or a table."""
+    if isinstance(outcome, Model):
+        return model_features(outcome)
+    return _table_features(outcome) if isinstance(outcome, Table) else outcome
+
+
+def _table_features(table: Table) -> NDArray[np.float64]:
+    """Its number of rows, and for each column how many values it has, their ends and their mean."""
+    found = [float(table.rows)]
+    for column in table.columns.values():
+        values = column.values.astype(np.float64)
+        ends = (values.min(), values.max(), values.mean()) if len(values) else (0.0, 0.0, 0.0)
+        found += [float(len(np.unique(values))), *map(float, ends)]
+    return np.array(found)
+
+
 def model_features(model: Model) -> NDArray[np.float64]:
-    """What is looked at in a model: its number of rows, and for each attribute its counts and number of parents."""
-    features: list[float] = [float(model.rows or 0), float(len(model.ledger.entries))]
+    """What is looked at in a model: its number of rows and of questions, and for each attribute its number of parents,
+    its counts, and the first and last count of its table, where the odd row of most pairs comes from and goes to.
+    """
+    found: list[float] = [float(model.rows or 0), float(len(model.ledger.entries))]
     for node in sorted(model.network, key=lambda node: node.attribute):
         one_way = node.table.sum(axis=tuple(range(node.table.ndim - 1)))
-        features += [float(len(node.parents)), *map(float, one_way)]
-    return np.array(features)
+        ends = node.table.flat[0], node.table.flat[-1]
+        found += [float(len(node.parents)), *map(float, one_way), *map(float, ends)]
+    return np.array(found)

@@ -1,0 +1,95 @@
+"""Closest records: copies are seen, fresh people are not, and chance is judged rightly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from people import coded, people
+
+from understudy.audit.attacks import Attack, Promise
+from understudy.audit.attacks.closest import closest_record, exact_copies, nearer_share
+from understudy.audit.attacks.rows import joined, picked
+from understudy.encoding import Coded
+from understudy.synthesizers import no_progress
+
+REAL, HOLDOUT, FRESH = (coded(people(400, seed)) for seed in (1, 2, 3))
+
+
+def both(real: Coded, synthetic: Coded, holdout: Coded | None, promise: Promise | None = None) -> list[Attack]:
+    rng = np.random.default_rng(0)
+    return [
+        closest_record(real, synthetic, holdout, promise, rng, no_progress),
+        exact_copies(real, synthetic, holdout, promise, rng),
+    ]
+
+
+def test_copies_are_seen_whatever_was_claimed() -> None:
+    for promise in (None, Promise(0.5)):
+        for attack in both(REAL, REAL, HOLDOUT, promise):
+            assert attack.verdict == "look at this"
+            assert attack.measured is not None
+            assert attack.measured > 0.9
+    assert both(REAL, REAL, HOLDOUT)[1].figures["copies_of_real"] == 1.0
+
+
+def test_copies_of_the_holdout_are_no_concern() -> None:
+    for attack in both(REAL, HOLDOUT, HOLDOUT):
+        assert attack.verdict == "nothing seen"
+        assert attack.measured is not None
+        assert attack.measured < 0.1
+
+
+def test_what_a_large_epsilon_allows_is_within_the_promise() -> None:
+    mixed = joined(FRESH, picked(REAL, np.arange(100)))
+    for attack in both(REAL, mixed, HOLDOUT, Promise(5.0)):
+        assert attack.verdict == "within the promise"
+        assert attack.allowed is not None
+        assert attack.allowed > 0.99
+
+
+def test_fresh_people_look_like_a_finding_as_often_as_stated() -> None:
+    runs, alarms = 80, 0
+    for seed in range(runs):
+        ours, theirs, fresh = (coded(people(120, 1000 * part + seed)) for part in (1, 2, 3))
+        for attack in both(ours, fresh, theirs):
+            assert attack.p_value is not None
+            alarms += attack.p_value < 0.1
+    # Two tests a run, 16 alarms expected; the deviation is at most 5.4, if both always agree.
+    assert 2 <= alarms <= 40
+
+
+def test_the_deviation_is_that_of_shuffled_records() -> None:
+    rng = np.random.default_rng(5)
+    weights = rng.geometric(0.3, 60) * (rng.random(60) < 0.5)
+    share, deviation = nearer_share(weights.astype(np.float64), 45)
+    assert share == pytest.approx(weights[:45].sum() / weights.sum())
+    shuffled = [rng.permutation(weights)[:45].sum() / weights.sum() for _ in range(20_000)]
+    assert np.mean(shuffled) == pytest.approx(0.75, abs=0.003)
+    assert np.std(shuffled) == pytest.approx(deviation, rel=0.03)
+
+
+def test_parts_of_unequal_size_are_compared_row_for_row() -> None:
+    large = coded(people(2000, 8))
+    for attack in both(large, FRESH, HOLDOUT, Promise(0.5)):
+        assert attack.beside == pytest.approx(2000 / 2400)
+        assert attack.verdict == "nothing seen"
+    for attack in both(large, large, HOLDOUT, Promise(0.5)):
+        assert attack.verdict == "look at this"
+    medians = both(large, FRESH, HOLDOUT)[0].figures
+    assert medians["median_distance_to_real"] == pytest.approx(medians["median_distance_to_holdout"], rel=0.2)
+
+
+def test_without_a_holdout_nothing_is_judged() -> None:
+    closest, copies = both(REAL, REAL, None)
+    assert closest.verdict == copies.verdict == "not judged"
+    assert closest.measured == 0.0
+    assert closest.beside is not None
+    assert closest.beside > 0
+    assert copies.measured == 1.0
+    assert "Without a holdout" in closest.found
+
+
+def test_one_row_is_enough() -> None:
+    lone = picked(REAL, np.array([0]))
+    assert [attack.verdict for attack in both(lone, lone, None)] == ["not judged", "not judged"]
+    assert both(lone, lone, picked(HOLDOUT, np.array([0])))[0].measured == 1.0
