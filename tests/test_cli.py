@@ -20,7 +20,7 @@ import pytest
 from running import COMMAND, Ran, run, run_really
 from understudy import Independent, LedgerFile, Model, Schema, __version__, read_table
 from understudy.curator.mechanisms import SeededNoise
-from understudy.report import report
+from understudy.reports.release import report
 
 NAMES = ["id", "age", "sex", "smoker", "weight", "admitted", "seen", "ward"]
 KINDS = ["text", "integer", "text", "text", "real", "date", "datetime", "text"]

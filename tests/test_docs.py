@@ -64,7 +64,11 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "page", ["index.md", "tutorial.md", "how-to.md", "reference.md", "privbayes.md", "datasynthesizer.md", "audit.md"]
+    "page",
+    [
+        *("index.md", "tutorial.md", "how-to.md", "reference.md", "privbayes.md", "datasynthesizer.md", "audit.md"),
+        *("evaluation.md", "attacks.md", "histograms.md"),
+    ],
 )
 def test_a_page_runs(page: str, tutorial_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(tutorial_folder, tmp_path, dirs_exist_ok=True)

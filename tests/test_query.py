@@ -25,7 +25,7 @@ from understudy.model import Model
 from understudy.networks.bits import Bits
 from understudy.networks.network import Network, Node
 from understudy.query import DEEPEST_QUERY, parse
-from understudy.report import report
+from understudy.reports.release import report
 from understudy.schema import Schema
 
 SCHEMA = Schema.from_dict(

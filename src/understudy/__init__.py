@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from understudy.schema import Schema
     from understudy.synthesizers import OwnerWarning, Synthesizer
     from understudy.synthesizers.independent import Independent
+    from understudy.synthesizers.marginals import Marginals
+    from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
+    from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
     from understudy.tables import Table, read_table
 
 __version__ = "0.1.0"
@@ -27,11 +30,14 @@ __all__ = [
     "InputError",
     "Ledger",
     "LedgerFile",
+    "Marginals",
     "Model",
     "OwnerWarning",
+    "PerturbedHistogram",
     "PrivBayes",
     "Random",
     "Schema",
+    "SmoothedHistogram",
     "Synthesizer",
     "Table",
     "UnderstudyError",
@@ -44,11 +50,14 @@ _HOMES = {
     "InputError": "errors",
     "Ledger": "curator.ledger",
     "LedgerFile": "curator.ledger",
+    "Marginals": "synthesizers.marginals",
     "Model": "model",
     "OwnerWarning": "synthesizers",
+    "PerturbedHistogram": "synthesizers.perturbed_histogram",
     "PrivBayes": "synthesizers.privbayes",
     "Random": "synthesizers.random",
     "Schema": "schema",
+    "SmoothedHistogram": "synthesizers.smoothed_histogram",
     "Synthesizer": "synthesizers",
     "Table": "tables",
     "UnderstudyError": "errors",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,15 +13,6 @@ from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of
 
 
-class Subject(Enum):
-    """What can be audited, by name."""
-
-    privbayes = "privbayes"
-    independent = "independent"
-    doors = "doors"
-    controls = "controls"
-
-
 @app.command(
     epilog=examples(
         "understudy audit privbayes --epsilon 1 --plot audit.svg",
@@ -32,11 +22,12 @@ class Subject(Enum):
 )
 def audit(
     subject: Annotated[
-        Subject,
+        str,
         typer.Argument(
             metavar="SUBJECT",
-            help="privbayes or independent: whole fits; doors: the questions that they are made of; controls: methods "
-            "that are broken on purpose.",
+            help="Whole fits of a method (privbayes, independent, marginals, perturbed-histogram, smoothed-histogram); "
+            "doors: the questions that they are made of; discovery: runs without a schema; controls: methods that are "
+            "broken on purpose.",
         ),
     ],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim (controls bring their own).")] = 1.0,
@@ -56,19 +47,25 @@ def audit(
     talk = Talk(quiet)
     with talk.working("auditing") as progress:
         result = run_audit(
-            subject.value, epsilon, runs=runs, told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1)
+            subject, epsilon, runs=runs, told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1)
         )
-    grid = grid_of(f"Audit of {subject.value}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
+    grid = grid_of(f"Audit of {subject}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
     for finding in result.details:
         colour = "red" if finding.verdict == "broken" else "green"
         numbers = (number(finding.claimed), number(finding.measured), f"[{colour}]{finding.verdict}[/]")
         grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
     Console().print(grid)
-    what = "In units of their claims, at least" if subject is Subject.controls else "Measured"
+    what = "In units of their claims, at least" if subject == "controls" else "Measured"
     typer.echo(
         f"Claimed {number(result.claimed)}. {what} {number(result.measured)}: {result.verdict} "
         f"(bounds from runs hold with {result.confidence:.1%} confidence)."
     )
+    mu = result.largest("mu")
+    if mu is not None:
+        typer.echo(
+            f"In mu, where all noise is Gaussian: claimed {number(mu.claimed)}, measured {number(mu.measured)} "
+            f"({mu.subject})."
+        )
     if plot is not None:
         result.plot(plot)
         talk.say(f"Picture: {plot}")

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.cli.evaluate import write_owner_page
 from understudy.cli.options import Epsilon, Quiet, Relation
 from understudy.cli.root import app, examples
 from understudy.cli.synthesize import Method, run_synthesis, synthesizer_of
@@ -52,11 +53,17 @@ def demo(
         seed=None,
         talk=talk,
     )
+    own = output / "owner-report.html"
+    compared = write_owner_page(
+        output / "survey.csv", output / "synthetic.csv", output / "model.json", own, ["rate_marriage"], talk
+    )
     talk.say("")
     # From a checkout the command is not on the path: show the one that was typed.
     command = "understudy" if shutil.which("understudy") else os.path.relpath(sys.argv[0])
     talk.say("What to do next:")
-    talk.say(f"  open {output / 'report.html'} in a browser, and compare survey.csv with synthetic.csv")
+    talk.say(f"  open {output / 'report.html'} in a browser: what was released, and how sure each number is")
+    if compared:
+        talk.say(f"  open {own}: how close it came to the survey (for the owner, not for release)")
     talk.say(f"  {command} show {output / 'model.json'}")
     talk.say(f"  {command} sample {output / 'model.json'} --rows 1000 -o more.csv")
     talk.say(f"  {command} synthesize YOUR.csv --epsilon 1 -o synthetic.csv")

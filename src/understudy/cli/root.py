@@ -20,7 +20,10 @@ def examples(*lines: str) -> str:
 class _Commands(TyperGroup):
     """Commands as a newcomer meets them, not as they were imported."""
 
-    ORDER = ("synthesize", "schema", "sample", "query", "show", "evaluate", "attack", "plan", "audit", "demo", "ledger")
+    ORDER = (
+        *("synthesize", "schema", "sample", "query", "show", "plan", "ledger"),
+        *("evaluate", "attack", "membership", "audit", "demo"),
+    )
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Those that are named above, in that order, then any others."""

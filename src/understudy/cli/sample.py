@@ -59,7 +59,7 @@ def sample(
 
 def write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any) -> None:
     """Draw rows into a file, or to standard output."""
-    wanted = rows if rows is not None else released.rows
+    wanted = rows if rows is not None else released.draws or released.rows
     with talk.working("writing rows", wanted) as progress:
 
         def drawn(count: int) -> None:

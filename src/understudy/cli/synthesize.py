@@ -36,6 +36,9 @@ class Method(Enum):
 
     privbayes = "privbayes"
     correlated = "correlated"
+    marginals = "marginals"
+    perturbed_histogram = "perturbed-histogram"
+    smoothed_histogram = "smoothed-histogram"
     independent = "independent"
     random = "random"
 
@@ -60,6 +63,7 @@ class Encoding(Enum):
 
 
 _NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
+_TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"}
 
 
 @app.command(
@@ -70,6 +74,8 @@ _NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
         "understudy synthesize patients.parquet --schema patients.json -o out.parquet",
         "# keep the model, to draw more rows later, and a report to send along",
         "understudy synthesize patients.csv --model m.json --report r.html -o out.csv",
+        "# just the tables that you name",
+        "understudy synthesize patients.csv --method marginals --marginal age,sex",
     )
 )
 def synthesize(
@@ -83,7 +89,9 @@ def synthesize(
         typer.Option(
             metavar="METHOD",
             help="privbayes: how columns depend on each other, by a network; correlated: the same with --degree "
-            "parents each; independent: every column by itself; random: types only, free.",
+            "parents each; marginals: the tables named by --marginal; perturbed-histogram: all columns in one table, "
+            "if they are few; smoothed-histogram: a few rows drawn privately; independent: every column by itself; "
+            "random: types only, free.",
         ),
     ] = Method.privbayes,
     neighbours: Neighbour = Relation.add_remove,
@@ -103,11 +111,14 @@ def synthesize(
         int | None,
         typer.Option(metavar="K", help="Parents of each attribute; as many as are useful when not given.", **_NETWORK),
     ] = None,
-    score: Annotated[Score, typer.Option(metavar="SCORE", help="auto, I, F or R.", **_NETWORK)] = Score.auto,
+    score: Annotated[
+        Score | None,
+        typer.Option(metavar="SCORE", help="R, I, F, or auto: F where all is binary, else R (--paper).", **_NETWORK),
+    ] = None,
     encoding: Annotated[
-        Encoding,
+        Encoding | None,
         typer.Option(metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK),
-    ] = Encoding.auto,
+    ] = None,
     beta: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK)
     ] = None,
@@ -117,10 +128,24 @@ def synthesize(
     paper: Annotated[
         bool, typer.Option("--paper", help="PrivBayes as published, to the letter (neighbours: replace).", **_NETWORK)
     ] = False,
+    marginal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,NAME", help="Columns that share a table (marginals); repeatable.", **_TABLES),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Rows to draw privately (smoothed-histogram); fewer cost less each.", **_TABLES),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
-    network = {"degree": degree, "score": score.value, "encoding": encoding.value, "beta": beta, "theta": theta}
+    network = {
+        "degree": degree,
+        "score": None if score is None else score.value,
+        "encoding": None if encoding is None else encoding.value,
+        "beta": beta,
+        "theta": theta,
+    }
     run_synthesis(
         table,
         synthesizer_of(
@@ -132,6 +157,8 @@ def synthesize(
             person=person,
             max_rows_per_person=rows_per_person,
             paper=paper,
+            marginals=[[name.strip() for name in named.split(",")] for named in marginal] if marginal else None,
+            draws=draws,
             **network,
         ),
         schema=schema,
@@ -226,13 +253,18 @@ def synthesizer_of(
     person: str | None = None,
     max_rows_per_person: int = 1,
     paper: bool = False,
+    marginals: list[list[str]] | None = None,
+    draws: int | None = None,
     **network: Any,
 ) -> Any:
     """The method as the options set it up."""
     from understudy.curator.budget import check_delta, check_epsilon
     from understudy.synthesizers.independent import Independent
+    from understudy.synthesizers.marginals import Marginals
+    from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
+    from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 
     common: dict[str, Any] = {
         "epsilon": check_epsilon(epsilon),
@@ -241,13 +273,26 @@ def synthesizer_of(
         "person": person,
         "max_rows_per_person": max_rows_per_person,
     }
-    given = {name: value for name, value in network.items() if value not in (None, "auto")}
-    if method in (Method.independent, Method.random):
+    given = {name: value for name, value in network.items() if value is not None}
+    if marginals is not None and method is not Method.marginals:
+        raise InputError(f"--marginal goes with the method marginals, not with {method.value}.")
+    if draws is not None and method is not Method.smoothed_histogram:
+        raise InputError(f"--draws goes with the method smoothed-histogram, not with {method.value}.")
+    if method not in (Method.privbayes, Method.correlated):
         if given or paper:
             option = next(iter(given), "paper")
             raise InputError(f"--{option} goes with the methods privbayes and correlated, not with {method.value}.")
-        simple: Any = Independent if method is Method.independent else Random
-        return simple(neighbours=relation_of(neighbours), **common)
+        common["neighbours"] = relation_of(neighbours)
+        if method is Method.marginals:
+            return Marginals(marginals=marginals or (), **common)
+        if method is Method.smoothed_histogram:
+            return SmoothedHistogram(draws=draws, **common)
+        simple: dict[Method, Any] = {
+            Method.perturbed_histogram: PerturbedHistogram,
+            Method.independent: Independent,
+            Method.random: Random,
+        }
+        return simple[method](**common)
     if method is Method.correlated:
         given.setdefault("degree", 2)
     if paper:

@@ -1,0 +1,208 @@
+"""``understudy attack`` and ``understudy membership``: what synthetic rows tell about a person."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import Delta, Epsilon, Neighbour, Quiet, Relation, SensitiveTable, relation_of
+from understudy.cli.root import app, examples
+from understudy.cli.synthesize import Method, synthesizer_of
+from understudy.cli.talk import Talk, grid_of, print_sentence, safe
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.audit.attacks import Attack
+
+_COLOURS = {"look at this": "red", "within the promise": "yellow", "nothing seen": "green", "not judged": "dim"}
+
+OwnersSchema = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="Schema file; without one it is read off the rows, for you alone."),
+]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
+
+
+@app.command(
+    epilog=examples(
+        "# set some rows aside beforehand: the holdout",
+        "understudy attack used.csv synthetic.csv --holdout holdout.csv --model model.json",
+        "understudy attack used.csv synthetic.csv --holdout holdout.csv --epsilon 1 "
+        "--quasi-identifiers age,ward --secret smoker",
+    )
+)
+def attack(
+    real: Annotated[Path, typer.Argument(metavar="REAL", help="The rows that the synthetic table was made from.")],
+    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table.")],
+    holdout: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows set aside at random, not used: without them little can be judged."),
+    ] = None,
+    quasi_identifiers: Annotated[
+        str, typer.Option("--quasi-identifiers", metavar="A,B,C", help="Attributes that others may know of a person.")
+    ] = "",
+    secret: Annotated[str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The released model: its schema and guarantee are used.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The guarantee of the synthetic table, without --model.")
+    ] = None,
+    delta: Annotated[float, typer.Option(metavar="NUMBER", help="Goes with --epsilon.")] = 0.0,
+    neighbours: Neighbour = Relation.add_remove,
+    schema: OwnersSchema = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")] = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Attack a synthetic table, for you and not for release. Status 1 if something needs a look."""
+    from understudy.audit.attacks import attack as run_attacks
+    from understudy.model import Model
+    from understudy.schema import Schema
+
+    talk = Talk(quiet)
+    public = None if schema is None else Schema.load(schema)
+    claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": relation_of(neighbours)}
+    if model is not None:
+        if epsilon is not None:
+            raise InputError("The model says what was spent; leave out --epsilon, or --model.")
+        released = Model.load(model)
+        public = public or released.schema
+        claim = claim_of(released, talk)
+    with talk.working("attacking") as progress:
+        result = run_attacks(
+            real,
+            synthetic,
+            public,
+            holdout=holdout,
+            quasi_identifiers=names_between(quasi_identifiers),
+            secret=secret,
+            seed=seed,
+            progress=progress,
+            **claim,
+        )
+    if as_json:
+        _print_json(result.to_dict())
+    else:
+        rows = f"{result.rows['real']:,} real, {result.rows['synthetic']:,} synthetic"
+        held = f", {result.rows['holdout']:,} held out" if result.rows["holdout"] else ", no holdout"
+        _show(f"Attacks ({rows}{held})", result.attacks)
+        for sentence in result.notes:
+            talk.note(sentence)
+        talk.say("Passing is no guarantee: other attacks may do better. The guarantee is epsilon.")
+    if result.verdict == "look at this":
+        raise typer.Exit(1)
+
+
+class Knowledge(Enum):
+    """What the adversary knows, by name."""
+
+    rows = "rows"
+    population = "population"
+
+
+@app.command(
+    epilog=examples(
+        "understudy membership patients.csv --schema patients.json --epsilon 1",
+        "# quick and rough",
+        "understudy membership patients.csv --targets 2 --shadows 30",
+    )
+)
+def membership(
+    table: SensitiveTable,
+    schema: OwnersSchema = None,
+    method: Annotated[Method, typer.Option(metavar="METHOD", help="The method that is attacked.")] = Method.privbayes,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 0.0,
+    neighbours: Neighbour = Relation.add_remove,
+    targets: Annotated[
+        int, typer.Option(metavar="N", help="People to attack: those with the rarest values, and as many others.")
+    ] = 6,
+    shadows: Annotated[
+        int, typer.Option(metavar="N", help="Fits with and without each of them to learn from, and as many to judge.")
+    ] = 100,
+    rows: Annotated[int, typer.Option(metavar="N", help="Rows of the tables that are fitted, at most.")] = 1000,
+    knows: Annotated[
+        Knowledge,
+        typer.Option(
+            metavar="WHAT", help="The adversary knows all other rows (rows) or only such people (population)."
+        ),
+    ] = Knowledge.rows,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Makes the game repeatable, with seeded noise; else real noise.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play the membership game with shadow models: was this person in the table? For you, not for release."""
+    from understudy.audit.attacks import membership as play
+
+    talk = Talk(quiet)
+    if seed is not None and seed < 0:
+        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+    with talk.working("attacking") as progress:
+        result = play(
+            synthesizer_of(method, epsilon, delta, neighbours),
+            table,
+            schema,
+            targets=targets,
+            shadows=shadows,
+            rows=rows,
+            knows=knows.value,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        _print_json(result.to_dict())
+    else:
+        assert result.control is not None
+        _show(f"Membership ({result.shadows} shadow models a side)", (result.attack, result.control))
+        talk.say("The copies are the control: real rows handed out as they are, which the attack must see.")
+    if result.attack.verdict == "look at this":
+        raise typer.Exit(1)
+
+
+def claim_of(released: Any, talk: Talk) -> dict[str, Any]:
+    """The guarantee of a model; none where its noise was seeded or where nothing was read."""
+    epsilon, delta = released.ledger.spent()
+    if not released.ledger.private or not epsilon:
+        why = "its noise was seeded" if epsilon else "it read nothing"
+        talk.say(f"The model makes no promise: {why}.")
+        return {}
+    return {"epsilon": epsilon, "delta": delta, "neighbours": released.ledger.neighbours}
+
+
+def names_between(text: str) -> list[str]:
+    """Names between commas; one that holds a comma itself stands in quotes."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _show(title: str, attacks: Sequence[Attack]) -> None:
+    console = Console(highlight=False)
+    grid = grid_of(title, "attack", "#measured", "#beside", "#epsilon allows", "verdict")
+    for found in attacks:
+        numbers = (_number(value) for value in (found.measured, found.beside, found.allowed))
+        colour = _COLOURS[found.verdict]
+        grid.add_row(safe(found.name), *numbers, f"[{colour}]{found.verdict}[/]")
+    console.print("For you, not for release: this tells of private rows.", style="bold")
+    console.print(grid)
+    for found in attacks:
+        print_sentence(console, f"{found.name}: {found.found} {found.promised}")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

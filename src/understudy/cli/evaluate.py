@@ -1,0 +1,230 @@
+"""``understudy evaluate``: how close a synthetic table is to the real one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from understudy.cli.attack import claim_of, names_between
+from understudy.cli.checks import check_distinct
+from understudy.cli.options import Quiet
+from understudy.cli.root import app, examples
+from understudy.cli.talk import Talk, grid_of, safe
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.audit.attacks import Attacks
+    from understudy.evaluation import Evaluation
+    from understudy.model import Model
+
+_COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
+_ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
+_WARNING = "For you, not for release: this was computed from the real rows, without noise."
+
+
+@app.command(
+    epilog=examples(
+        "# a summary on the screen",
+        "understudy evaluate patients.csv synthetic.csv --schema patients.json",
+        "# a report with pictures, and what can be learned about a column",
+        "understudy evaluate patients.csv synthetic.csv --model m.json --target smoker -o report.html",
+        "# attacks too, judged by rows that were set aside beforehand",
+        "understudy evaluate used.csv synthetic.csv --holdout others.csv --secret smoker -o report.html",
+    )
+)
+def evaluate(
+    real: Annotated[Path, typer.Argument(metavar="REAL", help="The sensitive table: CSV or Parquet.")],
+    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table: CSV or Parquet.")],
+    schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Schema file; without one the model's, or one read off both tables."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a report with pictures here (HTML).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print everything as JSON.")] = False,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that should be learned from the others; repeatable."),
+    ] = None,
+    learners: Annotated[
+        str, typer.Option(metavar="NAMES", help="What to learn it with: fast, thesis, all, or names between commas.")
+    ] = "fast",
+    order: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Compare tables of so many columns; repeatable. 1, 2 and 3 when not given."),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(metavar="N", help="Tables of an order that are compared, a sample if there are more; 0: all.")
+    ] = 600,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The released model: its schema, network and guarantee are used."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="For samples, splits and learners.")] = 0,
+    holdout: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows set aside at random, not used, to judge by.", **_ATTACKS)
+    ] = None,
+    quasi_identifiers: Annotated[
+        str,
+        typer.Option(
+            "--quasi-identifiers", metavar="A,B,C", help="Attributes that others may know of a person.", **_ATTACKS
+        ),
+    ] = "",
+    secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS)
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare a synthetic table with the real one, for you and not for release."""
+    from understudy.evaluation import evaluate as compare
+    from understudy.files import writable_file
+    from understudy.model import Model
+
+    check_distinct(real, synthetic, schema, model, holdout, output)
+    if output is not None:
+        writable_file(output, "report")
+    _check_extra()
+    if seed < 0 or most < 0:
+        wrong = "seed" if seed < 0 else "most"
+        raise InputError(f"--{wrong} must be a whole number at or above 0, not {seed if seed < 0 else most}.")
+    talk = Talk(quiet)
+    released = Model.load(model) if model is not None else None
+    with talk.working("comparing") as progress:
+        found = compare(
+            real,
+            synthetic,
+            schema,
+            target=target,
+            learners=learners if learners in ("fast", "thesis", "all") else names_between(learners),
+            orders=tuple(dict.fromkeys(order)) if order else (1, 2, 3),
+            most=most or None,
+            seed=seed,
+            model=released,
+            progress=progress,
+        )
+    beyond = [size for size in order or () if size not in {errors.order for errors in found.marginals}]
+    if beyond:
+        raise InputError(
+            f"There are no tables of {beyond[0]} columns out of {len(found.columns)}; choose another --order."
+        )
+    attacks = None
+    if holdout is not None or quasi_identifiers or secret is not None:
+        attacks = _attacked(real, synthetic, schema, holdout, quasi_identifiers, secret, released, seed, talk)
+    if output is not None:
+        from understudy.reports.owner import write_owner_report
+
+        write_owner_report(found, output, model=released, attacks=attacks)
+    if as_json:
+        document = {"for": "the owner of the table, not for release", **found.to_dict()}
+        if attacks is not None:
+            document["attacks"] = attacks.to_dict()
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    elif output is None:
+        _show(found, attacks)
+    if output is not None:
+        talk.say(f"Report, for you and not for release: {output}")
+
+
+def write_owner_page(
+    real: Path, synthetic: Path, model: Path, output: Path, targets: Sequence[str], talk: Talk
+) -> bool:
+    """Write the owner's report of a model's rows; False, and nothing done, where the extra is not installed."""
+    from understudy.evaluation import evaluate as compare
+    from understudy.model import Model
+    from understudy.reports.owner import write_owner_report
+
+    if _lacking():
+        return False
+    released = Model.load(model)
+    with talk.working("comparing") as progress:
+        found = compare(real, synthetic, target=targets, model=released, progress=progress)
+    write_owner_report(found, output, model=released)
+    return True
+
+
+def _lacking() -> list[str]:
+    needed = {"sklearn": "scikit-learn", "scipy": "scipy", "xgboost": "xgboost"}
+    return [name for module, name in needed.items() if find_spec(module) is None]
+
+
+def _check_extra() -> None:
+    lacking = _lacking()
+    if lacking:
+        raise InputError(
+            f'An evaluation needs {", ".join(lacking)}; install it by `pip install "understudy[evaluation]"`. Without '
+            f"it, `understudy attack` works, and in Python understudy.evaluation.marginals.marginal_errors."
+        )
+
+
+def _attacked(
+    real: Path,
+    synthetic: Path,
+    schema: Path | None,
+    holdout: Path | None,
+    quasi_identifiers: str,
+    secret: str | None,
+    released: Model | None,
+    seed: int,
+    talk: Talk,
+) -> Attacks:
+    from understudy.audit.attacks import attack
+
+    with talk.working("attacking") as progress:
+        return attack(
+            real,
+            synthetic,
+            schema if schema is not None or released is None else released.schema,
+            holdout=holdout,
+            quasi_identifiers=names_between(quasi_identifiers),
+            secret=secret,
+            seed=seed,
+            progress=progress,
+            **({} if released is None else claim_of(released, talk)),
+        )
+
+
+# --------------------------------------------------------------------------- on the screen
+
+
+def _show(found: Evaluation, attacks: Attacks | None) -> None:
+    console = Console(highlight=False)
+    console.print(_WARNING, style="bold")
+    shape = found.shape
+    grid = grid_of(
+        f"{shape.synthetic_rows:,} synthetic rows against {shape.real_rows:,} real ones", "", "what was found"
+    )
+    for finding in found.findings:
+        grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
+    console.print(grid)
+    grid = grid_of("Columns", "column", "kind", "#distance", "#KS", "#missing, real", "#missing, synthetic")
+    for column in found.columns:
+        furthest = "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.3f}"
+        absent = (f"{share:.1%}" if share else "" for share in (column.real_missing, column.synthetic_missing))
+        grid.add_row(safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent)
+    console.print(grid)
+    for task in found.learning:
+        measure = task.measures[0]
+        grid = grid_of(
+            f"Learning {safe(task.target)}: {measure} on real rows", "learner", "#from synthetic", "#from real"
+        )
+        for scores in task.learners:
+            ways = (scores.synthetic_to_real, scores.real_to_real)
+            grid.add_row(safe(scores.learner), *(f"{way.get(measure, float('nan')):.3f}" for way in ways))
+        commonest = f"{task.majority.get(measure, float('nan')):.3f}"
+        grid.add_section()
+        grid.add_row("commonest", commonest, commonest)
+        console.print(grid)
+    if attacks is not None:
+        grid = grid_of("Attacks", "attack", "what was found", "verdict")
+        for attack in attacks:
+            grid.add_row(safe(attack.name), safe(attack.found), attack.verdict)
+        console.print(grid)
+    console.print("Distance: total variation, 0 (equal) to 1. A report with pictures: -o report.html", style="dim")
