@@ -1,9 +1,10 @@
-"""dpmm's PrivBayes pipeline on a CSV file of codes, timed. Runs in a virtual environment of its own.
+"""dpmm's pipelines on a CSV file of codes, timed. Runs in a virtual environment of its own.
 
     python run_dpmm.py IN.csv OUT.csv ROWS DEGREE EPSILON SIZES.json
 
-SIZES.json holds the number of codes of each column; nothing is left to bin, so the pipeline's processing is off. The
-last line of the output is JSON: wall and CPU seconds of fitting and generating, imports not counted.
+DEGREE is that of PrivBayes, which counts the child too; 0 stands for MST, which has none. SIZES.json holds the number
+of codes of each column; nothing is left to bin, so the pipeline's processing is off. The last line of the output is
+JSON: wall and CPU seconds of fitting and generating, imports not counted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 import warnings
 
 import pandas as pd
-from dpmm.pipelines import PrivBayesPipeline  # type: ignore[import-not-found]
+from dpmm.pipelines import MSTPipeline, PrivBayesPipeline  # type: ignore[import-not-found]
 
 DELTA = 1e-9
 
@@ -23,8 +24,12 @@ DELTA = 1e-9
 def run(
     frame: pd.DataFrame, sizes: dict[str, int], rows: int, degree: int, epsilon: float, **more: int
 ) -> pd.DataFrame:
-    pipeline = PrivBayesPipeline(
-        epsilon=epsilon, delta=DELTA, gen_kwargs={"degree": degree, **more}, proc_epsilon=None, disable_processing=True
+    pipeline = (PrivBayesPipeline if degree else MSTPipeline)(
+        epsilon=epsilon,
+        delta=DELTA,
+        gen_kwargs=({"degree": degree} if degree else {}) | more,
+        proc_epsilon=None,
+        disable_processing=True,
     )
     pipeline.fit(frame, sizes)
     return pipeline.generate(n_records=rows)
