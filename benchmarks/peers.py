@@ -39,6 +39,7 @@ ORDERS = (2, 3)
 MOST_MARGINALS = 600
 LOOK_EVERY = 0.05
 INSTALL_CAP = 1200.0
+ENDED = "ended at the cap of"
 
 
 # ---- the contenders
@@ -353,7 +354,7 @@ def watched(command: Iterable[object], cap: float) -> Result:
             if time.perf_counter() - since > cap:
                 os.killpg(process.pid, signal.SIGKILL)  # its own session: the script and the workers it started
                 process.wait()
-                return Result(f"ended at the cap of {cap:g} s", (), cap, spent - before, peak)
+                return Result(f"{ENDED} {cap:g} s", (), cap, spent - before, peak)
             time.sleep(LOOK_EVERY)
         if process.returncode:
             return Result(f"failed: {_last_words(complained.read_text(encoding='utf-8', errors='replace'))}", peak=peak)

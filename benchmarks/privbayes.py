@@ -15,7 +15,6 @@ import json
 import os
 import re
 import resource
-import signal
 import statistics
 import subprocess
 import sys
@@ -29,8 +28,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from rich.console import Console
 
 import understudy
+from peers import ENDED, RUNNERS, environment, watched
 from understudy import Model, PrivBayes, Table, read_table
 from understudy.curator.scores import SCORES
 from understudy.encoding import Coded, encode
@@ -48,9 +49,8 @@ DEFAULT_TARGETS = {
     "replace": {"adult": 0.090, "br2000": 0.066, "nltcs": 0.053, "acs": 0.036},
     "add_remove": {"adult": 0.075, "br2000": 0.055, "nltcs": 0.038, "acs": 0.028},
 }
-RUNNERS = Path(__file__).parent / "peers"
 ENOUGH = 1.04
-PEERS = {"DataSynthesizer": "DataSynthesizer==0.1.13", "dpmm": "dpmm==0.1.9"}
+COMPARED = ("DataSynthesizer", "dpmm")
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
         "--repeats", type=int, default=5, help="runs that errors are the mean of, and times the best of"
     )
     parser.add_argument("--venvs", type=Path, help="keep the peers' environments here; by default they are temporary")
-    parser.add_argument("--peers", nargs="+", choices=tuple(PEERS), default=tuple(PEERS), help="peers to run")
+    parser.add_argument("--peers", nargs="+", choices=COMPARED, default=COMPARED, help="peers to run")
     parser.add_argument("--datasynthesizer-cap", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--dpmm-cap", type=float, default=400.0, metavar="SECONDS")
     parser.add_argument("--dpmm-degree", type=int, default=2, help="dpmm counts the child too: 2 is one parent")
@@ -396,12 +396,9 @@ def against_datasynthesizer(arguments: argparse.Namespace, venvs: Path, folder: 
 
     mine = Times.of(arguments.repeats, ours)
     line("NLTCS, k = 2, CSV to CSV: Understudy, pure, add/remove", str(mine), "", None)
-    python = environment(venvs, "DataSynthesizer")
-    if python is None:
-        return
     cap = min(arguments.datasynthesizer_cap, ENOUGH * 500 * mine.wall)  # no need to wait once the point is made
-    command = [python, RUNNERS / "run_datasynthesizer.py", source, folder / "theirs.csv", table.rows, 2, 1.0]
-    theirs = capped(command, cap)
+    command = ("run_datasynthesizer.py", source, folder / "theirs.csv", table.rows, 2, 1.0)
+    theirs = run_of("DataSynthesizer", venvs, cap, *command)
     if theirs is None:
         return
     ratio = theirs.times.wall / mine.wall
@@ -428,16 +425,13 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
     mine = Times.of(arguments.repeats, lambda: method.fit(table, schema).sample(table.rows))
     error, text = mean_error(method, table, coded, 3, arguments.repeats)
     line("Adult: Understudy, pure, add/remove", f"{mine}; 3-way error {text}", "", None)
-    python = environment(venvs, "dpmm")
-    if python is None:
-        return
     names = [attribute.name for attribute in schema.modelled]
     codes = np.column_stack([coded.codes[name] for name in names])
     source, target, sizes = folder / "codes.csv", folder / "dpmm.csv", folder / "sizes.json"
     np.savetxt(source, codes, fmt="%d", delimiter=",", header=",".join(names), comments="")
     sizes.write_text(json.dumps({attribute.name: attribute.size for attribute in schema.modelled}), encoding="utf-8")
     degree, cap = arguments.dpmm_degree, arguments.dpmm_cap
-    theirs = capped([python, RUNNERS / "run_dpmm.py", source, target, table.rows, degree, 1.0, sizes], cap)
+    theirs = run_of("dpmm", venvs, cap, "run_dpmm.py", source, target, table.rows, degree, 1.0, sizes)
     if theirs is None:
         return
     label = f"Adult: dpmm 0.1.9 PrivBayes, degree {degree}, delta 1e-9"
@@ -460,20 +454,17 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
         line("  error of Understudy / of dpmm", f"{error / their_error:.2f}", "<= 1", error <= their_error)
 
 
-def environment(venvs: Path, peer: str) -> Path | None:
-    """The interpreter of the peer's own virtual environment, made where there is none; ``None`` where that fails."""
-    folder = venvs.resolve() / peer
-    python = folder / "bin" / "python"
-    steps: list[Sequence[object]] = [
-        [sys.executable, "-m", "venv", folder],
-        [python, "-m", "pip", "install", "-q", PEERS[peer]],
-    ]
-    for step in steps[1:] if python.exists() else steps:
-        done = subprocess.run([str(part) for part in step], capture_output=True, text=True, check=False)
-        if done.returncode:
-            note(f"{PEERS[peer]} cannot be installed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-            return None
-    return python
+def run_of(tool: str, venvs: Path, cap: float, *command: object) -> Run | None:
+    """A run of a peer's script in its own environment; ``None``, and a note, where it could not be had."""
+    python = environment(tool, venvs, Console(stderr=True))
+    if isinstance(python, str):
+        note(f"{tool} {python}")
+        return None
+    result = watched([python, RUNNERS / str(command[0]), *command[1:]], cap)
+    if result.problem and not result.problem.startswith(ENDED):
+        note(f"{tool} {result.problem}")
+        return None
+    return Run(Times(result.wall, result.cpu), not result.problem)
 
 
 @dataclass(frozen=True)
@@ -482,51 +473,6 @@ class Run:
 
     times: Times
     finished: bool
-
-
-def capped(command: Sequence[object], cap: float) -> Run | None:
-    """Run a peer's script; it says "ready" once it is warm, and from then on it has ``cap`` seconds."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors, tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=folder,
-            start_new_session=True,
-            env=os.environ | {"PYTHONWARNINGS": "ignore"},
-        )
-        assert process.stdout is not None
-        for words in process.stdout:
-            if words.strip() == "ready":
-                break
-        started, warm = time.perf_counter(), group_cpu(process.pid)
-        try:
-            output, _ = process.communicate(timeout=cap)
-        except subprocess.TimeoutExpired:
-            times = Times(time.perf_counter() - started, group_cpu(process.pid) - warm)
-            os.killpg(process.pid, signal.SIGKILL)  # its own session: the script and the workers it started
-            process.communicate()
-            return Run(times, False)
-        if process.returncode:
-            errors.seek(0)
-            note(f"{Path(str(command[1])).name} failed: {(errors.read().strip().splitlines() or ['?'])[-1]}")
-            return None
-    report = json.loads(output.strip().splitlines()[-1])
-    return Run(Times(report["wall"], report["cpu"]), True)
-
-
-def group_cpu(group: int) -> float:
-    """CPU seconds so far of the live processes of a group, and of those they have waited for; 0 where not on Linux."""
-    ticks = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-        if int(fields[2]) == group:
-            ticks += sum(int(field) for field in fields[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 RUN: dict[str, Callable[[argparse.Namespace], None]] = {
