@@ -24,7 +24,7 @@ docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
 
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
 	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
-	$(BIN)/python -m understudy.audit.page docs/audit.md $(or $(RUNS),5000)
+	$(BIN)/python -m understudy.audit.page docs/audit.md $(or $(RUNS),2000)
 
 wheel: $(VENV)/dev.stamp  ## build the wheel
 	$(BIN)/python -m build --wheel --outdir dist .
