@@ -35,7 +35,7 @@ $(VENV)/bin/python:
 
 $(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing understudy into $(VENV) (about a minute, once)"
-	$(BIN)/python -m pip install --quiet -e ".[demo]"
+	$(BIN)/python -m pip install --quiet -e ".[demo,evaluation]"
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
