@@ -110,7 +110,11 @@ def test_a_model_with_seeded_noise_promises_nothing(tmp_path: Path) -> None:
     [
         (["--secret", "smokes"], "There is no column 'smokes' that could be the secret"),
         (["--quasi-identifiers", "age,id"], "There is no column 'id' that could be a quasi-identifier"),
-        (["--model", "model.json", "--epsilon", "1"], "leave out --epsilon, or --model"),
+        (["--model", "model.json", "--epsilon", "1"], "leave out --epsilon and --delta, or --model"),
+        (["--model", "model.json", "--delta", "0.1"], "leave out --epsilon and --delta, or --model"),
+        (["--delta", "0.1"], "--delta goes with --epsilon"),
+        (["--holdout", "used.csv"], "used.csv is named for two things at once"),
+        (["--holdout", "synthetic.csv"], "synthetic.csv is named for two things at once"),
         (["--holdout", "nowhere.csv"], "nowhere.csv"),
         (["--epsilon", "0"], "epsilon must be"),
         (["--seed", "-1"], "seed must be"),

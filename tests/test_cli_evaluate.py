@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from running import Ran, run
-from understudy import PrivBayes, Schema, read_table
+from understudy import PrivBayes, Schema
 from understudy.cli.evaluate import write_owner_page
 from understudy.cli.talk import Talk
 
@@ -95,6 +95,53 @@ def test_everything_at_once_report_json_learning_and_attacks(folder: Path, tmp_p
     assert str(page) in "".join(ran.err.split("\n"))
 
 
+def test_values_outside_the_domain_are_told_on_the_screen_and_on_the_page(folder: Path, tmp_path: Path) -> None:
+    narrow = {**ATTRIBUTES, "age": {"kind": "integer", "min": 0, "max": 49, "bins": 20}}
+    Schema.from_dict({"attributes": narrow}).save(tmp_path / "narrow.json")
+    tables = ("real.csv", "synthetic.csv", "--schema", tmp_path / "narrow.json", "--order", 1)
+    said = fine(*tables).err
+    assert "note (for you, not for release): " in said
+    outside = next(line for line in said.splitlines() if "real.csv" in line).partition("): ")[2]
+    assert "age" in outside
+    assert fine(*tables, "-q").err == ""
+    assert outside in fine(*tables, "-o", tmp_path / "page.html").err
+    assert outside in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_learner_that_fails_has_a_dash_and_a_reason() -> None:
+    class Lost:
+        def fit(self, *_: object) -> None:
+            raise ValueError("it lost its way")
+
+    options = ("--schema", "schema.json", "--target", "smoker", "--learners", "CART", "--order", 1)
+    with mock.patch.dict("understudy.evaluation.classifiers.CLASSIFIERS", {"CART": lambda _: Lost()}):
+        ran = fine("real.csv", "synthetic.csv", *options)
+    assert "nan" not in ran.out
+    assert "–" in next(line for line in ran.out.splitlines() if "CART" in line)
+    assert "Learning smoker: CART could not be trained on the synthetic rows: it lost its way" in ran.err
+
+
+def test_missing_values_have_columns_where_there_are_any(folder: Path, tmp_path: Path) -> None:
+    assert "missing, real" in fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--order", 1).out
+    (tmp_path / "whole.csv").write_text("a,b\n" + "".join(f"{row % 3},{row % 5}\n" for row in range(60)))
+    assert "missing" not in fine(tmp_path / "whole.csv", tmp_path / "whole.csv", "--order", 1).out
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_order_beyond_the_columns_is_refused_before_anything_is_compared() -> None:
+    with mock.patch("understudy.evaluation.columns.column_comparisons") as compare:
+        assert "no tables of 9 columns out of 3" in refused("real.csv", "synthetic.csv", "--order", 9)
+    compare.assert_not_called()
+
+
+@pytest.mark.parametrize("command", ["evaluate", "attack", "membership"])
+def test_quiet_does_not_say_that_the_result_is_left_out(command: str) -> None:
+    told = " ".join(run(command, "--help").out.split())
+    assert "No progress, no notes" in told
+    assert "no summary" not in told
+
+
 def test_json_is_the_same_every_time(folder: Path) -> None:
     first, second = (
         fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--json", "--order", 1).out for _ in range(2)
@@ -103,9 +150,9 @@ def test_json_is_the_same_every_time(folder: Path) -> None:
     assert json.loads(first)["shape"]["real_rows"] == ROWS
 
 
-def test_a_table_held_against_itself_has_no_distance(folder: Path, tmp_path: Path) -> None:
-    read_table(folder / "real.csv").write(tmp_path / "same.csv")
-    document = json.loads(fine("real.csv", tmp_path / "same.csv", "--schema", "schema.json", "--json").out)
+@pytest.mark.usefixtures("folder")
+def test_a_table_held_against_itself_has_no_distance() -> None:
+    document = json.loads(fine("real.csv", "real.csv", "--schema", "schema.json", "--json").out)
     assert [errors["mean"] for errors in document["marginals"]] == [0, 0, 0]
     assert all(column["total_variation"] == 0 for column in document["columns"])
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from understudy.model import Model
     from understudy.schema import Schema
     from understudy.synthesizers import OwnerWarning, Synthesizer
+    from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
     from understudy.synthesizers.marginals import Marginals
+    from understudy.synthesizers.mst import MST
     from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "MST",
+    "Adaptive",
     "BudgetError",
     "Independent",
     "InputError",
@@ -45,6 +49,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "MST": "synthesizers.mst",
+    "Adaptive": "synthesizers.adaptive",
     "BudgetError": "errors",
     "Independent": "synthesizers.independent",
     "InputError": "errors",

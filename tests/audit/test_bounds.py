@@ -137,9 +137,9 @@ def test_the_rho_of_a_gaussian_is_found() -> None:
 
 def test_a_black_box_finds_most_of_the_loss_and_no_more() -> None:
     rng = np.random.default_rng(4)
-    found = tell_apart(rng.laplace(10, 1, 20_000), rng.laplace(11, 1, 20_000))
+    found = tell_apart(*(rng.laplace(count, 1, 20_000).round(3) for count in (0, 1)))
     assert 0.8 < found.epsilon <= 1
-    gaussian = tell_apart(rng.normal(0, 1, 20_000), rng.normal(1, 1, 20_000))
+    gaussian = tell_apart(*(rng.normal(count, 1, 20_000).round(3) for count in (0, 1)))
     assert 0.6 < gaussian.mu <= 1
 
 
@@ -149,6 +149,34 @@ def test_a_black_box_learns_what_no_feature_shows_alone() -> None:
     shared, apart = rng.normal(0, 50, (2, 6000, 1)), rng.normal(0, 1, (2, 6000, 2))
     here, there = shared + apart
     assert tell_apart(here, there + np.array([0.0, 3.0])).epsilon > tell_apart(here, there).epsilon + 0.5
+
+
+def test_a_black_box_looks_at_the_last_digits() -> None:
+    """A value that is 1 and noise has no digits that noise alone may have; where both are rounded nothing shows."""
+    rng = np.random.default_rng(6)
+    here, there = rng.laplace(size=6000), 1 + rng.laplace(size=6000)
+    assert tell_apart(here, there).epsilon > 3
+    assert tell_apart(here.round(3), there.round(3)).epsilon < 1
+
+
+def test_a_black_box_takes_turns() -> None:
+    """A counter grows from run to run, whatever the table is; it does not tell the tables apart."""
+    seen: list[str] = []
+
+    def counter(table: str) -> int:
+        seen.append(table)
+        return len(seen)
+
+    assert black_box(counter, "a", "b", runs=200).epsilon < 0.3
+    assert seen == ["a", "b"] * 200
+
+
+@pytest.mark.parametrize("runs", [10, 60, 600])
+def test_no_test_can_show_more_than_the_limit(runs: int) -> None:
+    perfect = black_box(float, 0, 1, runs=runs)
+    assert (perfect.epsilon, perfect.mu) == (perfect.epsilon_limit, perfect.mu_limit)
+    assert perfect.epsilon_limit == epsilon_bound(perfect.runs, perfect.runs, 0, perfect.runs)
+    assert (perfect.epsilon_limit > 1) == (runs >= 60)
 
 
 def test_a_black_box_sees_that_the_number_of_features_differs() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from running import run
-from understudy.audit import audit
+from understudy.audit import Finding, audit, page
 from understudy.audit.controls import Control, controls, sound_controls
 from understudy.audit.page import regenerate, tables
 
@@ -65,6 +65,22 @@ def test_the_tables_of_the_page_are_replaced(tmp_path: Path) -> None:
     assert "old" not in text
     assert text.startswith("before\n<!-- audit:sound -->\n\n| subject |")
     assert text.endswith("confidence.\n\n<!-- /audit -->\nafter\n")
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        ((9, 9), "kept"),
+        ((9, 4), "kept; too few runs at 5"),
+        ((0.5, 4), "too few runs"),
+        ((9, 0), "broken"),
+    ],
+)
+def test_the_page_says_where_runs_are_too_few(limits: tuple[float, float], verdict: str) -> None:
+    measured = 6.0 if verdict == "broken" else 0.0
+    claims = dict(zip((1.0, 5.0), limits, strict=True))
+    findings = {claim: Finding("x", "", "runs", claim, measured, limit=limit) for claim, limit in claims.items()}
+    assert page._verdict(findings) == verdict
 
 
 def test_the_page_has_a_place_for_every_table() -> None:

@@ -31,7 +31,9 @@ from understudy.curator.discovery import _Asker
 from understudy.reports.release import report
 from understudy.schema import Category
 from understudy.synthesizers import OwnerWarning, Synthesizer
+from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.marginals import Marginals
+from understudy.synthesizers.mst import MST
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 from understudy.tables import read_table
@@ -80,11 +82,18 @@ class RecordingCurator(CentralCurator):
         return super().measure(marginals, budget, weights)
 
     def choose(
-        self, candidates: Any, score: str, budget: Any, offsets: Any = None, rule: Any = "permute_and_flip"
+        self,
+        candidates: Any,
+        score: str,
+        budget: Any,
+        offsets: Any = None,
+        rule: Any = "permute_and_flip",
+        estimates: Any = None,
     ) -> int:
         public = None if offsets is None else tuple(np.asarray(offsets).tolist())
-        self.heard.append(("choose", tuple(candidates), score, budget, public, rule))
-        return super().choose(candidates, score, budget, offsets, rule)
+        expected = None if estimates is None else tuple(table.tobytes() for table in estimates)
+        self.heard.append(("choose", tuple(candidates), score, budget, public, rule, expected))
+        return super().choose(candidates, score, budget, offsets, rule, estimates)
 
     def draw(self, axes: Any, draws: int, budget: Any) -> Any:
         self.heard.append(("draw", axes, draws, budget))
@@ -230,6 +239,12 @@ def neighbours_of(relation: str, odd: Row, folder: Path) -> tuple[Path, Path]:
 
 
 METHODS: dict[str, Synthesizer] = {
+    "adaptive": Adaptive(epsilon=2.0),
+    "adaptive, delta": Adaptive(epsilon=2.0, delta=1e-6),
+    "adaptive, replace": Adaptive(epsilon=2.0, delta=1e-6, neighbours="replace", target="sex"),
+    "adaptive, two rows per person": Adaptive(epsilon=9.0, person="who", max_rows_per_person=2),
+    "mst": MST(epsilon=2.0),
+    "mst, delta, replace": MST(epsilon=2.0, delta=1e-6, neighbours="replace"),
     "random": Random(),
     "independent": Independent(epsilon=1.0),
     "independent, delta": Independent(epsilon=1.0, delta=1e-6),
@@ -353,7 +368,11 @@ def test_nor_does_it_where_the_domain_is_discovered(method: Synthesizer, odd: Ro
 
 JOBS = {
     "independent": ["--method", "independent"],
-    "privbayes": [],
+    "privbayes": ["--rows", "30"],
+    "as many rows as there are": [],
+    "marginals": ["--method", "marginals", "--marginal", "age,sex"],
+    "perturbed histogram": ["--method", "perturbed-histogram", "--rows", "30"],
+    "smoothed histogram": ["--method", "smoothed-histogram"],
     "correlated": ["--method", "correlated", "--degree", "1"],
     "paper": ["--paper", "--epsilon", "4"],
     "binary": ["--encoding", "binary"],
@@ -376,9 +395,8 @@ def test_the_whole_command_looks_the_same_from_outside(
         monkeypatch.chdir(table.parent)
         SCHEMA.save("s.json")
         files = ["--schema", "s.json", "--model", "m.json", "--report", "r.html", "-o", "o.csv", "--seed", "1"]
-        rows = [] if "--rows" in options else ["--rows", "20"]
         with mock.patch.object(understudy.curator.central, "SystemNoise", SameAnswers):
-            ran = run("synthesize", "t.csv", *files, *options, *rows)
+            ran = run("synthesize", "t.csv", *files, *options)
         left = {path.name: path.read_bytes() for path in sorted(Path().iterdir()) if path.name != "t.csv"}
         spoken = [line for line in ran.err.splitlines() if not line.startswith("note (for you, not for release)")]
         outcomes.append((ran.status, ran.out, spoken, left))

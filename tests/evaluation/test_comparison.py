@@ -63,6 +63,22 @@ def test_a_constant_column_has_one_bin(column: Column) -> None:
     assert found.size == 1
 
 
+def test_numbers_beyond_exact_floats_are_told_apart() -> None:
+    times = np.arange(40) * 10**12
+    one, other = integers(*(times + 17 * 10**17)), integers(*(times + 12 * 10**17))
+    tables = compared(table(x=one), table(x=other))
+    assert tables.schema["x"].kind == "real"
+    assert np.isin(tables.synthetic.codes("x"), tables.real.codes("x")).mean() < 0.05
+    assert len(set(tables.real.codes("x"))) == 8
+    assert tables.notes == ()
+
+
+def test_few_real_numbers_get_a_bin_each() -> None:
+    tables = compared(table(x=reals(0.5, 0.5, 2.5)), table(x=reals(1.5, 1.5, 2.5)))
+    assert (tables.real.codes("x").tolist(), tables.synthetic.codes("x").tolist()) == ([0, 0, 2], [1, 1, 2])
+    assert attribute_of(reals(1e17), reals(1e17)).size == 1  # type: ignore[attr-defined]
+
+
 def test_whole_and_other_numbers_are_numbers() -> None:
     assert attribute_of(integers(1, 2), reals(1.5, 2.5)).kind == "real"  # type: ignore[attr-defined]
 

@@ -212,6 +212,13 @@ def test_correlation_with_a_constant_is_undefined() -> None:
     assert np.isnan(found[0, 1:]).all()
 
 
+def test_correlation_of_no_rows_is_undefined_and_silent(recwarn: pytest.WarningsRecorder) -> None:
+    assert np.isnan(correlation(np.empty((0, 2)))).all()
+    assert np.isnan(correlation(np.column_stack([np.arange(3.0), np.full(3, np.nan)]))[:, 1]).all()
+    correlation(np.array([[1e300, 1.0], [2e300, 2.0]]))
+    assert len(recwarn) == 0
+
+
 # --------------------------------------------------------------------------- invariances
 
 

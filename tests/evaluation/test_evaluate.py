@@ -14,7 +14,8 @@ from understudy.errors import InputError
 from understudy.evaluation import Evaluation, evaluate
 from understudy.evaluation.findings import with_findings
 from understudy.evaluation.published import published
-from understudy.evaluation.result import MarginalError, MarginalErrors
+from understudy.evaluation.result import MarginalError, MarginalErrors, NetworkQuality
+from understudy.schema import Schema
 from understudy.tables import Column, Table
 
 pytest.importorskip("xgboost")
@@ -107,7 +108,7 @@ def test_the_sentence_on_marginals(itself: Evaluation) -> None:
     finding = with_findings(replace(itself, marginals=(errors,))).findings[0]
     assert finding.sentence == (
         "Three-way tables differ by 5.1 % on average (600 of 2,000 were measured, at random); the worst is "
-        "age x education x income at 14.0 %. Chance alone would make about 2 %."
+        "age x education x income at 14.0 %. Chance alone would make at least 2 %."
     )
     assert finding.grade == "fair"
 
@@ -140,9 +141,142 @@ def test_progress_counts_up_to_its_end() -> None:
     told: list[tuple[str, int, int]] = []
     one = rows(60, 0)
     evaluate(one, one, target="ill", learners="CART", orders=(1, 2), progress=lambda *step: told.append(step))
-    assert [done for _, done, _ in told] == list(range(len(told)))
-    assert {of for _, _, of in told} == {told[-1][1]}
-    assert ("learning ill", 6, 9) in told
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert {done for _, done, _ in told} == set(range(10))
+    assert {of for _, _, of in told} == {9}
+    assert told[6:8] == [("learning ill", 6, 9), ("learning ill by CART", 6, 9)]
+
+
+# --------------------------------------------------------------------------- what findings say
+
+
+def graded(found: Evaluation) -> dict[str, str]:
+    return {finding.subject: finding.grade for finding in found.findings}
+
+
+def said(found: Evaluation, subject: str) -> str:
+    return next(finding.sentence for finding in found.findings if finding.subject == subject)
+
+
+def many_columns(count: int, seed: int) -> Table:
+    """Twelve columns of six values that follow each other loosely."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(6, size=count)]
+    for _ in range(11):
+        columns.append(np.where(rng.random(count) < 0.35, columns[-1], rng.integers(6, size=count)))
+    return Table({f"x{place}": Column("text", values, tuple("abcdef")) for place, values in enumerate(columns)})
+
+
+def test_what_chance_does_is_not_called_poor() -> None:
+    found = evaluate(many_columns(8000, 0), many_columns(250, 1))
+    assert "poor" not in graded(found).values()
+    assert found.inference[0].by_chance > 0
+    assert "(chance alone: about " in said(found, "pairs")
+
+
+def test_of_a_handful_of_rows_nothing_is_known() -> None:
+    one = rows(1, 1)
+    for found in (evaluate(rows(400, 0), one, target="ill", learners=["CART"]), evaluate(one, one)):
+        assert set(graded(found).values()) == {"unknown"}
+        assert all(finding.sentence.endswith("There are too few rows to tell.") for finding in found.findings)
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_where_chance_makes_much_nothing_is_called_good(itself: Evaluation) -> None:
+    worst = MarginalError(("age",), 0.4)
+    for mean, grade in ((0.04, "good"), (0.35, "unknown"), (0.45, "poor")):
+        errors = MarginalErrors(1, 2, 2, mean=mean, largest=0.5, by_chance=0.2, worst=(worst,))
+        assert with_findings(replace(itself, marginals=(errors,))).findings[0].grade == grade
+
+
+def test_numbers_too_large_for_a_learner_are_no_trouble(recwarn: pytest.WarningsRecorder) -> None:
+    one, other = (
+        Table({**table.columns, "size": Column("real", table.columns["age"].values * 1e300)})
+        for table in (rows(200, 0), rows(200, 1))
+    )
+    found = evaluate(one, other, target=["ill", "size"], learners=["XGBoost", "CART"])
+    assert all(np.isfinite(learner.synthetic_to_real["accuracy"]) for learner in found.learning[0].learners)
+    assert [task.notes == () for task in found.learning] == [True, False]
+    assert [str(warning.message) for warning in recwarn] == []
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_sentences_on_bad_tables_are_true_in_english(itself: Evaluation) -> None:
+    regression = itself.learning[1]
+    linear = replace(regression.learners[0], synthetic_to_real={"r2": -43.2, "mse": 9.0})
+    column = replace(itself.columns[2], real_missing=0.0, synthetic_missing=1.0)
+    groups = replace(itself.clustering, cost_synthetic=9 * itself.clustering.cost_one, rand=-0.1)
+    bad = with_findings(
+        replace(
+            itself,
+            learning=(replace(regression, learners=(linear,)),),
+            columns=(*itself.columns[:2], column),
+            clustering=groups,
+        )
+    )
+    assert "explains nothing (it does worse than always saying the mean) when trained on" in said(bad, "learning")
+    assert said(bad, "missing").startswith("Missing values are not as frequent as in the real table; the furthest is")
+    assert "serve the real rows worse than a single centre would; the groups agree to 0 %" in said(bad, "clustering")
+    assert "off by at most 0 % in half of 500 queries" in said(bad, "ranges")
+    assert [graded(bad)[subject] for subject in ("learning", "missing", "clustering")] == ["poor"] * 3
+
+
+def test_a_learner_is_compared_with_itself(itself: Evaluation) -> None:
+    task = itself.learning[0]
+    best, other = (
+        replace(task.learners[0], learner=name, real_to_real={"accuracy": real}, synthetic_to_real={"accuracy": got})
+        for name, real, got in (("CART", 0.9, 0.75), ("SVM", 0.8, 0.8))
+    )
+    sure = replace(task, learners=(best, other), majority={"accuracy": 0.5}, test_rows=10_000)
+    found = with_findings(replace(itself, learning=(sure,)))
+    assert said(found, "learning") == (
+        "Trained on synthetic rows, CART, the best of 2 on real rows, gets ill right in 75.0 % of real cases; trained "
+        "on real rows, in 90.0 %; always saying the commonest, in 50.0 %."
+    )
+    assert graded(found)["learning"] == "poor"
+    few = with_findings(replace(itself, learning=(replace(sure, test_rows=20),)))
+    assert graded(few)["learning"] == "unknown"
+
+
+def test_bits_that_noise_adds_to_a_network_are_called_noise(itself: Evaluation) -> None:
+    for synthetic, end in (
+        (2.46, "2.46 in the synthetic one: 0.46 bits more, noise that looks like dependence."),
+        (1.5, "1.50 in the synthetic one."),
+    ):
+        found = with_findings(replace(itself, network=NetworkQuality(2.0, synthetic, ())))
+        assert said(found, "network").endswith(end)
+
+
+def test_values_that_lie_elsewhere_inside_their_bins_are_told() -> None:
+    rng = np.random.default_rng(0)
+    schema = Schema.from_dict({"attributes": {"pay": {"kind": "real", "min": 0, "max": 8, "bins": 4}}})
+    round_numbers, spread = 2.0 * rng.integers(4, size=2000), 8 * rng.random(2000)
+    found = evaluate(Table({"pay": Column("real", round_numbers)}), Table({"pay": Column("real", spread)}), schema)
+    assert "Value by value pay is further off than bin by bin (Kolmogorov-Smirnov distance 2" in said(found, "columns")
+    assert "synthetic values are spread evenly inside bins, the real ones are not." in said(found, "columns")
+
+
+@pytest.mark.parametrize(("count", "grade"), [(3, "fair"), (80, "poor")])
+def test_values_that_the_schema_does_not_allow_come_first(count: int, grade: str) -> None:
+    schema = Schema.from_dict({"attributes": {"x": {"kind": "integer", "min": 0, "max": 9}}})
+    inside = np.arange(400) % 10
+    outside = np.where(np.arange(400) < count, 99, inside)
+    found = evaluate(Table({"x": Column("integer", outside)}), Table({"x": Column("integer", inside)}), schema)
+    assert found.findings[0].grade == grade
+    assert f"x in {0.25 * count:.2g} % of the real rows" in found.findings[0].sentence.replace("20.0", "20")
+    assert found.shape.real_outside == {"x": count / 400}
+
+
+@pytest.mark.data
+def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) -> None:
+    real, _ = published("br2000", data)
+    order = np.random.default_rng(2).permutation(real.rows)
+    parts = (order[500:19_500], order[:500])
+    one, other = (
+        Table({name: Column(c.kind, c.values[part], c.words) for name, c in real.columns.items()}) for part in parts
+    )
+    found = evaluate(one, other, orders=(1, 2), target="b1", learners=["Gaussian NB"])
+    assert "poor" not in graded(found).values()
 
 
 @pytest.mark.data

@@ -82,6 +82,23 @@ def test_verdicts_on_two_tables() -> None:
     assert [(found.both, found.neither, found.disagreements) for found in same] == [(1, 2, ())] * 2
 
 
+def test_both_tables_are_tested_on_equally_many_rows() -> None:
+    """A dependence that only many rows show is no miss of a small table."""
+    large, small = draws(30_000, 0, linked=True), draws(60, 1, linked=True)
+    found = agreements(compared(large, large, SCHEMA), level=1e-100)
+    assert found[0].both == 1
+    (ranks,) = agreements(compared(large, small, SCHEMA), level=1e-100)
+    assert (ranks.missed, ranks.false_alarms) == (0, 0)
+
+
+def test_chance_is_what_two_samples_of_the_real_rows_show() -> None:
+    alike = table(**{name: np.zeros(1000, dtype=np.int64) for name in "abc"})
+    assert all(found.by_chance == 0 for found in agreements(compared(alike, alike, SCHEMA)))
+    independent = draws(2000, 0, linked=False)
+    for found in agreements(compared(independent, independent, SCHEMA), level=0.5):  # a coin's toss
+        assert found.by_chance > 0
+
+
 def test_missing_values_are_left_out_of_the_tests() -> None:
     rng = np.random.default_rng(0)
     gone = (rng.random(600) < 0.2).astype(np.uint8)

@@ -76,6 +76,8 @@ def test_the_twelve_of_the_thesis_and_the_svm_of_the_paper_are_there() -> None:
     assert chosen_classifiers(["CART", "LDA", "CART"]) == ("CART", "LDA")
     with pytest.raises(InputError, match="There is no learner 'cart'; known are XGBoost, CART"):
         chosen_classifiers("cart")
+    with pytest.raises(InputError, match="No learner is named; known are XGBoost"):
+        chosen_classifiers([])
 
 
 def test_every_classifier_learns_what_can_be_learned() -> None:
@@ -142,6 +144,48 @@ def test_a_learner_that_cannot_be_trained_is_named() -> None:
     assert math.isfinite(task.learners[1].synthetic_to_real["accuracy"])
     assert len(task.notes) == 1
     assert task.notes[0].startswith("QDA could not be trained on the synthetic rows: ")
+
+
+def test_whatever_a_learner_raises_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def fit(self, features: object, target: object) -> None:
+            raise RuntimeError("out of luck\nat line 3")
+
+    monkeypatch.setitem(CLASSIFIERS, "CART", lambda seed: Broken())
+    task = learning_task(both(rows=100), "ill", ["CART", "LDA"])
+    assert math.isnan(task.learners[0].real_to_real["accuracy"])
+    assert math.isfinite(task.learners[1].real_to_real["accuracy"])
+    assert "CART could not be trained on the real rows: out of luck" in task.notes
+
+
+def in_order(count: int, classes: int, seed: int, kind: str = "text") -> Table:
+    """x tells the class, in order, so that no line parts a middle one from the rest."""
+    rng = np.random.default_rng(seed)
+    answer = rng.integers(classes, size=count)
+    words = tuple(f"class {place:03}" for place in range(classes)) if kind == "text" else ()
+    x = answer + rng.uniform(-0.4, 0.4, size=count)
+    return Table({"x": Column("real", x), "answer": Column(kind, answer, words)})
+
+
+def test_the_svm_tells_more_than_two_classes() -> None:
+    (svm,) = learning_task(compared(in_order(400, 5, 0), in_order(400, 5, 1)), "answer", ["SVM"]).learners
+    assert svm.synthetic_to_real["accuracy"] > 0.9
+
+
+def test_many_classes_are_learned_by_cheap_learners_only() -> None:
+    told: list[str] = []
+    tables = compared(in_order(600, 60, 0), in_order(600, 60, 1))
+    task = learning_task(tables, "answer", ["XGBoost", "CART", "SVM"], tell=told.append)
+    assert told == [learner.learner for learner in task.learners] == ["CART"]
+    assert task.notes == ("Of 60 values, answer was learned by CART only: others are slow.",)
+    assert learning_task(tables, "answer", ["XGBoost"]).learners[0].learner == "CART"
+
+
+def test_a_number_of_few_values_is_said_to_be_a_number() -> None:
+    task = learning_task(compared(in_order(80, 5, 0, "integer"), in_order(80, 5, 1, "integer")), "answer", FAST)
+    assert (task.task, task.floor) == ("regression", "the mean")
+    assert "answer is a number, so linear regression was used and no classifier" in task.notes[0]
+    assert learning_task(both(rows=100), "y", FAST).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -229,6 +273,13 @@ def test_expected_pmse_is_what_samples_of_one_population_show() -> None:
         ratios.append(pmse / expected)
     assert expected == pytest.approx(5 * (1 / 3) * (2 / 3) / 600)
     assert np.mean(ratios) == pytest.approx(1, abs=0.25)  # deviation of the mean: sqrt(2 / 5 / 60) = 0.08
+
+
+def test_two_rows_are_not_told_apart(recwarn: pytest.WarningsRecorder) -> None:
+    found = propensity(compared(people(50, 0), people(1, 1), SCHEMA))
+    assert math.isnan(found.auc)
+    assert found.giveaways == ()
+    assert len(recwarn) == 0
 
 
 # --------------------------------------------------------------------------- the network

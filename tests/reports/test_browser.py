@@ -94,6 +94,36 @@ def test_a_report_fits_its_window_and_shows_its_pictures(
     page.close()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_are_whole_and_apart(width: int, browser: Any, reports: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(reports["owner"].as_uri())
+    # Names beside and below a heat map end inside its picture.
+    assert page.evaluate(
+        """() => [...document.querySelectorAll('.maps svg')].every(svg => {
+            const frame = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll('text')].every(text => {
+                const box = text.getBoundingClientRect();
+                return box.left >= frame.left && box.bottom <= frame.bottom;
+            });
+        })"""
+    )
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll('.axis i')].flatMap(axis => {
+            const ticks = [...axis.querySelectorAll('q')].map(tick => tick.getBoundingClientRect());
+            const seen = ticks.filter(box => box.width > 0);
+            return seen.slice(1).map((box, place) => box.left - seen[place].right);
+        })"""
+    )
+    assert gaps
+    assert min(gaps) >= 4
+    hidden = page.eval_on_selector_all(
+        ".long span", "all => all.filter(e => e.scrollHeight > e.clientHeight + 1).length"
+    )
+    assert hidden == 0, "the last name of a line is cut off"
+    page.close()
+
+
 @pytest.mark.parametrize("kind", ["owner", "release"])
 def test_on_paper_the_tables_are_open(kind: str, browser: Any, reports: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": 800, "height": 900})

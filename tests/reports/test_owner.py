@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from pages import HOSTILE, Tags, check_harmless
 from examples import every_kind_schema, every_kind_table
 from understudy import Independent
 from understudy.evaluation.result import Pairs
-from understudy.reports.charts import MOST_NAMES, Shares, Values, distribution, heat_map, round_ticks
+from understudy.reports.charts import MOST_NAMES, Shares, Values, distribution, heat_map, lengths, round_ticks
 from understudy.reports.owner import owner_report, write_owner_report
 
 
@@ -45,6 +46,34 @@ def test_every_part_of_an_evaluation_is_in_it() -> None:
     for attack in attacks():
         assert attack.found in text
         assert attack.promised in text
+
+
+def test_values_that_did_not_fit_are_told_at_the_top() -> None:
+    found = evaluation()
+    notes = tuple(f"column {number}: 3 values lie outside the domain." for number in range(9))
+    page = owner_report(dataclasses.replace(found, shape=dataclasses.replace(found.shape, notes=notes)))
+    header = page[page.index("<header>") : page.index("</header>")]
+    assert notes[0] in header
+    assert '<a href="#notes">5 more notes</a>' in header
+    assert all(note in page[page.index('id="notes"') :] for note in notes)
+
+
+def test_a_learner_that_failed_is_told_beside_its_picture() -> None:
+    found = evaluation()
+    failed = dataclasses.replace(found.learning[0].learners[0], synthetic_to_real={})
+    task = dataclasses.replace(found.learning[0], learners=(failed,), notes=("It could not be trained.",))
+    page = owner_report(dataclasses.replace(found, learning=(task,)))
+    card = re.search(r"<figure>(?:(?!</figure>).)*It could not be trained\.", page, re.DOTALL)
+    assert card is not None
+    assert "<em>–</em>" in card[0]
+
+
+def test_percentages_are_spelled_one_way() -> None:
+    found = evaluation()
+    spaced = dataclasses.replace(found.findings[0], sentence="Tables differ by 7 %, or by 0.3 % (chance: 2 %).")
+    page = owner_report(dataclasses.replace(found, findings=(spaced,)), attacks=attacks())
+    assert page.count("Tables differ by 7%, or by 0.3% (chance: 2%).") == 2
+    assert not re.search(r"\d\s%", page[page.index("<body>") :])
 
 
 def test_links_lead_to_places_on_the_page() -> None:
@@ -150,6 +179,18 @@ def test_a_histogram_reaches_as_high_as_the_higher_table() -> None:
         assert ">80%<" in drawn
         heights = [float(y) for y in re.findall(r"V([0-9.]+)h", drawn)]
         assert min(heights) >= 8
+
+
+def test_lines_of_several_long_names_differ() -> None:
+    names = [f"the number of visits to the clinic in the year {year}" for year in (2020, 2021, 2022)]
+    pairs = [f"{a} × {b}" for a, b in itertools.combinations(names, 2)]
+    drawn = lengths(((pair, 0.5, None) for pair in pairs), long_names=True)
+    shown = re.findall("<span>(.*?)</span>", drawn)
+    assert len(set(shown)) == len(pairs)
+    assert all(len(name) <= 16 for label in shown for name in label.split(" × "))
+    assert all(f'title="{pair}: ' in drawn for pair in pairs)
+    whole = "the share of synthetic rows that lie closer to the table"
+    assert f"<span>{whole}</span>" in lengths([(whole, 0.5, None)], long_names=True)
 
 
 def test_a_map_is_lighter_where_there_is_less() -> None:

@@ -180,6 +180,9 @@ def test_the_command_line_names_marginals(tmp_path: Path, monkeypatch: pytest.Mo
         2,
         "understudy: --marginal goes with the method marginals, not with privbayes.",
     )
+    nameless = run("synthesize", "t.csv", "--schema", "s.json", "--method", "marginals", "--marginal", ",")
+    assert (nameless.status, nameless.err.count("\n")) == (2, 1)
+    assert "--marginal ',' names no column" in nameless.err
 
 
 def test_the_command_line_draws_as_many_rows_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.audit.blackbox import Evidence, black_box, tell_apart
 from understudy.audit.bounds import CONFIDENCE, epsilon_bound, mu_bound
 from understudy.audit.doors import Loss, exact_loss
-from understudy.audit.findings import AuditResult, Finding, unit_at
+from understudy.audit.findings import AuditResult, Finding, overall, unit_at
 from understudy.audit.neighbours import Pair
 from understudy.curator.budget import check_delta, check_epsilon
 from understudy.errors import InputError
@@ -42,6 +42,8 @@ SUBJECTS = (
     "discovery",
     "independent",
     "privbayes",
+    "adaptive",
+    "mst",
     "marginals",
     "perturbed-histogram",
     "smoothed-histogram",
@@ -88,7 +90,8 @@ def audit(
         The neighbouring tables. A synthesizer has worst-case pairs of its own and takes a :class:`Pair` instead; a
         function needs a pair, which may be two things of whatever kind it takes.
     runs
-        How often something is run on each table where the loss cannot be computed exactly.
+        How often something is run on each table where the loss cannot be computed exactly. The larger the claim, the
+        more it takes to refute it; where there are too few, the verdict says so.
     confidence
         Of the bounds from runs.
     seed
@@ -121,9 +124,8 @@ def audit(
         smallest = min(finding.measured / finding.claimed for finding in found)
         verdict = "all flagged" if all(f.verdict == "broken" for f in found) else "some missed"
         return AuditResult(name, 1.0, smallest, confidence, verdict, tuple(found))
-    verdict = "broken" if any(f.verdict == "broken" for f in found) else "kept"
     measured = max(f.measured for f in found if f.unit.startswith("epsilon"))
-    return AuditResult(name, epsilon, measured, confidence, verdict, tuple(found))
+    return AuditResult(name, epsilon, measured, confidence, overall(found), tuple(found))
 
 
 def _claim(subject: Any, epsilon: float, pair: Pair | tuple[Any, Any] | None) -> tuple[str, float]:
@@ -186,4 +188,4 @@ def _findings(
 
         found = black_box(run, table, other, runs, confidence, delta)
         what = getattr(subject, "__name__", "function")
-        yield Finding(what, name, "runs", epsilon, found.epsilon, unit_at(delta), confidence)
+        yield Finding(what, name, "runs", epsilon, found.epsilon, unit_at(delta), confidence, limit=found.epsilon_limit)

@@ -3,13 +3,14 @@
 A third of the runs is for choosing a test, the rest for judging it, so that the bound on epsilon is honest however the
 test was chosen. The tests that are tried: a threshold on every feature, a feature being exactly some value, and a
 threshold on what is learned from all features together: a likelihood ratio as if they were independent, and a logistic
-regression, which knows that they are not.
+regression, which knows that they are not. Of features that are not whole numbers the last binary digit is a feature
+too: noise that is made in floating point may show there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,7 +35,10 @@ BINS = 12
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the best test found: lower bounds on epsilon and mu, and how the test did on runs that it had not seen."""
+    """What the best test found: lower bounds on epsilon and mu, and how the test did on runs that it had not seen.
+
+    The limits are the bounds that a test which is never wrong would have given: so many runs can show no more.
+    """
 
     epsilon: float
     mu: float
@@ -43,6 +47,8 @@ class Evidence:
     other_hits: int
     runs: int
     confidence: float
+    epsilon_limit: float
+    mu_limit: float
 
 
 def tell_apart(
@@ -57,7 +63,7 @@ def tell_apart(
         raise ValueError("at least two runs on each table are needed")
     part, other_part = (max(1, round(TRAINING * len(lines))) for lines in (features, other))
     width = max(features.shape[1], other.shape[1])
-    features, other = _padded(features, width), _padded(other, width)
+    features, other = _with_last_digits(_padded(features, width), _padded(other, width))
     training, judged = (features[:part], other[:other_part]), (features[part:], other[other_part:])
 
     best = max(_tests(*training), key=lambda test: _promise(test, *training, len(judged[0]), delta))
@@ -65,7 +71,11 @@ def tell_apart(
     runs, other_runs = map(len, judged)
     epsilon = epsilon_bound(hits, runs, other_hits, other_runs, confidence, delta)
     mu = mu_bound(hits, runs, other_hits, other_runs, confidence)
-    return Evidence(epsilon, mu, best.name, hits, other_hits, runs, confidence)
+    limits = (
+        epsilon_bound(runs, runs, 0, other_runs, confidence, delta),
+        mu_bound(runs, runs, 0, other_runs, confidence),
+    )
+    return Evidence(epsilon, mu, best.name, hits, other_hits, runs, confidence, *limits)
 
 
 def _promise(test: _Test, features: Features, other: Features, runs: int, delta: float) -> float:
@@ -81,9 +91,14 @@ def _wilson(share: float, runs: int, z: float = 3.5) -> tuple[float, float]:
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
-def collect(run: Callable[[Any], Any], table: Any, runs: int) -> Features:
-    """Run something many times; what it returns becomes features (numbers, one array a run)."""
-    return _stacked([np.atleast_1d(np.asarray(run(table), dtype=np.float64)).ravel() for _ in range(runs)])
+def collect(run: Callable[[Any], Any], table: Any, other: Any, runs: int) -> tuple[Features, Features]:
+    """Run something many times on both tables; what it returns becomes features (numbers, one array a run).
+
+    The tables take turns, so that what changes as time goes by (a counter, a cache) does not tell them apart.
+    """
+    lines = [[np.asarray(run(one), dtype=np.float64).ravel() for one in (table, other)] for _ in range(runs)]
+    here, there = zip(*lines, strict=True)
+    return _stacked(here), _stacked(there)
 
 
 def black_box(
@@ -105,7 +120,7 @@ def black_box(
     >>> bool(black_box(half_the_noise, 10, 11, runs=4000).epsilon > 1)
     True
     """
-    return tell_apart(collect(run, table, runs), collect(run, other, runs), confidence, delta)
+    return tell_apart(*collect(run, table, other, runs), confidence, delta)
 
 
 # --------------------------------------------------------------------------- tests
@@ -223,6 +238,21 @@ def _padded(features: Features, width: int) -> Features:
     return np.pad(features, ((0, 0), (0, width - features.shape[1])), constant_values=_ABSENT)
 
 
-def _stacked(lines: list[NDArray[np.float64]]) -> Features:
+def _with_last_digits(features: Features, other: Features) -> tuple[Features, Features]:
+    """The features, and beside those that are not whole numbers the place of their last binary digit."""
+    fractions = (np.concatenate([features, other]) % 1 != 0).any(axis=0)
+    here, there = (np.column_stack([part, _last_digits(part[:, fractions])]) for part in (features, other))
+    return here, there
+
+
+def _last_digits(numbers: Features) -> Features:
+    """The exponent of the last binary digit that is not 0; 0 has none."""
+    mantissas, exponents = np.frexp(numbers)
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    zeros = np.log2(np.maximum(whole & -whole, 1).astype(np.float64))
+    return np.where(whole == 0, 0.0, exponents - 53 + zeros)
+
+
+def _stacked(lines: Sequence[NDArray[np.float64]]) -> Features:
     width = max(len(line) for line in lines)
     return np.array([np.pad(line, (0, width - len(line)), constant_values=_ABSENT) for line in lines])

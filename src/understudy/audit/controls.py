@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, Rule
 from understudy.encoding import encode
 from understudy.marginals import Marginal, marginal
+from understudy.model import Model
+from understudy.synthesizers.independent import Independent
 from understudy.tables import Table
 
 Simulate = Callable[[bool, int, np.random.Generator], Features]
@@ -78,19 +80,15 @@ class Control:
         """The kind of test."""
         return "runs" if self.simulate is not None else "exact"
 
-    def measure(self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None) -> float:
-        """A lower bound on epsilon (exact, where it is computed)."""
-        if self.simulate is None:
-            assert self.exact is not None
-            return self.exact()
-        rng = np.random.default_rng(seed)
-        return tell_apart(self.simulate(False, runs, rng), self.simulate(True, runs, rng), confidence).epsilon
-
     def finding(self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None) -> Finding:
         """What the audit finds."""
-        sure = 1.0 if self.simulate is None else confidence
-        measured = self.measure(runs, confidence, seed)
-        return Finding(self.name, self.pair, self.test, self.claimed, measured, self.unit, sure, self.source)
+        about = (self.name, self.pair, self.test, self.claimed)
+        if self.simulate is None:
+            assert self.exact is not None
+            return Finding(*about, self.exact(), self.unit, source=self.source)
+        rng = np.random.default_rng(seed)
+        found = tell_apart(self.simulate(False, runs, rng), self.simulate(True, runs, rng), confidence)
+        return Finding(*about, found.epsilon, self.unit, confidence, self.source, found.epsilon_limit)
 
 
 # --------------------------------------------------------------------------- building blocks
@@ -188,8 +186,7 @@ def smoothed_histogram_loss(
 
 def _one_draw(exact: Features, noise: Features) -> Features:
     """One noise draw for the whole table: differences between cells are exact."""
-    noisy = exact + noise[:, :1]
-    return np.column_stack([noisy, noisy[:, 0] - noisy[:, 2]])
+    return exact + noise[:, :1]
 
 
 def _positive(exact: Features, noise: Features) -> Features:
@@ -308,7 +305,7 @@ def group_means_loss(size: int = 5, groups: int = 8) -> float:
 
 def _noise_written_down(exact: Features, noise: Features) -> Features:
     """The noise stands in a file beside the result."""
-    return np.column_stack([exact + noise, noise, (exact + noise) - noise])
+    return np.column_stack([exact + noise, noise])
 
 
 def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
@@ -318,9 +315,7 @@ def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -
 
 def _floating_point(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Laplace noise in floating point (Mironov 2012): a sum with 1 has no digits beyond the 53rd, noise alone does."""
-    noisy = float(neighbour) + rng.laplace(size=runs)
-    finer = (np.abs(noisy) < 0.5) & (noisy * 2.0**53 % 1 != 0)
-    return np.column_stack([noisy, finer])
+    return float(neighbour) + rng.laplace(size=runs)
 
 
 # --------------------------------------------------------------------------- peers
@@ -424,6 +419,17 @@ def curator_loss(make: type[CentralCurator], pair: Pair, epsilon: float = 1.0) -
         assert pair.schema is not None
         curator = make(encode(table, pair.schema), Ledger(epsilon, neighbours=pair.neighbours), noise)
         curator.measure([marginal(name) for name in pair.schema.names], Budget(epsilon))
+
+    return exact_loss(run, pair).epsilon
+
+
+def fit_loss(epsilon: float, exact_rows: bool) -> float:
+    """The exact loss of a whole fit; with ``exact_rows`` their number stands in the model, beside its noisy tables."""
+    pair = _constant("add_remove")
+
+    def run(table: Table, noise: Noise) -> Model:
+        model = Independent(epsilon=epsilon).fit(table, pair.schema, noise=noise)
+        return replace(model, method={**model.method, "fitted_on": table.rows}) if exact_rows else model
 
     return exact_loss(run, pair).epsilon
 
@@ -573,6 +579,13 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: curator_loss(_OneCellOfTwo, _constant("replace")),
         ),
         Control(
+            "the exact number of rows stands in the model",
+            "a temptation of ours",
+            constant,
+            1.0,
+            exact=lambda: fit_loss(1.0, True),
+        ),
+        Control(
             "scores called monotonic that are not",
             "dpsynth",
             up_down,
@@ -635,6 +648,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             "one histogram an attribute, one row replaced",
             "a constant column gains one value",
             exact=lambda: curator_loss(CentralCurator, _constant("replace"), epsilon),
+        ),
+        sound(
+            "a whole fit, all of it from noisy tables",
+            "a constant column gains one value",
+            exact=lambda: fit_loss(epsilon, False),
         ),
         *(
             (

@@ -65,9 +65,9 @@ def without_schema(epsilon: float) -> dict[str, Synthesizer]:
 
 
 def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
-    def run(table: Table, noise: Noise) -> None:
+    def run(table: Table, noise: Noise) -> object:
         ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon")
-        discover(table, ledger, ledger.budget, 0.0, noise)
+        return discover(table, ledger, ledger.budget, 0.0, noise)
 
     return run
 

@@ -4,17 +4,19 @@ A synthesizer learns about rows only through noise: :class:`~understudy.curator.
 between an exact count and the world. :class:`PausedRun` stands in its place: the run stands still at every question
 until it is answered. Two runs, on neighbouring tables, are led along one path: what both put into a question is
 compared, both get the same answer, and the log-ratio of that answer's two probabilities is computed exactly. Along the
-path these add up to the loss of an outcome that can really happen, so a loss above the claim refutes it.
+path these add up to the loss of an outcome that can really happen, so a loss above the claim refutes it. All that is
+told apart is told by the questions: runs that got the same answers and yet return different things have a side door.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,8 @@ from understudy.curator.mechanisms import Counts, Noise, Rule
 from understudy.frames import Frame
 
 Run = Callable[[Frame, Noise], object]
-"""Does what is audited, on a table, with the given noise; what it returns is not looked at."""
+"""Does what is audited, on a table, with the given noise, and returns what is released (or nothing, where only what
+goes into the noise is of interest). That depends on the noise's answers: no other dice may be thrown."""
 
 MOST_CANDIDATES = 3000
 """Choices among more candidates than this are not worked out exactly."""
@@ -90,6 +93,7 @@ class PausedRun:
     """
 
     private = False
+    returned: object = None
 
     def __init__(self, run: Run, table: Frame) -> None:
         self._asked: SimpleQueue[Question | BaseException | None] = SimpleQueue()
@@ -101,7 +105,7 @@ class PausedRun:
 
         numba.set_num_threads(1)  # tiny tables: threads would wait for each other most of the time
         try:
-            run(table, self)
+            self.returned = run(table, self)
             self._asked.put(None)
         except BaseException as error:
             self._asked.put(error)
@@ -171,7 +175,8 @@ class Loss:
     gaussian
         Whether nothing but tables with Gaussian noise was asked for (a toss asks nothing).
     side_door
-        Whether the two runs asked different questions although they got the same answers.
+        Whether the two runs asked different questions, or returned different things, although they got the same
+        answers.
     """
 
     epsilon: float
@@ -225,9 +230,27 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
     finally:
         here.abandon()
         there.abandon()
-    if asked is not None or other is not None:
+    if asked is not None or other is not None or not _alike(here.returned, there.returned):
         return Loss(math.inf, math.inf, doors, side_door=True)
     return Loss(epsilon, rho, doors, gaussian)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two runs returned the same, looked at as far down as it goes."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        same = one.dtype == other.dtype and one.shape == other.shape
+        return same and all(map(_alike, one.ravel().tolist(), other.ravel().tolist()))
+    if hasattr(one, "to_dict"):  # a model, a schema or a ledger, as it stands in a file
+        one, other = one.to_dict(), other.to_dict()
+    elif is_dataclass(one):
+        one, other = ({field.name: getattr(part, field.name) for field in fields(one)} for part in (one, other))
+    if isinstance(one, Mapping):
+        return _alike(list(one.items()), list(other.items()))
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other) or (one != one and other != other)
 
 
 def _answered(a: Question, b: Question, rng: np.random.Generator, stray: float) -> tuple[Counts | int, float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 from understudy.curator.budget import rho_of
 from understudy.files import writable_file
 
-Verdict = Literal["kept", "broken"]
+Verdict = Literal["kept", "broken", "too few runs"]
 
 SLACK = 1e-9
 """Exact values are computed in floating point; this share of the claim is not a violation."""
@@ -38,6 +38,8 @@ class Finding:
         1 where the value is exact.
     source
         Where a broken control comes from.
+    limit
+        The most that could have been measured: so many runs can show no more.
     """
 
     subject: str
@@ -48,11 +50,20 @@ class Finding:
     unit: str = "epsilon"
     confidence: float = 1.0
     source: str = ""
+    limit: float = math.inf
 
     @property
     def verdict(self) -> Verdict:
-        """Whether more was lost than was promised."""
-        return "broken" if self.measured > self.claimed * (1 + SLACK) else "kept"
+        """Whether more was lost than was promised, if that could have been seen at all."""
+        if self.measured > self.claimed * (1 + SLACK):
+            return "broken"
+        return "kept" if self.limit > self.claimed else "too few runs"
+
+
+def overall(findings: Iterable[Finding]) -> Verdict:
+    """Broken if one is; kept if one at least could have been."""
+    verdicts = {finding.verdict for finding in findings}
+    return "broken" if "broken" in verdicts else "kept" if "kept" in verdicts else "too few runs"
 
 
 def unit_at(delta: float) -> str:
@@ -80,7 +91,8 @@ class AuditResult:
     confidence
         That of the bounds that come from runs.
     verdict
-        "kept" or "broken"; for the controls "all flagged" or "some missed".
+        "kept", "broken", or "too few runs" where nothing was computed exactly and the runs could not have shown that
+        more is lost than is claimed; for the controls "all flagged" or "some missed".
     details
         Every single finding.
     """
@@ -131,6 +143,7 @@ def markdown(findings: Sequence[Finding]) -> str:
 
 
 LABEL, BAR, LINE, MARGIN = 400, 420, 22, 12
+COLOURS: dict[Verdict, str] = {"kept": "#2a7f62", "broken": "#c0392b", "too few runs": "#8a8a8a"}
 FULL = 2.0
 """The claims that fit on a bar; longer bars are cut, with an arrow."""
 
@@ -151,7 +164,7 @@ def picture(title: str, findings: Sequence[Finding]) -> str:
     for place, finding in enumerate(findings):
         y = top + place * LINE
         share = finding.measured / finding.claimed
-        colour = "#c0392b" if finding.verdict == "broken" else "#2a7f62"
+        colour = COLOURS[finding.verdict]
         arrow = " ▸" if share > FULL else ""
         label = finding.subject + ("" if finding.unit == "epsilon" else f" ({finding.unit})")
         parts += [

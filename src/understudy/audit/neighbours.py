@@ -79,11 +79,11 @@ PERSON = "person"
 """The column that says whose row it is, in pairs of tables where people have several rows."""
 
 
-def person_pairs(most: int) -> tuple[Pair, ...]:
+def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
     """In the other table a person is new, with more rows than may count, all alike: only ``most`` of them do."""
     makers: tuple[tuple[str, list[Row]], ...] = (
-        ("a constant column gains all rows of a person", [(0, 0, 0, 0)] * ROWS),
-        ("an empty cell gains all rows of a person", [(place % 2, place % 2, 0, 0) for place in range(ROWS)]),
+        ("a constant column gains all rows of a person", [(0, 0, 0, 0)] * rows),
+        ("an empty cell gains all rows of a person", [(place % 2, place % 2, 0, 0) for place in range(rows)]),
     )
     return tuple(_person_pair(name, _categories(2, 4), body, (1, 0, 1, 1), most) for name, body in makers)
 
@@ -119,26 +119,27 @@ class _Move:
         return _Move(self.rest, self.enters, self.leaves)
 
 
-def choice_pair(score: str, neighbours: Neighbours, two_values: bool = False, rows: int = 400) -> Pair:
+def choice_pair(
+    score: str, neighbours: Neighbours, two_values: bool = False, rows: int = 400, person_rows: int = 0
+) -> Pair:
     """A pair for choices: one row lifts the score of (a, b) and lowers that of (c, d), each about as far as can be.
 
     ``two_values``: no attribute has more; that matters for I, whose sensitivity under replace is smaller then.
+    ``person_rows``: it is not one row that is new but one person, with more rows than these, which may count.
     """
     if neighbours == "replace":
         up = _moves_most(score, two_values, rows)
         down = up.reversed()
     else:
-        up, down = _lifts(rows), _lowers(score, rows)
-    rest = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]
+        up, down = _lifts(rows), _lowers(score, rows, max(person_rows, 1))
+    rest: list[Row] = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]
     before: list[Row] = [] if up.leaves is None or down.leaves is None else [(*up.leaves, *down.leaves)]
-    values = 1 + max(max(row) for row in [*rest, *before, (*up.enters, *down.enters)])
-    return _two(
-        f"score {score} of one pair up, of another down",
-        neighbours,
-        _categories(values, 4),
-        [*rest, *before],
-        [*rest, (*up.enters, *down.enters)],
-    )
+    extra = (*up.enters, *down.enters)
+    schema = _categories(1 + max(max(row) for row in [*rest, *before, extra]), 4)
+    name = f"score {score} of one pair up, of another down"
+    if person_rows:
+        return _person_pair(f"{name}, {person_rows} rows of one person", schema, rest, extra, person_rows)
+    return _two(name, neighbours, schema, [*rest, *before], [*rest, extra])
 
 
 def _lifts(rows: int) -> _Move:
@@ -150,12 +151,12 @@ def _lifts(rows: int) -> _Move:
     return _Move([(0, 0)] * rows, None, (1, 1))
 
 
-def _lowers(score: str, rows: int) -> _Move:
-    """A new row that lowers a score by (nearly) all that it can."""
+def _lowers(score: str, rows: int, copies: int) -> _Move:
+    """A new row, in so many copies, that lowers a score by (nearly) all that it can."""
     if score == "R":
         # Value 1 of either attribute comes only with value 0 of the other, in the square root of n rows each: such
         # events count just more often than independence expects. A row with both values 1 takes from both of them.
-        return _Move(_rare_values(rows), None, (1, 1))
+        return _Move(_rare_values(rows, copies), None, (1, 1))
     # F: each parent value tells the child, in exactly half of the rows; the new row contradicts and both halves are
     # too small now: -1/2 each. I: the new row is in an empty cell of the two most frequent values that leave one
     # empty, which costs log(n) - 2 and more, close to log(n) for many rows.
@@ -178,8 +179,8 @@ def _moves_most(score: str, two_values: bool, rows: int) -> _Move:
     return _Move([(1, 1)] * (rows - 1), (0, 1), (0, 0))
 
 
-def _rare_values(rows: int) -> list[Cell]:
-    rare = math.isqrt(rows)
+def _rare_values(rows: int, copies: int = 1) -> list[Cell]:
+    rare = math.isqrt(rows * copies)
     return [(1, 0)] * rare + [(0, 1)] * rare + [(0, 0)] * (rows - 2 * rare)
 
 

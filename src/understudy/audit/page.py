@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from understudy.audit import CONFIDENCE, CONTROL_RUNS, SUBJECTS, audit
-from understudy.audit.findings import Finding, markdown, number
+from understudy.audit.findings import Finding, markdown, number, overall
 
 EPSILONS = (0.1, 1.0, 5.0)
 
@@ -39,11 +39,17 @@ def _side_by_side(subject: str, runs: int) -> str:
         "|---|---|---|" + "--:|" * len(EPSILONS) + "---|",
     ]
     for key, by_epsilon in found.items():
-        verdict = "broken" if any(finding.verdict == "broken" for finding in by_epsilon.values()) else "kept"
         cells = [_cell(by_epsilon.get(epsilon)) for epsilon in EPSILONS]
-        lines.append("| " + " | ".join([*key, *cells, verdict]) + " |")
+        lines.append("| " + " | ".join([*key, *cells, _verdict(by_epsilon)]) + " |")
     runs_are_made = any(test == "runs" for _, test, _ in found)
     return "\n".join(lines) + "\n" + (_note(runs) if runs_are_made else "")
+
+
+def _verdict(by_epsilon: dict[float, Finding]) -> str:
+    """That of all epsilons together, and where there are too few runs to tell."""
+    verdict = overall(by_epsilon.values())
+    too_few = [f"{epsilon:g}" for epsilon, finding in by_epsilon.items() if finding.verdict == "too few runs"]
+    return f"{verdict}; too few runs at {', '.join(too_few)}" if verdict == "kept" and too_few else verdict
 
 
 def _cell(finding: Finding | None) -> str:
@@ -75,4 +81,4 @@ def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5000, sys.argv[3:])
+    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000, sys.argv[3:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,8 +37,10 @@ from understudy.frames import Frame
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.marginals import Marginals
+from understudy.synthesizers.mst import MST
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
@@ -78,18 +82,29 @@ def doors(epsilon: float) -> Iterator[Finding]:
     for score in ("F", "I", "R"):
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
-            yield from exact_findings(
-                f"choice by {score}, {relation}", epsilon, _asked(partial(_choice, score), epsilon), pairs
-            )
+            yield from exact_findings(f"choice by {score}, {relation}", epsilon, _asked(_choice(score), epsilon), pairs)
     pairs = [choice_pair("I", "replace", two_values=True)]
-    yield from exact_findings(
-        "choice by I of two values, replace", epsilon, _asked(partial(_choice, "I"), epsilon), pairs
-    )
+    yield from exact_findings("choice by I of two values, replace", epsilon, _asked(_choice("I"), epsilon), pairs)
+    for score in ("F", "R"):
+        for relation in RELATIONS:
+            pairs = [choice_pair(score, relation)]
+            asked = _asked(_choice(score, _even(score, relation)), epsilon, DELTA)
+            yield from exact_findings(f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA)
+    pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=MOST)]
+    name = f"choice by R, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_choice("R"), epsilon, most=MOST), pairs)
+    name = f"choice by R, zCDP, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA)
     for relation in RELATIONS:
         # Many rows, so that one more changes their number hardly at all; or none, so that nothing hides the row.
         pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
         yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
         yield from exact_findings(f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA)
+    people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
+    name = f"draws, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, most=MOST), people)
+    name = f"draws, zCDP, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, DELTA, MOST), people, DELTA)
 
 
 Ask = Callable[[CentralCurator], object]
@@ -98,10 +113,10 @@ Ask = Callable[[CentralCurator], object]
 def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
     """A run that puts questions to a curator, and nothing else."""
 
-    def run(pair: Pair, table: Table, noise: Noise) -> None:
+    def run(pair: Pair, table: Table, noise: Noise) -> object:
         ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most)
         assert pair.schema is not None
-        ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
+        return ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
 
     return lambda pair: partial(run, pair)
 
@@ -124,15 +139,24 @@ def _histograms(curator: CentralCurator) -> object:
     return curator.measure([marginal(name) for name in curator.schema.names], curator.ledger.budget)
 
 
-def _choice(score: str, curator: CentralCurator) -> object:
+def _choice(score: str, handicap: float = 1000.0) -> Ask:
     """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
     pairs = [marginal("a", "b"), marginal("c", "d")]
-    return curator.choose(pairs, score, curator.ledger.budget, np.array([0.0, -1000.0]))
+    return lambda curator: curator.choose(pairs, score, curator.ledger.budget, np.array([0.0, -handicap]))
+
+
+def _even(score: str, relation: Neighbours) -> float:
+    """The handicap at which the better one becomes the worse one, by as much: in rho that tells most.
+
+    By R, and where a row is replaced, they change places as it is. By F a new row takes two halves of 400 rows from 0
+    to -1, and two constants from -200 to -199.5.
+    """
+    return 199.25 if (score, relation) == ("F", "add_remove") else 0.0
 
 
 def _draws(curator: CentralCurator) -> object:
     """A few draws from the first attribute."""
-    return curator.draw(marginal(curator.schema.names[0]), 5, curator.ledger.budget)
+    return curator.draw(marginal(curator.schema.modelled[0].name), 5, curator.ledger.budget)
 
 
 def _any_scores(epsilon: float, rule: Rule) -> Finding:
@@ -235,9 +259,24 @@ def _smoothed(epsilon: float) -> dict[str, Synthesizer]:
     }
 
 
+def _adaptive(epsilon: float) -> dict[str, Synthesizer]:
+    default = Adaptive(epsilon=epsilon)
+    return {
+        "adaptive": default,
+        f"adaptive, replace, delta {DELTA:g}": replace(default, neighbours="replace", delta=DELTA),
+    }
+
+
+def _mst(epsilon: float) -> dict[str, Synthesizer]:
+    default = MST(epsilon=epsilon)
+    return {"mst": default, f"mst, delta {DELTA:g}": replace(default, delta=DELTA)}
+
+
 SETTINGS: dict[str, Callable[[float], dict[str, Synthesizer]]] = {
     "independent": _independent,
     "privbayes": _privbayes,
+    "adaptive": _adaptive,
+    "mst": _mst,
     "marginals": _marginals,
     "perturbed-histogram": _perturbed,
     "smoothed-histogram": _smoothed,
@@ -287,9 +326,11 @@ def fit_often(
 
     with one_thread():
         found = black_box(run, pair.table, pair.other, runs, confidence, method.delta)
-    yield Finding(name, pair.name, "runs", method.epsilon, found.epsilon, unit_at(method.delta), confidence)
-    if method.delta and not isinstance(method, PrivBayes | SmoothedHistogram):
-        yield Finding(name, pair.name, "runs", mu_of(method.epsilon, method.delta), found.mu, "mu", confidence)
+    unit, limit = unit_at(method.delta), found.epsilon_limit
+    yield Finding(name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit)
+    if method.delta and not isinstance(method, PrivBayes | SmoothedHistogram | Adaptive | MST):
+        claimed, limit = mu_of(method.epsilon, method.delta), found.mu_limit
+        yield Finding(name, pair.name, "runs", claimed, found.mu, "mu", confidence, limit=limit)
 
 
 @contextmanager
@@ -310,13 +351,32 @@ def features(outcome: Any) -> Any:
     return _table_features(outcome) if isinstance(outcome, Table) else outcome
 
 
+COMMONEST = 3
+"""How many of the commonest values of a column are counted by themselves."""
+
+CLASSES = 11
+"""Values fall into so many classes by their words, each of which is counted: few enough to be many rows each."""
+
+
 def _table_features(table: Table) -> NDArray[np.float64]:
-    """Its number of rows, and for each column how many values it has, their ends and their mean."""
-    found = [float(table.rows)]
+    """Its number of rows, for each column what it holds, and for each two columns side by side how they go together."""
+    found, upper = [float(table.rows)], []
     for column in table.columns.values():
-        values = column.values.astype(np.float64)
-        ends = (values.min(), values.max(), values.mean()) if len(values) else (0.0, 0.0, 0.0)
-        found += [float(len(np.unique(values))), *map(float, ends)]
+        values = np.array(column.words)[column.values] if column.words else column.values
+        if column.missing is not None:
+            values = values[column.missing == 0]
+        known, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+        found += [float(len(column.words)), float(len(values)), float(len(known))]
+        numbers = column.values.astype(np.float64)
+        found += [float(numbers.min()), float(numbers.max()), float(numbers.mean())] if len(numbers) else [0.0] * 3
+        found += np.sort(np.pad(counts, (0, COMMONEST)))[::-1][:COMMONEST].astype(float).tolist()
+        classes = [zlib.crc32(str(value).encode()) % CLASSES for value in known]
+        found += np.bincount(np.array(classes, dtype=np.int64), counts, CLASSES).tolist()
+        half = np.zeros(table.rows, dtype=np.int64)
+        half[slice(None) if column.missing is None else column.missing == 0] = 2 * places >= len(known)
+        upper.append(half)
+    for one, other in itertools.pairwise(upper):
+        found += np.bincount(2 * one + other, minlength=4).astype(float).tolist()
     return np.array(found)
 
 

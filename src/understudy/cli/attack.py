@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.options import Delta, Epsilon, Neighbour, Quiet, Relation, SensitiveTable, relation_of
+from understudy.cli.checks import check_distinct
+from understudy.cli.options import (
+    Delta,
+    Epsilon,
+    Neighbour,
+    QuietResult,
+    Relation,
+    SensitiveTable,
+    names_between,
+    relation_of,
+)
 from understudy.cli.root import app, examples
 from understudy.cli.synthesize import Method, synthesizer_of
 from understudy.cli.talk import Talk, grid_of, print_sentence, safe
@@ -61,22 +70,26 @@ def attack(
     schema: OwnersSchema = None,
     seed: Annotated[int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")] = 0,
     as_json: AsJson = False,
-    quiet: Quiet = False,
+    quiet: QuietResult = False,
 ) -> None:
     """Attack a synthetic table, for you and not for release. Status 1 if something needs a look."""
     from understudy.audit.attacks import attack as run_attacks
     from understudy.model import Model
     from understudy.schema import Schema
 
+    for table in (real, synthetic):  # which may be one file: copies are a control
+        check_distinct(table, holdout, model, schema)
     talk = Talk(quiet)
     public = None if schema is None else Schema.load(schema)
     claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": relation_of(neighbours)}
     if model is not None:
-        if epsilon is not None:
-            raise InputError("The model says what was spent; leave out --epsilon, or --model.")
+        if epsilon is not None or delta:
+            raise InputError("The model says what was spent; leave out --epsilon and --delta, or --model.")
         released = Model.load(model)
         public = public or released.schema
         claim = claim_of(released, talk)
+    elif delta and epsilon is None:
+        raise InputError("--delta goes with --epsilon; give both, or neither.")
     with talk.working("attacking") as progress:
         result = run_attacks(
             real,
@@ -140,7 +153,7 @@ def membership(
         int | None, typer.Option(metavar="N", help="Makes the game repeatable, with seeded noise; else real noise.")
     ] = None,
     as_json: AsJson = False,
-    quiet: Quiet = False,
+    quiet: QuietResult = False,
 ) -> None:
     """Play the membership game with shadow models: was this person in the table? For you, not for release."""
     from understudy.audit.attacks import membership as play
@@ -178,11 +191,6 @@ def claim_of(released: Any, talk: Talk) -> dict[str, Any]:
         talk.say(f"The model makes no promise: {why}.")
         return {}
     return {"epsilon": epsilon, "delta": delta, "neighbours": released.ledger.neighbours}
-
-
-def names_between(text: str) -> list[str]:
-    """Names between commas; one that holds a comma itself stands in quotes."""
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
 def _show(title: str, attacks: Sequence[Attack]) -> None:

@@ -51,7 +51,7 @@ def audit(
         )
     grid = grid_of(f"Audit of {subject}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
     for finding in result.details:
-        colour = "red" if finding.verdict == "broken" else "green"
+        colour = {"kept": "green", "broken": "red"}.get(finding.verdict, "yellow")
         numbers = (number(finding.claimed), number(finding.measured), f"[{colour}]{finding.verdict}[/]")
         grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
     Console().print(grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.attack import claim_of, names_between
+from understudy.cli.attack import claim_of
 from understudy.cli.checks import check_distinct
-from understudy.cli.options import Quiet
+from understudy.cli.options import QuietResult, names_between
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, safe
 from understudy.errors import InputError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from understudy.evaluation import Evaluation
     from understudy.model import Model
 
-_COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
+_COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
 _WARNING = "For you, not for release: this was computed from the real rows, without noise."
 
@@ -81,14 +82,15 @@ def evaluate(
     secret: Annotated[
         str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS)
     ] = None,
-    quiet: Quiet = False,
+    quiet: QuietResult = False,
 ) -> None:
     """Compare a synthetic table with the real one, for you and not for release."""
     from understudy.evaluation import evaluate as compare
     from understudy.files import writable_file
     from understudy.model import Model
 
-    check_distinct(real, synthetic, schema, model, holdout, output)
+    for table in (real, synthetic):  # which may be one file: a table has no distance from itself
+        check_distinct(table, schema, model, holdout, output)
     if output is not None:
         writable_file(output, "report")
     _check_extra()
@@ -104,16 +106,11 @@ def evaluate(
             schema,
             target=target,
             learners=learners if learners in ("fast", "thesis", "all") else names_between(learners),
-            orders=tuple(dict.fromkeys(order)) if order else (1, 2, 3),
+            orders=tuple(dict.fromkeys(order or ())) or None,
             most=most or None,
             seed=seed,
             model=released,
             progress=progress,
-        )
-    beyond = [size for size in order or () if size not in {errors.order for errors in found.marginals}]
-    if beyond:
-        raise InputError(
-            f"There are no tables of {beyond[0]} columns out of {len(found.columns)}; choose another --order."
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
@@ -129,6 +126,9 @@ def evaluate(
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     elif output is None:
         _show(found, attacks)
+    if not as_json:
+        for note in _notes(found, attacks):
+            talk.note(note)
     if output is not None:
         talk.say(f"Report, for you and not for release: {output}")
 
@@ -194,6 +194,12 @@ def _attacked(
 # --------------------------------------------------------------------------- on the screen
 
 
+def _notes(found: Evaluation, attacks: Attacks | None) -> dict[str, None]:
+    """What did not fit, what failed and what was left out; a sentence that comes up twice is said once."""
+    learning = (f"Learning {task.target}: {note}" for task in found.learning for note in task.notes)
+    return dict.fromkeys((*found.shape.notes, *learning, *(() if attacks is None else attacks.notes)))
+
+
 def _show(found: Evaluation, attacks: Attacks | None) -> None:
     console = Console(highlight=False)
     console.print(_WARNING, style="bold")
@@ -204,10 +210,13 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
     for finding in found.findings:
         grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
     console.print(grid)
-    grid = grid_of("Columns", "column", "kind", "#distance", "#KS", "#missing, real", "#missing, synthetic")
+    missing = any(column.real_missing or column.synthetic_missing for column in found.columns)
+    absences = ("#missing, real", "#missing, synthetic") if missing else ()
+    grid = grid_of("Columns", "column", "kind", "#distance", "#KS", *absences)
     for column in found.columns:
         furthest = "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.3f}"
-        absent = (f"{share:.1%}" if share else "" for share in (column.real_missing, column.synthetic_missing))
+        shares = (column.real_missing, column.synthetic_missing) if missing else ()
+        absent = (f"{share:.1%}" if share else "" for share in shares)
         grid.add_row(safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent)
     console.print(grid)
     for task in found.learning:
@@ -217,14 +226,18 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
         )
         for scores in task.learners:
             ways = (scores.synthetic_to_real, scores.real_to_real)
-            grid.add_row(safe(scores.learner), *(f"{way.get(measure, float('nan')):.3f}" for way in ways))
-        commonest = f"{task.majority.get(measure, float('nan')):.3f}"
+            grid.add_row(safe(scores.learner), *(_score(way.get(measure)) for way in ways))
+        commonest = _score(task.majority.get(measure))
         grid.add_section()
-        grid.add_row("commonest", commonest, commonest)
+        grid.add_row(task.floor, commonest, commonest)
         console.print(grid)
     if attacks is not None:
         grid = grid_of("Attacks", "attack", "what was found", "verdict")
         for attack in attacks:
             grid.add_row(safe(attack.name), safe(attack.found), attack.verdict)
         console.print(grid)
-    console.print("Distance: total variation, 0 (equal) to 1. A report with pictures: -o report.html", style="dim")
+    console.print("Distance: total variation, 0 (equal) to 1. With pictures: -o report.html", style="dim")
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:.3f}"

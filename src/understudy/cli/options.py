@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,8 +60,16 @@ Out = Annotated[
     typer.Option("-o", "--output", metavar="FILE", help="CSV or Parquet, by its suffix; - for standard output."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]
+QuietResult = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no notes; only what was found, and errors.")
+]
 SensitiveTable = Annotated[Path, typer.Argument(metavar="TABLE", help="The sensitive table: CSV or Parquet.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A released model.")]
+
+
+def names_between(text: str) -> list[str]:
+    """Names between commas; one that holds a comma itself stands in quotes."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
 def relation_of(neighbours: Relation) -> Any:

@@ -23,6 +23,7 @@ from understudy.cli.options import (
     SchemaFile,
     Seed,
     SensitiveTable,
+    names_between,
     relation_of,
 )
 from understudy.cli.root import app, examples
@@ -36,6 +37,8 @@ class Method(Enum):
 
     privbayes = "privbayes"
     correlated = "correlated"
+    adaptive = "adaptive"
+    mst = "mst"
     marginals = "marginals"
     perturbed_histogram = "perturbed-histogram"
     smoothed_histogram = "smoothed-histogram"
@@ -89,8 +92,9 @@ def synthesize(
         typer.Option(
             metavar="METHOD",
             help="privbayes: how columns depend on each other, by a network; correlated: the same with --degree "
-            "parents each; marginals: the tables named by --marginal; perturbed-histogram: all columns in one table, "
-            "if they are few; smoothed-histogram: a few rows drawn privately; independent: every column by itself; "
+            "parents each; adaptive: what the model gets most wrong, in rounds, best with a --delta; mst: a tree of "
+            "pairs; marginals: the tables named by --marginal; perturbed-histogram: all columns in one table, if they "
+            "are few; smoothed-histogram: a few rows drawn privately; independent: every column by itself; "
             "random: types only, free.",
         ),
     ] = Method.privbayes,
@@ -157,7 +161,7 @@ def synthesize(
             person=person,
             max_rows_per_person=rows_per_person,
             paper=paper,
-            marginals=[[name.strip() for name in named.split(",")] for named in marginal] if marginal else None,
+            marginals=[_named(text) for text in marginal] if marginal else None,
             draws=draws,
             **network,
         ),
@@ -170,6 +174,15 @@ def synthesize(
         seed=seed,
         talk=Talk(quiet),
     )
+
+
+def _named(marginal: str) -> list[str]:
+    names = names_between(marginal)
+    if not names:
+        raise InputError(
+            f"--marginal {marginal!r} names no column; give names between commas, like --marginal age,sex."
+        )
+    return names
 
 
 def run_synthesis(
@@ -259,8 +272,10 @@ def synthesizer_of(
 ) -> Any:
     """The method as the options set it up."""
     from understudy.curator.budget import check_delta, check_epsilon
+    from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
     from understudy.synthesizers.marginals import Marginals
+    from understudy.synthesizers.mst import MST
     from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
@@ -288,6 +303,8 @@ def synthesizer_of(
         if method is Method.smoothed_histogram:
             return SmoothedHistogram(draws=draws, **common)
         simple: dict[Method, Any] = {
+            Method.adaptive: Adaptive,
+            Method.mst: MST,
             Method.perturbed_histogram: PerturbedHistogram,
             Method.independent: Independent,
             Method.random: Random,

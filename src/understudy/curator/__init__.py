@@ -74,11 +74,12 @@ class Curator(Protocol):
         budget: Budget,
         offsets: NDArray[np.float64] | None = None,
         rule: Rule = "permute_and_flip",
+        estimates: Sequence[NDArray[np.float64]] | None = None,
     ) -> int:
         """The place of one candidate, chosen at random with a preference for high scores.
 
         A score is named (see :mod:`understudy.curator.scores`) and has a proved sensitivity; ``offsets`` are public
-        numbers added to the scores.
+        numbers added to the scores, ``estimates`` public tables that the score "misfit" compares the exact ones with.
         """
 
     def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from understudy.curator.mechanisms import (
     gridded,
     table_scale,
 )
-from understudy.curator.scores import Score, score_named
+from understudy.curator.scores import Misfit, Score, score_named
 from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
@@ -101,6 +101,7 @@ class CentralCurator:
         budget: Budget,
         offsets: NDArray[np.float64] | None = None,
         rule: Rule = "permute_and_flip",
+        estimates: Sequence[NDArray[np.float64]] | None = None,
     ) -> int:
         """The place of one candidate, chosen at random with a preference for high scores."""
         named = score_named(score)
@@ -109,6 +110,10 @@ class CentralCurator:
         self._check([axes for axes in candidates if axes not in self._known[named.name]])
         largest = max(self._sizes[child] for child in {axes[0] for axes in candidates})
         named.check(largest)
+        if isinstance(named, Misfit) != (estimates is not None):
+            raise InputError("Estimates go with the score misfit, and it needs them.")
+        if isinstance(named, Misfit) and estimates is not None:
+            named.check_estimates(self._counter, candidates, estimates)
         if not budget.amount > 0:
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
         if len(candidates) == 1:
@@ -122,7 +127,7 @@ class CentralCurator:
         scale = choice_scale(budget.amount, budget.currency)
         question = f"choice among {len(candidates)} candidates by score {score}"
         self.ledger.debit(question, budget, rule.replace("_", " "))
-        scores = self._scores(named, candidates)
+        scores = self._scores(named, candidates, estimates)
         return self._noise.choose(gridded(scores, sensitivity, offsets), scale, rule)
 
     def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
@@ -145,8 +150,12 @@ class CentralCurator:
         """A place drawn uniformly: asks nothing, costs nothing."""
         return self._noise.choose(np.zeros(places), 1.0, "exponential")
 
-    def _scores(self, score: Score, candidates: Sequence[Marginal]) -> NDArray[np.float64]:
+    def _scores(
+        self, score: Score, candidates: Sequence[Marginal], estimates: Sequence[NDArray[np.float64]] | None = None
+    ) -> NDArray[np.float64]:
         """Exact scores; a candidate that comes up again in a later question is not counted again."""
+        if isinstance(score, Misfit):
+            return score.evaluate(self._counter, candidates, self.neighbours, estimates)
         known = self._known[score.name]
         new = [axes for axes in candidates if axes not in known]
         if new:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -22,7 +22,7 @@ from understudy.counting import Counter
 from understudy.curator import score_kernels
 from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
-from understudy.marginals import Marginal
+from understudy.marginals import Marginal, describe
 
 CELLS_AT_A_TIME = 1 << 22
 
@@ -196,8 +196,67 @@ class Assignment:
         return np.concatenate(masses) / 2
 
 
+@dataclass(frozen=True)
+class Misfit:
+    """|| c - e ||, the sum over cells of |c - e| where e is a public estimate of the table, passed with the question.
+
+    Here all axes of a candidate are alike: none is a child.
+
+    **add_remove: 1.** A new row adds one to one cell, whose distance moves by at most 1 either way; both ways happen
+    in one question, since a row may come nearer to one candidate's estimate and away from another's.
+
+    **replace: 2.** A changed row takes one from a cell and adds one to another (or leaves the table as it is).
+
+    Estimates are rounded to whole multiples of one over ESTIMATE_GRID, and bounded, so that the sums are exact.
+    """
+
+    name: str = "misfit"
+
+    def sensitivity(self, neighbours: Neighbours, rows: int | None, binary: bool) -> float:
+        """1 or 2, see above."""
+        return 1.0 if neighbours == "add_remove" else 2.0
+
+    def check(self, largest_child: int) -> None:
+        """Any attributes will do."""
+
+    def evaluate(
+        self,
+        counter: Counter,
+        candidates: Sequence[Marginal],
+        neighbours: Neighbours = "replace",
+        estimates: Sequence[NDArray[np.float64]] | None = None,
+    ) -> NDArray[np.float64]:
+        """The distances between the tables and their estimates."""
+        if estimates is None:
+            raise InputError("Score misfit compares tables with estimates; give an estimate for each candidate.")
+        found = []
+        done = 0
+        for flat, offsets, children in _tables(counter, candidates):
+            public = np.concatenate([estimate.ravel() for estimate in estimates[done : done + len(children)]])
+            rounded = np.rint(public * ESTIMATE_GRID) / ESTIMATE_GRID
+            found.append(np.add.reduceat(np.abs(flat - rounded), offsets[:-1]))
+            done += len(children)
+        return np.concatenate(found)
+
+    def check_estimates(self, counter: Counter, candidates: Sequence[Marginal], estimates: Sequence[Any]) -> None:
+        """Refuse estimates that are not tables of the candidates' shapes."""
+        if len(estimates) != len(candidates):
+            raise InputError("There must be one estimate for each candidate.")
+        sizes = {axis: counter.size(axis) for axes in candidates for axis in axes}
+        for axes, estimate in zip(candidates, estimates, strict=True):
+            if np.shape(estimate) != tuple(sizes[axis] for axis in axes):
+                raise InputError(f"The estimate of {describe(axes)} does not have the shape of its table.")
+            if not np.abs(estimate).sum() <= LARGEST_ESTIMATE:  # false for what is not a number, too
+                raise InputError(f"The estimate of {describe(axes)} holds counts that cannot be.")
+
+
+ESTIMATE_GRID = 1 << 10
+LARGEST_ESTIMATE = 2.0**31
+"""Counts add up to less than that too: so distances are exact, and stay so on the finer grid of a choice."""
+
+
 SCORES: dict[str, Score] = {
-    score.name: score for score in (Information(), Assignment(), Dependence(), PaperDependence())
+    score.name: score for score in (Information(), Assignment(), Dependence(), PaperDependence(), Misfit())
 }
 
 

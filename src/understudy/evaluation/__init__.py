@@ -8,6 +8,7 @@ r"""How close is a synthetic table to the real one? For the owner's eyes: it rea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate"]
 
+ORDERS = (1, 2, 3)
+"""Of how many attributes marginals are compared, where nothing else is said."""
+
 
 def evaluate(
     real: Frame,
@@ -32,7 +36,7 @@ def evaluate(
     *,
     target: str | Sequence[str] | None = None,
     learners: str | Sequence[str] = "fast",
-    orders: Sequence[int] = (1, 2, 3),
+    orders: Sequence[int] | None = None,
     most: int | None = MOST_MARGINALS,
     seed: int = 0,
     model: Model | None = None,
@@ -55,7 +59,7 @@ def evaluate(
         What to learn a categorical target with: "fast", "thesis" (twelve classifiers), "all", or names out of
         :data:`understudy.evaluation.classifiers.CLASSIFIERS`. A numeric target is learned by linear regression.
     orders
-        Of how many attributes marginals are compared; a table of two columns has none of three.
+        Of how many attributes marginals are compared; by default 1, 2 and 3, as far as there are columns.
     most
         The most marginals of an order that are compared, a uniform sample where there are more; ``None`` for all.
     seed
@@ -88,7 +92,7 @@ def evaluate(
     names = chosen_classifiers(learners)
     targets = [target] if isinstance(target, str) else list(target or ())
 
-    steps = 6 + len(orders) + len(targets)
+    steps = 6 + len(ORDERS if orders is None else orders) + len(targets)
     done = 0
 
     def step(what: str) -> None:
@@ -96,9 +100,16 @@ def evaluate(
         progress(what, done, steps)
         done += 1
 
+    def tell(column: str, learner: str) -> None:
+        progress(f"learning {column} by {learner}", done - 1, steps)
+
     step("reading the tables")
     tables = compared(real, synthetic, schema)
-    orders = [order for order in orders if order <= len(tables.schema)]
+    if orders is None:
+        orders = [order for order in ORDERS if order <= len(tables.schema)]
+    for order in orders:
+        if not 1 <= order <= len(tables.schema):
+            raise InputError(f"There are no tables of {order} columns out of {len(tables.schema)}; choose others.")
     for name in targets:
         check_target(tables, name)
     step("comparing columns")
@@ -111,13 +122,13 @@ def evaluate(
     ranges = range_errors(tables, seed=seed)
     step("comparing pairs")
     together = pairs(tables)
-    tests = agreements(tables)
+    tests = agreements(tables, seed=seed)
     network = network_quality(tables, model) if model is not None else None
     tasks = []
     with one_thread():
         for name in targets:
             step(f"learning {name}")
-            tasks.append(learning_task(tables, name, names, seed))
+            tasks.append(learning_task(tables, name, names, seed, partial(tell, name)))
         step("clustering")
         clusters = clustering(tables, seed=seed)
         step("telling real from synthetic")
@@ -132,6 +143,7 @@ def evaluate(
         tables.schema.names,
         tables.left_out,
         tables.notes,
+        *(side.outside for side in tables),
     )
     found = Evaluation(
         shape,

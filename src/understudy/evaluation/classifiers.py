@@ -123,6 +123,20 @@ THESIS = tuple(CLASSIFIERS)[:12]
 FAST = ("XGBoost", "CART", "SVM", "Gaussian NB", "logistic regression")
 """Trained in seconds on tens of thousands of rows."""
 
+CHEAP = ("CART", "Gaussian NB", "KNN", "LDA")
+"""Trained as fast on hundreds of classes: not one model a class."""
+
+
+def for_classes(learner: Learner, classes: int) -> Learner:
+    """The learner, set for so many classes.
+
+    A hinge machine for a class against the rest says "the rest" everywhere, and equally loudly, unless the class has
+    most of some neighbourhood: the loudest of them tells nothing. So there is one for each two classes, and they vote.
+    """
+    from sklearn.multiclass import OneVsOneClassifier
+
+    return OneVsOneClassifier(learner) if classes > 2 and getattr(learner, "loss", None) == "hinge" else learner
+
 
 @contextmanager
 def one_thread() -> Iterator[None]:
@@ -149,6 +163,10 @@ def chosen_classifiers(learners: str | Sequence[str]) -> tuple[str, ...]:
     groups = {"fast": FAST, "thesis": THESIS, "all": tuple(CLASSIFIERS)}
     if isinstance(learners, str):
         learners = groups.get(learners, (learners,))
+    if not learners:
+        raise InputError(
+            f"No learner is named; known are {', '.join(CLASSIFIERS)}, and the groups {', '.join(groups)}."
+        )
     for name in learners:
         if name not in CLASSIFIERS:
             raise InputError(

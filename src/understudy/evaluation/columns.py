@@ -83,9 +83,11 @@ def _summary(values: NDArray[np.float64]) -> dict[str, float]:
     if not len(values):
         return {}
     low, first, median, third, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of the largest numbers: undefined
+        mean, deviation = float(values.mean()), float(values.std())
     return {
-        "mean": float(values.mean()),
-        "deviation": float(values.std()),
+        "mean": mean,
+        "deviation": deviation,
         "min": low,
         "quartile": first,
         "median": median,

@@ -25,7 +25,10 @@ from understudy.tables import Column, Table
 MOST_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema lists them."""
 
-_BOUND = 2.0**53
+_EXACT = 2.0**53
+"""Beyond this not every whole number has a float of its own."""
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,14 @@ class Side:
         return MemoryCounter(
             self.coded.codes, {a.name: a.generalisations for a in attributes}, {a.name: a.size for a in attributes}
         )
+
+    @property
+    def outside(self) -> dict[str, float]:
+        """Per column that has any, the share of rows whose value the schema's domain does not hold."""
+        shares: dict[str, float] = {}
+        for found in self.coded.outside:
+            shares[found.column] = shares.get(found.column, 0.0) + found.count / self.rows
+        return shares
 
     def codes(self, name: str) -> NDArray[Any]:
         """The codes of a column."""
@@ -85,6 +96,11 @@ class Comparison:
     def notes(self) -> tuple[str, ...]:
         """Sentences about values that the schema's domain does not hold."""
         return tuple(f"{side.table.source}: {outside}." for side in self for outside in side.coded.outside)
+
+
+def as_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
+    """Numbers as learners take them; what 32 bits cannot hold counts as the largest that they can."""
+    return np.clip(numbers, -_LARGEST, _LARGEST).astype(np.float32)
 
 
 def is_ordered(attribute: Attribute) -> bool:
@@ -222,6 +238,8 @@ def _common_attribute(name: str, kind: str, real: Column, synthetic: Column) -> 
             return Text(name, "text")
         return Category(name, "categorical", missing, tuple(words))
     held = [_held(column, kind) for column in (real, synthetic)]
+    if kind == "integer" and any(np.abs(values).max(initial=0) > _EXACT for values in held):
+        kind = "real"  # nanoseconds since 1970, say: floats are near enough to tell bins apart
     present = [values for values in held if len(values)]
     edges = _common_edges(present, whole=kind != "real")
     if any(len(values) < len(column) for values, column in zip(held, (real, synthetic), strict=True)):
@@ -243,7 +261,7 @@ def _held(column: Column, kind: str) -> NDArray[np.float64]:
     if column.kind == "empty":
         return np.empty(0)
     values = column.values.astype(np.float64) * (86400 if (column.kind, kind) == ("date", "datetime") else 1)
-    present = np.isfinite(values) & (np.abs(values) <= _BOUND)
+    present = np.isfinite(values)
     if column.missing is not None:
         present &= column.missing == 0
     return values[present]
@@ -257,14 +275,15 @@ def _common_edges(held: list[NDArray[np.float64]], *, whole: bool) -> tuple[floa
     weights = np.concatenate([np.full(len(part), 1 / len(part)) for part in held])
     distinct, places = np.unique(values, return_inverse=True)
     last = distinct[-1] + 1 if whole else distinct[-1]
-    starts = distinct
+    # Few numbers that are not whole are told apart half-way between: the last bin includes its upper edge.
+    starts = distinct if whole else np.append(distinct[0], distinct[:-1] / 2 + distinct[1:] / 2)
     if len(distinct) > DEFAULT_BINS:
         below = np.cumsum(np.bincount(places, weights)) / len(held)
         steps = np.arange(1, DEFAULT_BINS) / DEFAULT_BINS
         starts = np.unique(np.append(distinct[0], distinct[np.searchsorted(below, steps)]))
     edges = np.append(starts[starts < last], last)
     if len(edges) == 1:  # a real column that holds one value only
-        edges = np.append(edges, edges[0] + 1)
+        edges = np.append(edges, edges[0] + max(1.0, abs(edges[0])))
     return tuple(int(edge) for edge in edges) if whole else tuple(edges.tolist())
 
 

@@ -23,13 +23,15 @@ from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.pairs import correlation, numbers_of, ranked
 from understudy.evaluation.result import PairTest, TestAgreement
-from understudy.marginals import marginal
 from understudy.synthesizers import Progress, no_progress
 from understudy.tables import Column, Table
 
 LEVEL = 0.05
 ROWS_PER_CELL = 5
 """Pearson's test is an approximation: it is made where there are this many rows a cell on average."""
+
+SPLITS = 2
+"""How often two samples of the real rows are tested against each other, to see what chance does."""
 
 MOST_NAMED = 10
 PEARSON = "Pearson's chi-squared"
@@ -85,18 +87,52 @@ def _rank_test(found: float, rows: int) -> Result:
 # --------------------------------------------------------------------------- verdicts on two tables
 
 
-def agreements(tables: Comparison, level: float = LEVEL) -> tuple[TestAgreement, ...]:
-    """Both tests over all pairs of columns that they fit, in both tables."""
+def agreements(tables: Comparison, level: float = LEVEL, seed: int = 0) -> tuple[TestAgreement, ...]:
+    """Both tests over all pairs of columns that they fit, on equally many rows of both tables.
+
+    The more rows, the smaller a dependence that a test finds; so the larger table is cut to the size of the smaller, by
+    a random sample.
+    """
+    rng = np.random.default_rng(seed)
+    fewer = min(side.rows for side in tables)
+    samples = [
+        _Sample(side, slice(None) if side.rows == fewer else rng.choice(side.rows, fewer, replace=False))
+        for side in tables
+    ]
+    halves = [_two_samples(tables.real, fewer, rng) for _ in range(SPLITS)]
     found = [
-        _agreement(PEARSON, level, list(_pearson_tests(tables))),
-        _agreement(SPEARMAN, level, list(_spearman_tests(tables))),
+        _agreement(name, level, list(test(tables, samples)), [one for half in halves for one in test(tables, half)])
+        for name, test in ((PEARSON, _pearson_tests), (SPEARMAN, _spearman_tests))
     ]
     return tuple(agreement for agreement in found if agreement.pairs)
 
 
-def _agreement(test: str, level: float, tests: list[PairTest]) -> TestAgreement:
+@dataclass(frozen=True)
+class _Sample:
+    """Some rows of a table."""
+
+    side: Side
+    rows: Any
+
+    def counts(self, one: str, other: str) -> NDArray[np.int64]:
+        """The table of a pair without missing values."""
+        schema = self.side.coded.schema
+        sizes = schema[one].size, schema[other].size
+        cells = self.side.codes(one)[self.rows].astype(np.int64) * sizes[1] + self.side.codes(other)[self.rows]
+        counts = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes)
+        return counts[: schema[one].values_size, : schema[other].values_size]
+
+
+def _two_samples(side: Side, most: int, rng: np.random.Generator) -> list[_Sample]:
+    """Two samples of a table that share no row."""
+    order, size = rng.permutation(side.rows), min(most, side.rows // 2)
+    return [_Sample(side, order[:size]), _Sample(side, order[size : 2 * size])]
+
+
+def _agreement(test: str, level: float, tests: list[PairTest], halves: list[PairTest]) -> TestAgreement:
     verdicts = [(one.real_p < level, one.synthetic_p < level) for one in tests]
     differing = [one for one, (real, synthetic) in zip(tests, verdicts, strict=True) if real != synthetic]
+    chance = [(one.real_p < level) != (one.synthetic_p < level) for one in halves]
     return TestAgreement(
         test=test,
         level=level,
@@ -106,6 +142,7 @@ def _agreement(test: str, level: float, tests: list[PairTest]) -> TestAgreement:
         missed=verdicts.count((True, False)),
         false_alarms=verdicts.count((False, True)),
         disagreements=tuple(sorted(differing, key=_how_far, reverse=True)[:MOST_NAMED]),
+        by_chance=float(np.mean(chance)) if chance else 0.0,
     )
 
 
@@ -114,25 +151,17 @@ def _how_far(test: PairTest) -> float:
     return abs(math.log(max(test.real_p, smallest)) - math.log(max(test.synthetic_p, smallest)))
 
 
-def _pearson_tests(tables: Comparison) -> Iterator[PairTest]:
-    names = tables.schema.names
-    for one, other in itertools.combinations(names, 2):
-        real, synthetic = (_present_counts(side, one, other) for side in tables)
+def _pearson_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairTest]:
+    for one, other in itertools.combinations(tables.schema.names, 2):
+        real, synthetic = (sample.counts(one, other) for sample in samples)
         cells = np.count_nonzero(real.sum(axis=0)) * np.count_nonzero(real.sum(axis=1))
         if min(real.sum(), synthetic.sum()) >= ROWS_PER_CELL * cells:
             yield _paired((one, other), chi_squared(real), chi_squared(synthetic))
 
 
-def _present_counts(side: Side, one: str, other: str) -> NDArray[np.int64]:
-    """The table of a pair without missing values."""
-    (counts,) = side.counter.count([marginal(one, other)])
-    schema = side.coded.schema
-    return counts[: schema[one].values_size, : schema[other].values_size]
-
-
-def _spearman_tests(tables: Comparison) -> Iterator[PairTest]:
+def _spearman_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairTest]:
     ordered = ranked(tables)
-    results = [dict(_rank_tests(numbers_of(side, ordered))) for side in tables]
+    results = [dict(_rank_tests(numbers_of(sample.side, ordered)[sample.rows])) for sample in samples]
     for place in itertools.combinations(range(len(ordered)), 2):
         yield _paired((ordered[place[0]].name, ordered[place[1]].name), results[0][place], results[1][place])
 

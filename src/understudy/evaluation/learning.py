@@ -19,14 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.evaluation.classifiers import CLASSIFIERS, Learner
-from understudy.evaluation.comparison import Comparison, Side
+from understudy.evaluation.classifiers import CHEAP, CLASSIFIERS, Learner, for_classes
+from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import LearnerScores, LearningTask
 from understudy.schema import Attribute, Quantity, Schema
 
 TEST_SHARE = 0.2
 MOST_ROWS = 100_000
 """The most rows that are trained on, and tested on, from each table: a uniform sample where there are more."""
+
+MOST_CLASSES = 50
+"""Of more classes than this only the learners whose time does not grow with their number are tried."""
+
+FEW_NUMBERS = 12
+"""A whole number with no more values than this might have been meant as a class."""
 
 CLASSIFICATION_MEASURES = ("accuracy", "f1")
 REGRESSION_MEASURES = ("r2", "mse")
@@ -112,7 +118,13 @@ def check_target(tables: Comparison, name: str) -> None:
             )
 
 
-def learning_task(tables: Comparison, target: str, classifiers: Sequence[str], seed: int = 0) -> LearningTask:
+def learning_task(
+    tables: Comparison,
+    target: str,
+    classifiers: Sequence[str],
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda learner: None,
+) -> LearningTask:
     """Learn a column from the others, on synthetic and on real rows.
 
     Parameters
@@ -125,6 +137,8 @@ def learning_task(tables: Comparison, target: str, classifiers: Sequence[str], s
         Names out of ``CLASSIFIERS``.
     seed
         Makes the split and the learners repeatable.
+    tell
+        Called with the name of each learner before it is trained.
     """
     check_target(tables, target)
     attribute = tables.schema[target]
@@ -142,14 +156,26 @@ def learning_task(tables: Comparison, target: str, classifiers: Sequence[str], s
         notes.append(f"Learned from and tested on at most {MOST_ROWS:,} rows of each table, a random sample.")
     if is_classification(attribute):
         score, measures = classification_scores, CLASSIFICATION_MEASURES
+        classes = len(np.union1d(real.target, synthetic.target))
+        if classes > MOST_CLASSES:
+            classifiers = [name for name in classifiers if name in CHEAP] or CHEAP[:1]
+            notes.append(
+                f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: others are slow."
+            )
         makers: dict[str, Callable[[int], Learner]] = {name: CLASSIFIERS[name] for name in classifiers}
         majority: Any = np.bincount(train.target.astype(np.int64)).argmax()
     else:
         score, measures = regression_scores, REGRESSION_MEASURES
         makers = {"linear regression": _linear_regression}
         majority = train.target.mean()
+        if isinstance(attribute, Quantity) and attribute.whole and _few_values(real, synthetic):
+            notes.append(
+                f"{target} is a number, so linear regression was used and no classifier; the floor is always saying "
+                f"the mean. To have it classified, call it categorical in the schema."
+            )
     learners = []
     for name, make in makers.items():
+        tell(name)
         on_synthetic = scores(make, synthetic, [test], score, measures, seed)
         on_real = scores(make, train, [test, synthetic], score, measures, seed)
         learners.append(LearnerScores(name, on_synthetic.scores[0], on_real.scores[0], on_real.scores[1]))
@@ -167,6 +193,10 @@ def learning_task(tables: Comparison, target: str, classifiers: Sequence[str], s
         learners=tuple(learners),
         notes=tuple(notes),
     )
+
+
+def _few_values(*sides: Examples) -> bool:
+    return all(len(np.unique(side.target)) <= FEW_NUMBERS for side in sides)
 
 
 def _linear_regression(seed: int) -> Learner:
@@ -193,7 +223,7 @@ def features_of(side: Side, attributes: Sequence[Attribute]) -> tuple[NDArray[np
     quantities = [attribute for attribute in attributes if isinstance(attribute, Quantity)]
     numbers = np.empty((side.rows, len(quantities)), dtype=np.float32)
     for place, quantity in enumerate(quantities):
-        numbers[:, place] = side.numbers(quantity)
+        numbers[:, place] = as_float32(side.numbers(quantity))
     widths = [flag_count(attribute) for attribute in attributes]
     flags = np.zeros((side.rows, sum(widths)), dtype=np.float32)
     everyone = np.arange(side.rows)
@@ -253,14 +283,15 @@ def scores(
     values, target = train.target, train.target
     if target.dtype.kind == "i":
         values, target = np.unique(train.target, return_inverse=True)
-    learner = make(seed)
+    learner = for_classes(make(seed), len(values))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about convergence and collinear columns: nothing the owner can act on
             learner.fit(scale.features(train), target)
             said = [learner.predict(scale.features(test)) for test in tests]
-    except (ValueError, np.linalg.LinAlgError) as error:
-        return Trained([dict.fromkeys(measures, UNDEFINED) for _ in tests], str(error).splitlines()[0])
+    except Exception as error:  # whatever a library raises: the other learners go on
+        trouble = (str(error) or type(error).__name__).splitlines()[0]
+        return Trained([dict.fromkeys(measures, UNDEFINED) for _ in tests], trouble)
     if values is not target:
         said = [values[codes] for codes in said]
     return Trained([score(test.target, found) for test, found in zip(tests, said, strict=True)])
@@ -278,6 +309,7 @@ def classification_scores(truth: NDArray[Any], said: NDArray[Any]) -> dict[str, 
 
 def regression_scores(truth: NDArray[Any], said: NDArray[Any]) -> dict[str, float]:
     """The share of the variance explained, and the mean squared error."""
-    error = float(np.mean((truth - said) ** 2))
-    variance = float(np.var(truth))
-    return {"r2": 1 - error / variance if variance > 0 else UNDEFINED, "mse": error}
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(np.mean((truth - said) ** 2))
+        variance = float(np.var(truth))
+    return {"r2": 1 - error / variance if 0 < variance < np.inf else UNDEFINED, "mse": error}

@@ -92,7 +92,8 @@ def distance_by_chance(shares: NDArray[Any], rows: int, other_rows: int) -> floa
     """Total variation distance to be expected between two samples of a population that has these shares, about.
 
     The difference of two shares is taken as normal, with mean size sqrt(2/pi) times its deviation; where hardly a row
-    is expected it cannot exceed the sum of both.
+    is expected it cannot exceed the sum of both. Shares that were counted in the sample itself give too little where
+    the table is sparse: the cells that no row fell into are not in it.
     """
     deviations = np.sqrt(shares * (1 - shares) * (1 / rows + 1 / other_rows))
     return float(np.minimum(math.sqrt(2 / math.pi) * deviations, 2 * shares).sum() / 2)

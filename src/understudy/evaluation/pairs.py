@@ -67,9 +67,10 @@ def numbers_of(side: Side, attributes: list[Attribute]) -> NDArray[np.float64]:
 def correlation(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Pearson's correlations, each over the rows where both values are there; ``nan`` where one is constant."""
     there = ~np.isnan(numbers)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        centred = np.where(there, numbers - np.nanmean(np.where(there.any(axis=0), numbers, 0.0), axis=0), 0.0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         present = there.astype(np.float64)
+        middle = np.where(there, numbers, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+        centred = np.where(there, numbers - middle, 0.0)
         rows = present.T @ present
         means = centred.T @ present / rows  # mean of column i over the rows where column j is there too
         squares = (centred**2).T @ present / rows

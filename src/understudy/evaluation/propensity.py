@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.evaluation.comparison import Comparison, Side
+from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import Propensity
 from understudy.schema import Quantity
 
@@ -55,15 +55,19 @@ def _values(side: Side) -> NDArray[np.float32]:
         side.numbers(attribute) if isinstance(attribute, Quantity) else side.codes(attribute.name)
         for attribute in side.coded.schema.modelled
     ]
-    return np.column_stack(columns).astype(np.float32)
+    return as_float32(np.column_stack(columns))
 
 
 def _cross_fitted(
     features: NDArray[Any], synthetic: NDArray[Any], rng: np.random.Generator
 ) -> tuple[float, NDArray[np.float64]]:
-    """The area under the curve of rows judged by trees that never saw them, and how much each column contributed."""
+    """The area under the curve of rows judged by trees that never saw them, and how much each column contributed.
+
+    ``nan`` where no trees could be trained.
+    """
     from sklearn.metrics import roc_auc_score
     from xgboost import XGBClassifier
+    from xgboost.core import XGBoostError
 
     fold = rng.permutation(len(synthetic)) % FOLDS
     judged = np.full(len(synthetic), 0.5)
@@ -74,11 +78,14 @@ def _cross_fitted(
         if len(set(synthetic[train])) < 2 or len(set(synthetic[test])) < 2:
             continue  # a handful of rows: nobody can tell
         trees = XGBClassifier(n_estimators=100, max_depth=4, learning_rate=0.2, n_jobs=1, random_state=0, verbosity=0)
-        trees.fit(features[train], synthetic[train])
+        try:
+            trees.fit(features[train], synthetic[train])
+        except XGBoostError:
+            continue
         judged[test] = trees.predict_proba(features[test])[:, 1]
         weights += trees.feature_importances_ / FOLDS
         areas.append(roc_auc_score(synthetic[test], judged[test]))
-    return (float(np.mean(areas)) if areas else 0.5), weights
+    return (float(np.mean(areas)) if areas else float("nan")), weights
 
 
 def propensity_error(codes: NDArray[np.int64], synthetic: NDArray[Any]) -> tuple[float, float]:

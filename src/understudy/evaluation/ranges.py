@@ -8,6 +8,7 @@ not drown the rest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,7 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
     real, synthetic = (np.array([_share(side, query) for query in asked]) for side in tables)
     absolute = np.abs(synthetic - real)
     relative = absolute / np.maximum(real, SANITY)
+    deviations = np.sqrt(real * (1 - real) * (1 / tables.real.rows + 1 / tables.synthetic.rows))
     worst = np.argsort(-relative, kind="stable")[:MOST_WORST]
     return RangeErrors(
         queries=queries,
@@ -67,6 +69,7 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
             )
             for place in worst
         ),
+        by_chance=float(np.median(math.sqrt(2 / math.pi) * deviations / np.maximum(real, SANITY))),
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Grade = Literal["good", "fair", "poor"]
+Grade = Literal["good", "fair", "poor", "unknown"]
+"""Unknown is what too few rows leave open."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Shape:
         Columns that are not: identifiers and text.
     notes
         Sentences about values outside the schema's domain, table by table.
+    real_outside, synthetic_outside
+        Per column that has any, the share of rows whose value is outside the schema's domain.
     """
 
     real: str
@@ -40,6 +43,8 @@ class Shape:
     columns: tuple[str, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    real_outside: Mapping[str, float] = field(default_factory=dict)
+    synthetic_outside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,9 @@ class MarginalErrors:
     mean, largest
         Of the total variation distances.
     by_chance
-        What the mean would be, about, between the real table and a fresh sample of as many people as the synthetic
-        table has rows from the same population: less than this cannot be hoped for.
+        What the mean would be, at least, between the real table and a fresh sample of as many people as the synthetic
+        table has rows from the same population: less than this cannot be hoped for. Of large sparse tables it is more,
+        for nobody knows the cells that no real row fell into.
     worst
         The ten largest, largest first.
     """
@@ -109,6 +115,8 @@ class RangeErrors:
         Of the differences divided by the real share or by ``sanity``, whichever is larger.
     worst
         The ten with the largest relative error, largest first.
+    by_chance
+        What ``median_relative`` would be, about, for a fresh sample of as many people as the synthetic table has rows.
     """
 
     queries: int
@@ -117,6 +125,7 @@ class RangeErrors:
     mean_relative: float
     median_relative: float
     worst: tuple[RangeQuery, ...]
+    by_chance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -259,6 +268,11 @@ class LearningTask:
     learners: tuple[LearnerScores, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def floor(self) -> str:
+        """What ``majority`` always says, in a word or two."""
+        return "commonest" if self.task == "classification" else "the mean"
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -301,6 +315,8 @@ class PairTest:
 class TestAgreement:
     """Whether a test comes to the same verdict in both tables, over all pairs of columns that it fits.
 
+    Of the larger table as many rows are tested, drawn at random, as the smaller has: a test of more rows sees more.
+
     Attributes
     ----------
     test
@@ -317,6 +333,9 @@ class TestAgreement:
         In how many only the synthetic one did.
     disagreements
         Up to ten pairs on which the verdicts differ, those furthest apart first.
+    by_chance
+        The share of pairs on which two samples of the real rows differ: each as large as the synthetic table, or half
+        of the real one where that is less.
     """
 
     __test__ = False  # not for pytest
@@ -329,6 +348,7 @@ class TestAgreement:
     missed: int
     false_alarms: int
     disagreements: tuple[PairTest, ...]
+    by_chance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -341,7 +361,7 @@ class Propensity:
         How many rows of both tables together were looked at.
     auc
         Area under the curve of gradient-boosted trees that see bins and categories, on rows they were not trained on:
-        0.5 cannot tell, 1 always can.
+        0.5 cannot tell, 1 always can; ``nan`` where there are too few rows to train and to test on.
     auc_values
         The same where they see numbers as they stand: a synthetic number is spread evenly inside its bin, so that round
         numbers, say, give the real rows away.

@@ -29,6 +29,10 @@ MOST_NAMES = 24
 """Columns that a heat map shows."""
 
 
+TOGETHER = " × "
+"""Stands between the names of columns that are looked at together."""
+
+
 def key(*entries: tuple[str, str]) -> str:
     """What the colours mean: a role and a name each."""
     return f'<ul class="key">{"".join(f"<li><i class={role!r}></i>{name}</li>" for role, name in entries)}</ul>'
@@ -257,10 +261,16 @@ def lengths(rows: Iterable[tuple[str, float, float | None]], *, long_names: bool
     for label, value, mark in rows:
         crossed = "" if mark is None else f'<b style="left:{100 * mark / top:.2f}%"></b>'
         lines.append(
-            f'<li title="{escaped(label)}: {percent(value)}"><span>{escaped(label)}</span><i><s class="synthetic" '
+            f'<li title="{escaped(label)}: {percent(value)}"><span>{_names(label)}</span><i><s class="synthetic" '
             f'style="width:{100 * value / top:.2f}%"></s>{crossed}</i><em>{percent(value)}</em></li>'
         )
     return f'<ul class="bars{" long" if long_names else ""}">{"".join(lines)}</ul>'
+
+
+def _names(label: str) -> str:
+    """A label; of several names each is shortened, so that none falls off the end and hides what the line is about."""
+    names = label.split(TOGETHER)
+    return escaped(label if len(names) == 1 else TOGETHER.join(shortened(name, 16) for name in names))
 
 
 @dataclass(frozen=True)
@@ -306,7 +316,9 @@ def dots(
         drawn = "".join(f'<b class="{mark.role}" style="left:{place(mark.value):.2f}%"></b>' for mark in seen)
         title = ", ".join(f"{mark.name} {mark.value:.3g}" for mark in seen)
         name = escaped(label)
-        lines.append(f'<li title="{name}: {escaped(title)}"><span>{name}</span><i>{drawn}</i><em>{text}</em></li>')
+        lines.append(
+            f'<li title="{name}: {escaped(title)}"><span>{_names(label)}</span><i>{drawn}</i><em>{text}</em></li>'
+        )
     scale = "".join(f'<q style="left:{place(tick):.2f}%">{write(tick)}</q>' for tick in ticks)
     lines.append(f'<li class="axis"><span></span><i>{scale}</i><em></em></li>')
     return f'<ul class="dots{" long" if long_names else ""}">{"".join(lines)}</ul>'
@@ -327,7 +339,7 @@ def split(parts: Iterable[tuple[str, str, float]]) -> str:
 # --------------------------------------------------------------------------- pairs of columns
 
 _MAP = 360.0
-_CHARACTER = 6.3
+_CHARACTER = 7.5
 
 
 def heat_map(
@@ -354,7 +366,7 @@ def heat_map(
         Whether values lie to both sides of 0.
     """
     size = len(names)
-    longest = min(16, max(len(name) for name in names))
+    longest = max(len(shortened(name)) for name in names)
     margin = 8 + _CHARACTER * longest
     cell = min(40.0, (_MAP - margin) / max(size - 1, 1))
     font = min(11.0, max(8.5, cell * 0.85))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.evaluation.result import ColumnComparison, Evaluation, MarginalErrors, Pairs
 from understudy.reports.charts import (
+    TOGETHER,
     Dot,
     Shares,
     Values,
@@ -153,7 +154,7 @@ def marginals(found: Evaluation) -> Section:
 
 def _worst(errors: MarginalErrors) -> str:
     sampled = "" if errors.measured == errors.of else f" of {errors.measured:,} sampled out of {errors.of:,}"
-    rows = ((" × ".join(entry.attributes), entry.distance, None) for entry in errors.worst)
+    rows = ((TOGETHER.join(entry.attributes), entry.distance, None) for entry in errors.worst)
     title = f"The worst tables of {counted(errors.order, 'column')}"
     return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
 
@@ -167,7 +168,7 @@ def _orders(orders: Sequence[MarginalErrors]) -> str:
             f"{errors.mean:.4f}",
             f"{errors.by_chance:.4f}",
             f"{errors.largest:.4f}",
-            escaped(" × ".join(errors.worst[0].attributes)) if errors.worst else "",
+            escaped(TOGETHER.join(errors.worst[0].attributes)) if errors.worst else "",
         )
         for errors in orders
     ]
@@ -234,7 +235,7 @@ def _information(pairs: Pairs) -> str:
     note = f'<p class="small">The {len(names)} columns that tell most about others; {left} more are not shown.</p>'
     lines = [
         (
-            f"{escaped(pairs.names[i])} × {escaped(pairs.names[j])}",
+            f"{escaped(pairs.names[i])}{TOGETHER}{escaped(pairs.names[j])}",
             f"{real[i, j]:.3f}",
             f"{synthetic[i, j]:.3f}",
             f"{difference[i, j]:+z.3f}",
@@ -247,7 +248,7 @@ def _information(pairs: Pairs) -> str:
 
 def _correlations(pairs: Pairs) -> str:
     points = [
-        (f"{a} × {b}", float(pairs.correlation_real[i, j]), float(pairs.correlation_synthetic[i, j]))
+        (f"{a}{TOGETHER}{b}", float(pairs.correlation_real[i, j]), float(pairs.correlation_synthetic[i, j]))
         for (i, a), (j, b) in itertools.combinations(enumerate(pairs.ordered), 2)
     ]
     points = [point for point in points if math.isfinite(point[1]) and math.isfinite(point[2])]

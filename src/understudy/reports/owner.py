@@ -13,8 +13,11 @@ from understudy.files import write_text
 from understudy.model import Model
 from understudy.reports.attacks import attacks as attacks_section
 from understudy.reports.likeness import columns, marginals, pairs
-from understudy.reports.page import Section, counted, escaped, key_figures, page, percent
+from understudy.reports.page import Section, counted, escaped, key_figures, page, percent, sentence
 from understudy.reports.usefulness import inference, learning, network, propensity
+
+MOST_NOTES = 4
+"""Notes at the top of the page."""
 
 
 def write_owner_report(
@@ -44,6 +47,7 @@ real rows, without noise: no guarantee covers it. Whoever may not see the real t
 <h1>How close is the synthetic table to the real one?</h1>
 {_guarantee(model)}
 {_key_figures(found)}
+{_unfitting(found)}
 {_findings(found)}"""
     sections = [
         columns(found),
@@ -79,10 +83,20 @@ def _key_figures(found: Evaluation) -> str:
     return key_figures(figures)
 
 
+def _unfitting(found: Evaluation) -> str:
+    """The first notes on values outside the domain, where nobody misses them; all of them are in the last section."""
+    notes = found.shape.notes
+    more = len(notes) - MOST_NOTES
+    lines = [escaped(note) for note in notes[:MOST_NOTES]]
+    if more > 0:
+        lines.append(f'<a href="#notes">{counted(more, "more note")}</a>')
+    return "".join(f"<p><b>Note.</b> {line}</p>" for line in lines)
+
+
 def _findings(found: Evaluation) -> str:
     lines = "".join(
         f'<li class="{finding.grade}"><a href="#{escaped(finding.subject)}"><b>{finding.grade}</b></a>'
-        f"<span>{escaped(finding.sentence)}</span></li>"
+        f"<span>{sentence(finding.sentence)}</span></li>"
         for finding in found.findings
     )
     return f'<ul class="findings">{lines}</ul>'

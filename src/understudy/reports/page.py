@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,7 @@ class Section:
 
 def told(findings: Iterable[Finding], subject: str) -> str:
     """What was found on a subject, a paragraph a finding."""
-    return "".join(f"<p>{escaped(finding.sentence)}</p>\n" for finding in findings if finding.subject == subject)
+    return "".join(f"<p>{sentence(finding.sentence)}</p>\n" for finding in findings if finding.subject == subject)
 
 
 def escaped(value: Any) -> str:
@@ -78,9 +79,15 @@ def escaped(value: Any) -> str:
     return html.escape("".join(c if c.isprintable() else "�" for c in str(value)))
 
 
-def shortened(text: str, longest: int = 16) -> str:
-    """A text that fits under a picture."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def sentence(text: str) -> str:
+    """A sentence as HTML, with percentages as :func:`percent` writes them: no line can end before the sign."""
+    return re.sub(r"(?<=\d) %", "%", escaped(text))
+
+
+def shortened(text: str, longest: int = 14) -> str:
+    """A text that fits beside a picture: long ones keep their beginning and their end, where names tend to differ."""
+    end = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - 1 - end]}…{text[-end:]}"
 
 
 def percent(share: float) -> str:
@@ -157,13 +164,13 @@ dl { display: grid; grid-template-columns: repeat(6, 1fr); gap: 1px; margin: 1.4
 dl div { background: #fff; padding: .6rem .9rem; } dt { color: var(--quiet); font-size: .8rem; }
 dd { margin: 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .findings { margin: 1.4rem 0 0; padding: 0; list-style: none; max-width: 60rem; }
-.findings li { display: grid; grid-template-columns: 4rem 1fr; gap: .8rem; padding: .35rem 0; }
+.findings li { display: grid; grid-template-columns: 4.8rem 1fr; gap: .8rem; padding: .35rem 0; }
 .findings a { color: inherit; text-decoration: none; } .findings b { display: block; text-align: center;
               border-radius: 3px; font-size: .8rem; line-height: 1.5rem; }
 .verdict { font-size: .8rem; padding: 0 .6rem; border-radius: 3px; background: var(--line); }
 figcaption .verdict { display: inline-block; margin: .2rem 0; }
 .good b, .verdict.good { background: #cfe8da; } .fair b, .verdict.fair { background: #fbe9b7; }
-.poor b, .verdict.poor { background: #f5c4bd; }
+.poor b, .verdict.poor { background: #f5c4bd; } .unknown b { background: var(--line); }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21rem, 100%), 1fr)); gap: 2rem 2.4rem;
          margin-top: 1.2rem; align-items: start; }
 .cards.maps { grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: 1.6rem; }
@@ -218,6 +225,7 @@ tfoot td { font-weight: 600; border-bottom: 2px solid var(--ink); }
 footer { margin-top: 2.5rem; color: var(--quiet); font-size: .85rem; }
 @media (max-width: 60rem) { dl { grid-template-columns: repeat(3, 1fr); } }
 @media (max-width: 30rem) { dl { grid-template-columns: repeat(2, 1fr); } dd { font-size: 1.1rem; }
+                            .dots .axis q:nth-child(even) { display: none; }
                             .bars li, .dots li { grid-template-columns: 7.4rem 1fr 3.2rem; }
                             .bars.long li, .dots.long li { grid-template-columns: minmax(7.4rem, 42%) 1fr 3.2rem; }
 .bars.long span, .dots.long span { -webkit-line-clamp: 4; }

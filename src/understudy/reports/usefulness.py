@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from understudy.evaluation.result import (
     Clustering,
@@ -12,7 +13,7 @@ from understudy.evaluation.result import (
     NetworkQuality,
     TestAgreement,
 )
-from understudy.reports.charts import Dot, dots, key, lengths, split
+from understudy.reports.charts import TOGETHER, Dot, dots, key, lengths, split
 from understudy.reports.likeness import BOTH
 from understudy.reports.page import Section, behind, card, cards, counted, decimals, escaped, table, told
 
@@ -30,7 +31,9 @@ def learning(found: Evaluation) -> Section:
         else "Groups that are found in the synthetic table (blue) and in the real one (orange), tried on real rows. "
         "What can be learned about a column is shown where a target is named."
     )
-    legend = key(("real", "trained on real rows"), ("synthetic", "trained on synthetic rows"), ("plain", "commonest"))
+    legend = key(
+        ("real", "trained on real rows"), ("synthetic", "trained on synthetic rows"), ("plain", "commonest, or mean")
+    )
     content = legend + cards(pictures, "large") + "".join(map(_scores, found.learning))
     return Section("learning", "What can be learned from it", lead, content)
 
@@ -41,7 +44,7 @@ def _task(task: LearningTask) -> str:
         (
             scores.learner,
             (
-                Dot("plain", "commonest", task.majority.get(chief, math.nan)),
+                Dot("plain", task.floor, task.majority.get(chief, math.nan)),
                 Dot("real", "trained on real rows", scores.real_to_real.get(chief, math.nan)),
                 Dot("synthetic", "trained on synthetic rows", scores.synthetic_to_real.get(chief, math.nan)),
             ),
@@ -54,13 +57,13 @@ def _task(task: LearningTask) -> str:
     facts = f"{task.task}: {measure}; at the right, blue less orange"
     # An R² can lie far below 0, which is useless all the same: such a mark stands at the end of the scale.
     picture = dots(rows, _percents if chief == "accuracy" else "{:.2g}".format, low=max(-1.0, min(values)))
-    return card(f"Learning {escaped(task.target)}", facts, picture)
+    return card(f"Learning {escaped(task.target)}", facts, picture + _small(task.notes))
 
 
 def _gap(scores: LearnerScores, chief: str) -> str:
     gap = scores.synthetic_to_real.get(chief, math.nan) - scores.real_to_real.get(chief, math.nan)
     if not math.isfinite(gap):
-        return ""
+        return "–"
     return f"{100 * gap:+z.1f}" if chief == "accuracy" else f"{gap:+z.2f}"
 
 
@@ -104,14 +107,16 @@ def _scores(task: LearningTask) -> str:
         for scores in task.learners
     ]
     commonest = [decimals(task.majority.get(measure)) for measure in task.measures]
-    lines.append(("commonest", *(cell for number in commonest for cell in (number, number, ""))))
-    notes = (
+    lines.append((task.floor, *(cell for number in commonest for cell in (number, number, ""))))
+    trained = (
         f"Trained on {task.train_rows:,} real or {task.synthetic_rows:,} synthetic rows, tested on {task.test_rows:,} "
-        f"real rows that were kept apart.",
-        *task.notes,
+        f"real rows that were kept apart."
     )
-    small = "".join(f'<p class="small">{escaped(note)}</p>' for note in notes)
-    return behind(f"All scores of learning {escaped(task.target)}", table(headings, lines) + small)
+    return behind(f"All scores of learning {escaped(task.target)}", table(headings, lines) + _small([trained]))
+
+
+def _small(notes: Sequence[str]) -> str:
+    return "".join(f'<p class="small">{escaped(note)}</p>' for note in notes)
 
 
 # --------------------------------------------------------------------------- tests of independence
@@ -144,7 +149,7 @@ def _test(test: TestAgreement) -> str:
     )
     lines = [
         (
-            " × ".join(map(escaped, pair.attributes)),
+            TOGETHER.join(map(escaped, pair.attributes)),
             f"{pair.real_p:.2g}",
             f"{pair.synthetic_p:.2g}",
             decimals(pair.real_statistic),
@@ -168,7 +173,7 @@ def propensity(found: Evaluation) -> Section:
         "number is drawn evenly from its bin, so exact numbers (round ones, say) often give real rows away."
     )
     rows = [
-        (name, (Dot("synthetic", "AUC", auc),), f"{auc:.2f}")
+        (name, (Dot("synthetic", "AUC", auc),), f"{auc:.2f}" if math.isfinite(auc) else "")
         for name, auc in (("by bins and categories", seen.auc), ("by exact numbers", seen.auc_values))
     ]
     pictures = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,12 +100,24 @@ def test_identifiers_and_text_are_left_alone() -> None:
     assert result.verdict == "nothing seen"
 
 
+def test_of_a_large_table_a_sample_is_looked_at() -> None:
+    assert attack(people(100, 1), people(5100, 2), SCHEMA)["closest record"].figures["synthetic_rows"] == 5000
+
+
 def test_one_row_tables() -> None:
     lone = people(1, 1)
     result = attack(lone, lone, SCHEMA, holdout=people(1, 2), quasi_identifiers=["age"], secret="ill", epsilon=1.0)
     assert len(result.attacks) == 7
     json.dumps(result.to_dict(), allow_nan=False)
     json.dumps(attack(lone, lone, SCHEMA, quasi_identifiers=["age"], secret="ill").to_dict(), allow_nan=False)
+
+
+def first(table: Table, rows: int) -> Table:
+    columns = {}
+    for name, column in table.columns.items():
+        missing = None if column.missing is None else column.missing[:rows]
+        columns[name] = replace(column, values=column.values[:rows], missing=missing)
+    return Table(columns, table.source)
 
 
 def without(table: Table, name: str) -> Table:
@@ -120,6 +133,8 @@ def without(table: Table, name: str) -> Table:
         ({"holdout": without(HOLDOUT, "town")}, "The holdout does not fit the real table: .* no column 'town'"),
         ({"holdout": Table({**HOLDOUT.columns, "x": words(*["a"] * 500)})}, "does not fit .* a column 'x'"),
         ({"holdout": Table({name: integers() for name in SCHEMA.names})}, "The holdout has no rows"),
+        ({"holdout": REAL}, "The holdout must hold other people than the table"),
+        ({"holdout": first(REAL, 100)}, "The holdout must hold other people than the table"),
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": 1.0, "delta": 2.0}, "delta must be"),
         ({"epsilon": 1.0, "neighbours": "both"}, "neighbours must be"),
@@ -132,6 +147,8 @@ def test_bad_options(options: dict[str, object], message: str) -> None:
 
 
 def test_bad_tables() -> None:
+    with pytest.raises(InputError, match="The holdout must hold other people than the table"):
+        attack(first(REAL, 100), FRESH, SCHEMA, holdout=REAL)
     with pytest.raises(InputError, match="no column 'town'"):
         attack(REAL, without(FRESH, "town"), SCHEMA)
     with pytest.raises(InputError, match="no column 'town'"):
@@ -155,7 +172,8 @@ def test_the_demo_survey_stays_within_the_promise() -> None:
 @pytest.mark.data
 def test_adult_against_itself(data: Path) -> None:
     table, schema = published("adult", data)
-    result = attack(table, table, schema)
+    some = Table({name: replace(column, values=column.values[:500]) for name, column in table.columns.items()})
+    result = attack(table, some, schema)
     assert result["closest record"].measured == 0.0
-    assert result["closest record"].figures == {"synthetic_rows": 5000, "real_rows": 45222}
+    assert result["closest record"].figures == {"synthetic_rows": 500, "real_rows": 45222}
     assert result["exact copies"].measured == 1.0

@@ -7,8 +7,9 @@ import pytest
 from people import coded, people
 
 from understudy.audit.attacks import Attack, Promise
-from understudy.audit.attacks.closest import closest_record, exact_copies, nearer_share
-from understudy.audit.attacks.rows import joined, picked
+from understudy.audit.attacks.closest import closest_record, exact_copies, nearer_share, shuffled_shares
+from understudy.audit.attacks.rows import copied, groups, joined, picked
+from understudy.audit.attacks.verdicts import among_shuffled
 from understudy.encoding import Coded
 from understudy.synthesizers import no_progress
 
@@ -66,6 +67,28 @@ def test_the_deviation_is_that_of_shuffled_records() -> None:
     shuffled = [rng.permutation(weights)[:45].sum() / weights.sum() for _ in range(20_000)]
     assert np.mean(shuffled) == pytest.approx(0.75, abs=0.003)
     assert np.std(shuffled) == pytest.approx(deviation, rel=0.03)
+    shares = shuffled_shares(weights.astype(np.float64), 45, rng)
+    levels = np.linspace(0.05, 0.95, 7)
+    assert np.quantile(shares, levels) == pytest.approx(np.quantile(shuffled, levels), abs=0.015)
+
+
+def test_one_record_closest_to_most_rows_is_chance() -> None:
+    # Of 1,000 records 100 are the table's: that the one is among them happens once in ten times.
+    rng = np.random.default_rng(6)
+    runs, alarms = 1000, 0
+    for _ in range(runs):
+        weights = np.zeros(1000)
+        weights[rng.integers(1000, size=3)] += (400, 50, 50)
+        alarms += among_shuffled(nearer_share(weights, 100)[0], shuffled_shares(weights, 100, rng)) < 0.01
+    assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
+    everybody = coded(people(1000, 7))
+    (found,), _ = groups([everybody], everybody.schema.names)
+    unlike_others = np.flatnonzero(np.bincount(found)[found] == 1)[0]
+    always_one = picked(everybody, np.full(50, unlike_others))
+    for attack in both(picked(everybody, np.arange(100)), always_one, picked(everybody, np.arange(100, 1000))):
+        assert attack.measured == 1.0
+        assert attack.p_value == pytest.approx(0.1, abs=0.03)
+        assert attack.verdict == "nothing seen"
 
 
 def test_parts_of_unequal_size_are_compared_row_for_row() -> None:
@@ -80,13 +103,25 @@ def test_parts_of_unequal_size_are_compared_row_for_row() -> None:
 
 
 def test_without_a_holdout_nothing_is_judged() -> None:
+    assert [attack.verdict for attack in both(REAL, FRESH, None)] == ["not judged", "not judged"]
+
+
+def test_a_table_of_copies_is_seen_without_a_holdout_and_whatever_was_claimed() -> None:
     closest, copies = both(REAL, REAL, None)
-    assert closest.verdict == copies.verdict == "not judged"
+    assert copies.verdict == "look at this"
+    assert "Copies, by all appearance" in copies.found
+    assert both(REAL, REAL, HOLDOUT, Promise(20.0))[1].verdict == "look at this"
     assert closest.measured == 0.0
     assert closest.beside is not None
     assert closest.beside > 0
     assert copies.measured == 1.0
     assert "Without a holdout" in closest.found
+
+
+def test_equal_rows_are_no_copies_where_rows_are_often_equal() -> None:
+    (rows, fresh), _ = groups([REAL, FRESH], ["town", "ill"])
+    assert np.isin(np.unique(fresh), rows).mean() > 0.9
+    assert not copied(fresh, rows)
 
 
 def test_one_row_is_enough() -> None:

@@ -10,17 +10,22 @@ import numpy as np
 import pytest
 from people import SCHEMA, coded, people
 
-from understudy import Independent, PrivBayes
+from understudy import Independent, PrivBayes, SmoothedHistogram
 from understudy.audit.attacks import Membership, Promise, membership
 from understudy.audit.attacks.features import random_queries, table_features, target_features
+from understudy.audit.attacks.membership import _chance_of, _surely
 from understudy.audit.attacks.rows import picked
 from understudy.errors import InputError
+from understudy.model import Model
+from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer
 from understudy.tables import Column, Table
 
 pytest.importorskip("sklearn")
 
 TABLE = people(400, 1)
+ENOUGH = 30
+"""Fits a side that show an epsilon above 1, if every guess is right."""
 
 
 def play(method: object, **options: object) -> Membership:
@@ -42,82 +47,151 @@ def resampled(table: Table, rng: np.random.Generator) -> Table:
     return rows_of(table, rng.integers(table.rows, size=800))
 
 
-def test_resampled_rows_are_seen_whatever_is_claimed() -> None:
-    for promise, verdict in (
-        (None, "look at this"),
-        (Promise(0.5), "look at this"),
-        (Promise(9.0), "within the promise"),
-    ):
-        result = play(resampled, promise=promise, control=False)
-        assert result.attack.measured is not None
-        assert result.attack.measured > 0.9
-        assert result.attack.verdict == verdict
-        assert result.attack.figures["epsilon_lower_bound"] > 0.5
+@pytest.mark.parametrize(
+    ("promise", "verdict"),
+    [(None, "look at this"), (Promise(9.0), "within the promise")],
+)
+def test_resampled_rows_are_seen_whatever_is_claimed(promise: Promise | None, verdict: str) -> None:
+    result = play(resampled, promise=promise, control=False, targets=1)
+    assert result.attack.measured is not None
+    assert result.attack.measured > 0.9
+    assert result.attack.verdict == verdict
+    assert result.attack.figures["epsilon_lower_bound"] > 0.5
 
 
-def test_the_control_shows_that_the_attack_can_see() -> None:
-    result = play(Independent(epsilon=1.0))
-    assert result.control is not None
-    assert result.control.verdict == "look at this"
-    assert result.control.measured is not None
-    assert result.control.measured > 0.85
+def test_copies_refute_an_epsilon_that_is_larger_than_any_one_target_can_show() -> None:
+    result = play(resampled, promise=Promise(3.0), control=False, targets=1, shadows=100, rows=60)
+    assert result.attack.figures["epsilon_lower_bound"] < 3.0
+    assert result.attack.figures["advantage_at_least"] > Promise(3.0).advantage
+    assert result.attack.verdict == "look at this"
+
+
+@pytest.mark.parametrize(
+    ("promise", "verdict"), [(Promise(0.1, 0.3), "within the promise"), (Promise(0.1), "look at this")]
+)
+def test_delta_is_part_of_the_promise(promise: Promise, verdict: str) -> None:
+    def sometimes_all(table: Table, rng: np.random.Generator) -> Table:
+        """(0, 0.3)-DP: the whole table three times of ten, else nothing of it."""
+        return table if rng.random() < 0.3 else rows_of(TABLE, np.full(50, 3))
+
+    result = play(sometimes_all, promise=promise, control=False, targets=1, shadows=100, rows=60)
+    assert result.attack.verdict == verdict
+    assert ("at delta 0.3," in result.attack.found) == (promise.delta > 0)
+    assert (result.attack.figures["epsilon_lower_bound"] > 0.1) == (promise.delta == 0)
 
 
 @pytest.mark.parametrize(
     "method",
-    [PrivBayes(epsilon=1.0), PrivBayes.paper(1.0), Independent(epsilon=1.0, delta=1e-6), Independent(epsilon=0.1)],
-    ids=["privbayes", "paper", "independent, delta", "independent"],
+    [PrivBayes(epsilon=1.0), PrivBayes.paper(1.0), Independent(epsilon=1.0, delta=1e-6)],
+    ids=["privbayes", "paper", "independent, delta"],
 )
 def test_private_rows_stay_below_the_bound(method: Synthesizer) -> None:
-    result = play(method, control=False)
+    result = play(method, control=False, targets=1, shadows=ENOUGH)
     assert result.promise is not None
     assert result.promise.neighbours == method.neighbours
     assert result.attack.allowed == result.promise.advantage
-    assert result.attack.measured is not None
-    assert result.attack.measured < result.promise.advantage + 0.2  # chance: 20 fits a side
+    assert result.attack.figures["advantage_at_least"] <= result.promise.advantage
     assert result.attack.figures["epsilon_lower_bound"] <= method.epsilon
     assert result.attack.verdict != "look at this"
 
 
-def test_a_claim_that_is_not_kept_is_seen() -> None:
-    careless = Independent(epsilon=200.0)  # next to no noise
+def next_to_no_noise(table: Table, rng: np.random.Generator) -> Table:
+    return Independent(epsilon=200.0).fit(table, SCHEMA).sample(seed=int(rng.integers(1 << 31)))
 
-    def claims_too_little(table: Table, rng: np.random.Generator) -> Table:
-        return careless.fit(table, SCHEMA).sample(seed=int(rng.integers(1 << 31)))
 
-    result = play(claims_too_little, promise=Promise(0.1), control=False)
+@pytest.mark.parametrize("method", [resampled, next_to_no_noise])
+def test_rows_that_are_not_private_go_beyond_the_bound(method: object) -> None:
+    result = play(method, promise=Promise(1.0), control=False, targets=1, shadows=ENOUGH)
+    assert result.attack.figures["advantage_at_least"] > Promise(1.0).advantage
+    assert result.attack.figures["epsilon_lower_bound"] > 1.0
     assert result.attack.verdict == "look at this"
 
 
+def test_private_draws_are_attacked_as_they_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema.from_dict({"attributes": {name: SCHEMA.to_dict()["attributes"][name] for name in ("age", "ill")}})
+    table = Table({name: TABLE.columns[name] for name in schema.names})
+    released, sample = set(), Model.sample
+
+    def noted(*given: object, **options: object) -> Table:
+        rows = sample(*given, **options)  # type: ignore[arg-type]
+        released.add(rows.rows)
+        return rows
+
+    monkeypatch.setattr(Model, "sample", noted)
+    method = SmoothedHistogram(epsilon=1.0, draws=7)
+    membership(method, table, schema, targets=1, shadows=10, rows=100, seed=1, control=False)
+    assert released == {7}
+
+
+@pytest.mark.parametrize(("targets", "rate"), [(1, 0.1), (1, 0.5), (3, 0.3)])
+def test_rows_that_make_no_difference_look_like_a_finding_as_often_as_stated(targets: int, rate: float) -> None:
+    rng, runs, alarms = np.random.default_rng(7), 1000, 0
+    for _ in range(runs):
+        drawn = (rng.random((targets, targets + 1, 10)) < rate).astype(np.float64)
+        alarms += _chance_of(drawn, rng, shuffles=300) < 0.01
+    assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
+
+
+def test_an_advantage_is_seen_on_one_target_and_over_all() -> None:
+    rng = np.random.default_rng(8)
+    drawn = (rng.random((6, 7, 40)) < 0.5).astype(np.float64)
+    one, all_of_them = drawn.copy(), drawn.copy()
+    one[0, :] = 0.0
+    one[0, 1, :15] = 1.0
+    for target in range(6):
+        all_of_them[target, target + 1] = rng.random(40) < 0.75
+    assert _chance_of(drawn, rng) > 0.05
+    assert _chance_of(one, rng) < 0.01
+    assert _chance_of(all_of_them, rng) < 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
+@pytest.mark.parametrize("alike", [False, True])
+def test_the_advantage_is_seldom_less_than_it_surely_is(epsilon: float, alike: bool) -> None:
+    """Randomised response reaches what epsilon allows; ``alike``: a fit without a row fools all targets or none."""
+    promise, rng, runs, wrong = Promise(epsilon), np.random.default_rng(9), 2000, 0
+    for _ in range(runs):
+        lots = rng.random((6, 7, 30))
+        lots[:, 0] = lots[0, 0] if alike else lots[:, 0]
+        drawn = lots < promise.accuracy
+        drawn[:, 0] = lots[:, 0] < 1 - promise.accuracy
+        wrong += _surely(drawn.astype(np.float64))[0] > promise.advantage
+    assert wrong <= 20  # 10 expected, with a deviation of 3.2
+
+
 def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
-    result = play(resampled, knows="population", control=False)
-    assert result.rows == 99
+    result = play(resampled, knows="population", control=False, targets=1)
+    assert result.rows == 99  # of half of the 399 others, a half
     assert result.attack.measured is not None
     assert result.attack.measured > 0.8
 
 
 def test_a_seed_makes_it_repeatable() -> None:
     method = Independent(epsilon=1.0)
-    one, same = (play(method, targets=1, shadows=10, control=False, seed=3) for _ in range(2))
+    one, same = (play(method, targets=1, shadows=10, rows=40, control=False, seed=3) for _ in range(2))
     assert one == same
 
 
 def test_rare_rows_are_attacked_first() -> None:
     codes = coded(TABLE)
-    result = play(resampled, targets=4, shadows=10, rows=40, control=False)
-    assert [target.kind for target in result.targets] == ["rare", "rare", "random", "random"]
+    result = play(resampled, targets=3, shadows=10, rows=40, control=False)
+    assert [target.kind for target in result.targets] == ["rare", "rare", "random"]
     shares = {name: np.bincount(column)[column] / codes.rows for name, column in codes.codes.items()}
     rarity = -sum(np.log(share) for share in shares.values())
     assert {target.place for target in result.targets[:2]} == set(np.argsort(-rarity)[:2].tolist())
 
 
-def test_json_and_progress() -> None:
+def test_the_control_shows_that_the_attack_can_see_and_all_is_told() -> None:
     told: list[tuple[int, int]] = []
-    result = play(Independent(epsilon=1.0), shadows=10, progress=lambda what, done, of: told.append((done, of)))
+    result = play(Independent(epsilon=1.0), targets=1, progress=lambda what, done, of: told.append((done, of)))
+    assert result.control is not None
+    assert result.control.verdict == "look at this"
+    assert result.control.measured is not None
+    assert result.control.measured > 0.85
     document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert len(document["targets"]) == 2
+    assert len(document["targets"]) == 1
     assert document["control"]["name"] == "membership, copies"
-    assert told == [(done, 120) for done in range(1, 121)]
+    assert told == [(done, 160) for done in range(1, 161)]
 
 
 def test_targeted_features_count_agreement() -> None:

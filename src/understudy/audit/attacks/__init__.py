@@ -84,6 +84,7 @@ def attack(
     outside, notes = None, list(sides.notes)
     if holdout is not None:
         outside = _coded_holdout(as_table(holdout)[0], sides.schema, sides.left_out)
+        _check_others(ours, outside)
         notes += [f"The holdout: {values}." for values in outside.outside]
     attacks = tuple(_all(ours, theirs, outside, known, secret, promise, seed, progress))
     rows = {"real": ours.rows, "synthetic": theirs.rows, "holdout": 0 if outside is None else outside.rows}
@@ -145,6 +146,18 @@ def _coded_holdout(table: Table, schema: Schema, left_out: Sequence[str]) -> Cod
         return encode(Table(kept, table.source), schema)
     except InputError as error:
         raise InputError(f"The holdout does not fit the real table: {error}") from error
+
+
+def _check_others(real: Coded, holdout: Coded) -> None:
+    """A holdout of people who are in the table makes every leak look like chance."""
+    from understudy.audit.attacks.rows import copied, groups
+
+    (ours, theirs), _ = groups([real, holdout], real.schema.names)
+    if copied(theirs, ours) or copied(ours, theirs):
+        raise InputError(
+            "The holdout must hold other people than the table, but nearly all rows of one are in the other too; "
+            "give rows that were set aside beforehand."
+        )
 
 
 def _left_out(known: Sequence[str], secret: str | None) -> Iterator[str]:

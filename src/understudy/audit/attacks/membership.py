@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from understudy.audit.attacks.features import Floats, random_queries, table_features, target_features
 from understudy.audit.attacks.promise import Promise
 from understudy.audit.attacks.rows import Ints
-from understudy.audit.attacks.verdicts import LEVEL, Attack, by_chance, judged
+from understudy.audit.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
 from understudy.audit.bounds import epsilon_bound
 from understudy.curator.mechanisms import SeededNoise
 from understudy.encoding import Coded, encode
@@ -65,7 +65,8 @@ class Target:
     true_alarms, false_alarms, fits
         Alarms on so many fresh fits with, and as many without the row.
     epsilon
-        A lower bound on epsilon that these alarms show, with a confidence of 1 - 0.01 for all targets together.
+        A lower bound on epsilon, at the delta that is promised, that these alarms show; with a confidence of 99.5 % for
+        all targets together.
     looked_at
         The features that told most while learning.
     """
@@ -193,10 +194,11 @@ def membership(
     def told(done: int, what: str) -> None:
         progress(what, done, steps)
 
-    outcome = game.play(release, stand_in, lambda done: told(done, f"attacking {name}"))
+    delta = 0.0 if promise is None else promise.delta
+    outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
     checked = None
     if control:
-        copies = game.play(_copies(game.rows), stand_in, lambda done: told(game.fits + done, "attacking copies"))
+        copies = game.play(_copies(game.rows), stand_in, 0.0, lambda done: told(game.fits + done, "attacking copies"))
         checked = _finding("copies", copies, None, game)
     found = _finding(name, outcome, promise, game)
     return Membership(found, checked, outcome.targets, promise, game.rows, shadows, knows)
@@ -209,7 +211,21 @@ def membership(
 class _Outcome:
     targets: tuple[Target, ...]
     advantage: float
+    at_least: float
+    """What the advantage surely is, with a confidence of about 99.5 %."""
     deviation: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the adversary sees in one synthetic table."""
+
+    table: dict[str, Floats]
+    targets: dict[int, Floats]
+
+    def at(self, target: int) -> dict[str, Floats]:
+        return self.table | {"target": self.targets[target]}
 
 
 @dataclass(frozen=True)
@@ -233,76 +249,74 @@ class _Game:
     def fits(self) -> int:
         return 2 * self.shadows * (len(self.targets) + 1)
 
-    def play(self, release: Release, stand_in: bool, told: Callable[[int], None]) -> _Outcome:
+    def play(self, release: Release, stand_in: bool, delta: float, told: Callable[[int], None]) -> _Outcome:
         counter = itertools.count(1)
 
-        def look(places: Ints) -> Coded:
+        def look(places: Ints, targets: Sequence[int]) -> _Look:
             synthetic = as_table(release(_rows_of(self.people, places), self.rng))[0]
             told(next(counter))
-            return _coded(synthetic, self.schema)
+            rows = _coded(synthetic, self.schema)
+            return _Look(
+                table_features(rows), {t: target_features(rows, self.targets[t], self.queries) for t in targets}
+            )
 
-        learning, judging = (self._looks(look, rest, stand_in) for rest in self.rest)
-        alarms, found = [], []
-        for number, (train, test) in enumerate(zip(learning, judging, strict=True)):
-            target, alarm = self._judged(number, train, test)
-            found.append(target)
-            alarms.append(alarm)
-        with_row, without = (np.stack([alarm[side] for alarm in alarms]) for side in (0, 1))
-        # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are independent.
-        spread = with_row.var(axis=1).sum() / len(found) ** 2 + without.mean(axis=0).var()
-        advantage = float(with_row.mean() - without.mean())
-        return _Outcome(tuple(found), advantage, math.sqrt(float(spread) / self.shadows))
+        numbers = range(len(self.targets))
+        learning = self._looks(look, self.rest[0], stand_in, [numbers, *([number] for number in numbers)])
+        judging = self._looks(look, self.rest[1], stand_in, [numbers] * (len(numbers) + 1))
+        games = [self._judged(number, learning, judging, delta) for number in numbers]
+        targets, alarms = tuple(target for target, _ in games), np.stack([alarm for _, alarm in games])
+        advantage = float(np.mean([target.advantage for target in targets]))
+        return _Outcome(targets, advantage, *_surely(alarms), _chance_of(alarms, self.rng))
 
-    def _looks(self, look: Callable[[Ints], Coded], rest: Ints, stand_in: bool) -> list[_Looks]:
-        """For each target the features of synthetic tables, of those with its row and of those without."""
+    def _looks(
+        self,
+        look: Callable[[Ints, Sequence[int]], _Look],
+        rest: Ints,
+        stand_in: bool,
+        looked_for: Sequence[Sequence[int]],
+    ) -> list[list[_Look]]:
+        """Looks at synthetic tables: first those without any target's row, then with the first one's, and so on.
+
+        In each of these groups certain targets are looked for.
+        """
         # Under "replace" somebody else, always the same, has the place that the target would have.
         other, rest = (rest[:1], rest[1:]) if stand_in else (rest[:0], rest)
 
-        def table(extra: Ints) -> Coded:
+        def seen(extra: Ints, targets: Sequence[int]) -> _Look:
             drawn = rest if len(rest) <= self.rows else self.rng.choice(rest, self.rows, replace=False)
-            return look(np.concatenate([drawn, extra]))
+            return look(np.concatenate([drawn, extra]), targets)
 
-        without = [table(other) for _ in range(self.shadows)]
-        common = [table_features(rows) for rows in without]
-        found = []
-        for target, place in zip(self.targets, self.places, strict=True):
-            lines = [self._features(rows, target) for rows in (table(np.array([place])) for _ in range(self.shadows))]
-            bare = [
-                features | {"target": target_features(rows, target, self.queries)}
-                for rows, features in zip(without, common, strict=True)
-            ]
-            found.append((lines, bare))
-        return found
+        groups = [other, *(np.array([place]) for place in self.places)]
+        return [
+            [seen(extra, targets) for _ in range(self.shadows)]
+            for extra, targets in zip(groups, looked_for, strict=True)
+        ]
 
-    def _features(self, rows: Coded, target: dict[str, int]) -> dict[str, Floats]:
-        return table_features(rows) | {"target": target_features(rows, target, self.queries)}
-
-    def _judged(self, number: int, train: _Looks, test: _Looks) -> tuple[Target, tuple[Floats, Floats]]:
+    def _judged(
+        self, number: int, learning: list[list[_Look]], judging: list[list[_Look]], delta: float
+    ) -> tuple[Target, Floats]:
+        """How the game went for a target, and its alarms on all fits for judging: a line for each group of them."""
         from sklearn.metrics import roc_auc_score
 
-        name, classify = _best_classifier(train, int(self.rng.integers(1 << 31)))
-        scores = [classify(lines) for lines in test]
-        alarms = tuple((score > 0.5).astype(np.float64) for score in scores)
-        hits, others = (int(alarm.sum()) for alarm in alarms)
+        with_row, without = ([look.at(number) for look in learning[group]] for group in (number + 1, 0))
+        name, classify = _best_classifier((with_row, without), int(self.rng.integers(1 << 31)))
+        scores = np.stack([classify([look.at(number) for look in looks]) for looks in judging])
+        alarms = (scores > 0.5).astype(np.float64)
+        hits, others = int(alarms[number + 1].sum()), int(alarms[0].sum())
         fits = self.shadows
-        truth = np.repeat([1, 0], fits)
-        shown = epsilon_bound(hits, fits, others, fits, 1 - LEVEL / len(self.targets))
         target = Target(
             self.places[number],
             self.kinds[number],
             (hits - others) / fits,
-            float(roc_auc_score(truth, np.concatenate(scores))),
+            float(roc_auc_score(np.repeat([1, 0], fits), scores[[number + 1, 0]].ravel())),
             hits,
             others,
             fits,
-            shown,
+            # Half of what may go wrong is left to the advantage.
+            epsilon_bound(hits, fits, others, fits, 1 - LEVEL / 2 / len(self.targets), delta),
             name,
         )
-        return target, (alarms[0], alarms[1])
-
-
-_Looks = tuple[list[dict[str, Floats]], list[dict[str, Floats]]]
-"""Features of the synthetic tables with the target's row, and of those without."""
+        return target, alarms
 
 
 def _game(
@@ -345,7 +359,9 @@ def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints
 # --------------------------------------------------------------------------- the adversary
 
 
-def _best_classifier(train: _Looks, seed: int) -> tuple[str, Callable[[list[dict[str, Floats]]], Floats]]:
+def _best_classifier(
+    train: tuple[list[dict[str, Floats]], list[dict[str, Floats]]], seed: int
+) -> tuple[str, Callable[[list[dict[str, Floats]]], Floats]]:
     """The classifier that does best on fits for learning that it was not trained on, then trained on all of them."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -393,9 +409,10 @@ def _released(synthesizer: Synthesizer, public: Schema, otherwise: int, seed: in
 
     def release(table: Table, rng: np.random.Generator) -> Frame:
         model = synthesizer.fit(table, public, noise=noise, notify=_quiet)
-        # A method that measures nothing does not know how many rows there are, and must not be told here.
-        rows = model.rows if model.rows is not None else otherwise
-        return model.sample(rows, int(rng.integers(1 << 31)))
+        # Private draws are released as they are. A method that measures nothing does not know how many rows there are,
+        # and must not be told here.
+        knows_how_many = model.draws is not None or model.rows is not None
+        return model.sample(None if knows_how_many else otherwise, int(rng.integers(1 << 31)))
 
     return release
 
@@ -451,8 +468,6 @@ def _cells(column: Column, places: Ints) -> Column:
 
 def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game) -> Attack:
     targets = outcome.targets
-    single = min(_chance_of(target) for target in targets)
-    p_value = min(1.0, 2 * min(by_chance(outcome.advantage, outcome.deviation), len(targets) * single))
     shown = max(target.epsilon for target in targets)
     worst = max(targets, key=lambda target: target.advantage)
     allowed = None if promise is None else promise.advantage
@@ -462,7 +477,10 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
             f"At {promise} no adversary gets further than an advantage of {allowed:.3f}, which is "
             f"{promise.accuracy:.1%} right guesses, on any person."
         )
-    verdict = judged(p_value, shown, None if promise is None else promise.epsilon)
+    # An epsilon is refuted by what one target shows, or by the advantage over all, which also refutes a large one.
+    refuted = promise is not None and shown > promise.epsilon
+    verdict = judged(outcome.p_value, math.inf if refuted else outcome.at_least, allowed)
+    at_delta = f" at delta {promise.delta:g}" if promise is not None and promise.delta else ""
     by_kind = {
         kind: float(np.mean([t.advantage for t in targets if t.kind == kind]))
         for kind in sorted({t.kind for t in targets})
@@ -471,16 +489,18 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
         f"membership, {name}",
         f"Whether a person's row was in the table is guessed with an advantage of {outcome.advantage:.3f} on average "
         f"(chance: ± {2 * outcome.deviation:.3f}) over {len(targets)} people, {worst.advantage:.3f} for the worst off; "
-        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}.",
+        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}{at_delta}, and an advantage of "
+        f"at least {max(0.0, outcome.at_least):.3f}.",
         "advantage: true less false alarms",
         outcome.advantage,
         0.0,
         allowed,
         promised,
         verdict,
-        p_value,
+        outcome.p_value,
         {
             "deviation": outcome.deviation,
+            "advantage_at_least": outcome.at_least,
             "largest": worst.advantage,
             "accuracy": (1 + outcome.advantage) / 2,
             "auc": float(np.mean([target.auc for target in targets])),
@@ -490,7 +510,44 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
     )
 
 
-def _chance_of(target: Target) -> float:
-    """How often chance alone gives such an advantage on one target."""
-    share = (target.true_alarms + target.false_alarms + 1) / (2 * target.fits + 2)
-    return by_chance(target.advantage, math.sqrt(2 * share * (1 - share) / target.fits))
+# --------------------------------------------------------------------------- chance
+
+
+def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLES) -> float:
+    """How often chance alone gives such advantages, on average over the targets or on one of them.
+
+    ``alarms`` holds those of each target on the fits without any target's row, with the first one's, and so on. If no
+    row made a difference, all fits would be alike, so shuffling them is an exact test, with however few of them.
+    """
+    targets, groups, fits = alarms.shape
+    lines = alarms.reshape(targets, -1)
+    found = np.array([alarms[target, target + 1].mean() - alarms[target, 0].mean() for target in range(targets)])
+    shuffled = np.empty((shuffles, targets))
+    for start in range(0, shuffles, 100):  # a hundred at a time: the orders of many fits take space
+        places = np.tile(np.arange(groups * fits), (min(100, shuffles - start), 1))
+        order = rng.permuted(places, axis=1).reshape(-1, groups, fits)
+        for target, line in enumerate(lines):
+            advantage = line[order[:, target + 1]].mean(axis=1) - line[order[:, 0]].mean(axis=1)
+            shuffled[start : start + len(order), target] = advantage
+    average = among_shuffled(float(found.mean()), shuffled.mean(axis=1))
+    single = among_shuffled(float(found.max()), shuffled.max(axis=1))
+    return min(1.0, 2 * min(average, single))
+
+
+def _surely(alarms: Floats) -> tuple[float, float]:
+    """What the average advantage surely is, by alarms as in :func:`_chance_of`, and its standard deviation.
+
+    One fit with an alarm and one without are added on either side (Agresti and Caffo 2000): where all fits agree, the
+    next one still may not. The confidence is about 99.5 %, by Student's distribution.
+    """
+    from scipy.special import stdtrit
+
+    targets, _, fits = alarms.shape
+    added = np.tile([1.0, 0.0], (targets, 1))
+    with_row = np.concatenate([alarms[np.arange(targets), np.arange(targets) + 1], added], axis=1)
+    without = np.concatenate([alarms[:, 0], added], axis=1)
+    # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are independent.
+    spread = with_row.var(axis=1).sum() / targets**2 + without.mean(axis=0).var()
+    deviation = math.sqrt(float(spread) / (fits + 2))
+    reach = float(stdtrit(fits - 1, 1 - LEVEL / 2)) * deviation
+    return float(with_row.mean() - without.mean()) - reach, deviation

@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 ONE = 1000
 """The distance of two categories that differ."""
 
+FEWEST, MOSTLY, NEARLY_ALL = 20, 0.5, 0.9
+"""Rows are copies where there are so many different ones, so many originals are like no other, so many are equal."""
+
 
 def picked(coded: Coded, places: Ints) -> Coded:
     """Some of the rows."""
@@ -56,6 +59,20 @@ def groups(tables: Sequence[Coded], names: Sequence[str]) -> tuple[list[Ints], i
     found = np.unique(found, return_inverse=True)[1].astype(np.int64)
     ends = np.cumsum([table.rows for table in tables])[:-1]
     return np.split(found, ends), int(found.max(initial=-1)) + 1
+
+
+def copied(rows: Ints, of: Ints) -> bool:
+    """Whether nearly all rows equal one of the others, though these are mostly unlike each other; all by their groups.
+
+    A new person equals a row about as often as a row equals another one (Good 1953): where rows are mostly unlike each
+    other, seldom. Rows that come again and again count once, and of very few nothing is said.
+    """
+    different = np.unique(rows)
+    if len(different) < FEWEST:
+        return False
+    values, counts = np.unique(of, return_counts=True)
+    lone = int((counts == 1).sum()) / len(of)
+    return lone > MOSTLY and float(np.isin(different, values).mean()) >= NEARLY_ALL
 
 
 def ordered(attribute: Attribute) -> bool:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from understudy.audit.attacks.promise import Promise
 from understudy.errors import InputError
 
@@ -15,6 +18,9 @@ Verdict = Literal["nothing seen", "within the promise", "look at this", "not jud
 
 LEVEL = 0.01
 """An attack that finds nothing looks like a finding as often as this, by chance."""
+
+SHUFFLES = 2000
+"""How often a test shuffles who is who."""
 
 _Z = NormalDist().inv_cdf(1 - LEVEL)
 
@@ -41,8 +47,8 @@ class Attack:
         What epsilon promises, in a sentence.
     verdict
         "nothing seen": no more than by chance. "within the promise": more, but not more than epsilon allows. "look at
-        this": more than by chance and more than epsilon allows, or no epsilon was given. "not judged": a figure that
-        is no test, or nothing to compare it with.
+        this": more than by chance and more than epsilon allows, or no epsilon was given; or nearly all rows are copies.
+        "not judged": a figure that is no test, or nothing to compare it with.
     p_value
         How often chance alone does as much; ``None`` where nothing was tested.
     figures
@@ -126,6 +132,12 @@ def by_chance(excess: float, deviation: float) -> float:
     if deviation <= 0:
         return 0.0 if excess > 0 else 1.0
     return 1 - NormalDist().cdf(excess / deviation)
+
+
+def among_shuffled(found: float, shuffled: NDArray[np.float64]) -> float:
+    """How often chance alone gives at least what was found, by what shuffling gave; what was found is one of them."""
+    as_large = shuffled >= found - 1e-9  # sums of shares in another order
+    return (1 + int(as_large.sum())) / (1 + len(shuffled))
 
 
 def reach(deviation: float) -> float:

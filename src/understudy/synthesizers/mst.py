@@ -1,0 +1,73 @@
+"""MST: a tree of pairs (McKenna, Miklau, Sheldon 2021, which won NIST's contest in another form).
+
+A third of the budget measures every attribute by itself. A third grows a spanning tree: pair by pair, a private choice
+takes one that joins two parts of the tree, preferring those whose rows differ most from what independent attributes
+would have. The last third measures the tree's pairs. The model of the largest entropy that fits all tables
+(:mod:`understudy.graphical`) then is that tree.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.curator import Curator
+from understudy.curator.budget import Budget
+from understudy.graphical import Group
+from understudy.graphical.learner import Learner
+from understudy.marginals import marginal
+from understudy.model import Model
+from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers.independent import Independent
+
+SWEEPS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class MST(Synthesizer):
+    """A spanning tree of the pairs that depend on each other most.
+
+    See Also
+    --------
+    understudy.synthesizers.Synthesizer : the parameters that all methods share.
+    """
+
+    @property
+    def name(self) -> str:
+        """On the command line: ``--method mst``."""
+        return "mst"
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """Attributes, tree, pairs."""
+        learner = Learner(curator)
+        if not learner.sizes:  # only the number of rows can be learned
+            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
+        singles: list[Group] = [(name,) for name in learner.sizes]
+        if len(singles) == 1:
+            learner.measure(singles, budget)
+        else:
+            attributes, tree, pairs = budget.equally(3)
+            learner.measure(singles, attributes)
+            learner.refit(SWEEPS)
+            learner.measure(self._tree(learner, tree, progress), pairs)
+        learner.refit(SWEEPS)
+        progress("choosing pairs", 1, 1)
+        return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
+
+    def _tree(self, learner: Learner, budget: Budget, progress: Progress) -> list[Group]:
+        """Kruskal's algorithm by private choices."""
+        shares = {name: learner.fit.marginal((name,)) for name in learner.sizes}
+        part = {name: place for place, name in enumerate(learner.sizes)}
+        steps = budget.equally(len(part) - 1)
+        chosen: list[Group] = []
+        for step, cost in enumerate(steps):
+            progress("choosing pairs", step, len(steps))
+            pairs = [pair for pair in itertools.combinations(part, 2) if part[pair[0]] != part[pair[1]]]
+            independent = [learner.rows * np.multiply.outer(shares[a], shares[b]) for a, b in pairs]
+            place = learner.curator.choose([marginal(*pair) for pair in pairs], "misfit", cost, estimates=independent)
+            chosen.append(pairs[place])
+            joined, gone = (part[name] for name in pairs[place])
+            part = {name: joined if mine == gone else mine for name, mine in part.items()}
+        return chosen

@@ -1,0 +1,155 @@
+"""Adaptive finds what depends on what, spends what it may, and is steered by workload and target."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy import InputError, Model, Schema, Table
+from understudy.curator.mechanisms import SeededNoise
+from understudy.encoding import encode
+from understudy.evaluation.marginals import marginal_errors
+from understudy.synthesizers.adaptive import Adaptive
+from understudy.synthesizers.independent import Independent
+from understudy.tables import Column
+
+SIZES = {"a": 2, "b": 3, "c": 3, "d": 4, "e": 2, "f": 3}
+
+
+def schema(**kinds: Any) -> Schema:
+    known = {n: {"kind": "integer", "min": 0, "max": s - 1, "bins": s} for n, s in SIZES.items()}
+    return Schema.from_dict({"attributes": known | kinds})
+
+
+def table(rows: int = 4000) -> Table:
+    """A chain with copies that err one time in five; e is the parity of a and b, f is by itself."""
+    rng = np.random.default_rng(7)
+    drawn = {name: rng.integers(0, size, rows) for name, size in SIZES.items()}
+    kept = {name: rng.random(rows) < 0.8 for name in SIZES}
+    drawn["b"] = np.where(kept["b"], drawn["a"], drawn["b"])
+    drawn["c"] = np.where(kept["c"], drawn["b"], drawn["c"])
+    drawn["d"] = np.where(kept["d"], drawn["c"], drawn["d"])
+    drawn["e"] = np.where(kept["e"], (drawn["a"] + drawn["f"]) % 2, drawn["e"])
+    return Table({name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()})
+
+
+def fitted(seed: int = 0, **parameters: Any) -> Model:
+    return Adaptive(**({"epsilon": 3.0, "delta": 1e-6} | parameters)).fit(table(), schema(), noise=SeededNoise(seed))
+
+
+def error(model: Model, order: int = 3) -> float:
+    return statistics.mean(marginal_errors(table(), model.sample(4000, seed=1), schema(), order).values())
+
+
+def tables_of(model: Model) -> list[set[str]]:
+    asked = [entry.question for entry in model.ledger.entries if entry.question.startswith("table of")]
+    return [set(question.removeprefix("table of ").split(" x ")) for question in asked]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_it_finds_what_depends_on_what(delta: float, neighbours: Any) -> None:
+    model = fitted(delta=delta, neighbours=neighbours, epsilon=6.0)
+    alone = Independent(epsilon=6.0, delta=delta, neighbours=neighbours).fit(table(), schema(), noise=SeededNoise(0))
+    assert error(model) < 0.4 * error(alone)
+    measured = tables_of(model)
+    assert any({"a", "e", "f"} <= group for group in measured)  # no pair of them tells anything
+
+
+def test_the_budget_is_spent_and_not_more() -> None:
+    for delta in (0.0, 1e-6):
+        model = fitted(delta=delta)
+        epsilon, spent_delta = model.ledger.spent()
+        assert 3.0 * (1 - 1e-6) <= epsilon <= 3.0
+        assert spent_delta == delta
+        questions = [entry.question for entry in model.ledger.entries]
+        assert questions[: len(SIZES)] == [f"table of {name}" for name in SIZES]
+        choices = [question for question in questions if question.startswith("choice")]
+        assert len(questions) == len(SIZES) + 2 * len(choices)
+
+
+def test_the_same_answers_make_the_same_model_and_it_survives_its_file(tmp_path: Path) -> None:
+    one, other = fitted(3), fitted(3)
+    assert one.to_dict() == other.to_dict()
+    one.save(tmp_path / "m.json")
+    assert encode(Model.load(tmp_path / "m.json").sample(50, seed=2), schema()).codes["d"].tolist() == (
+        encode(one.sample(50, seed=2), schema()).codes["d"].tolist()
+    )
+    assert one.query("count where a = 1").value == pytest.approx(2000, abs=300)
+
+
+def test_cliques_keep_their_limit() -> None:
+    small = fitted(cells=60, epsilon=20.0)
+    # Nodes of a clique repeat its cells once for each attribute that it adds; each of them fits.
+    assert max(node.table.size for node in small.network) <= 60
+    assert sum(node.table.size for node in fitted(epsilon=20.0).network) > sum(n.table.size for n in small.network)
+
+
+def test_a_workload_and_a_target_steer_what_is_measured() -> None:
+    inside = tables_of(fitted(workload=[("a", "b"), ("c", "d", "f")]))
+    assert all(group <= {"a", "b"} or group <= {"c", "d", "f"} for group in inside if len(group) > 1)
+    assert {"a", "b"} in inside
+    assert all("e" in group for group in tables_of(fitted(target="e")) if len(group) > 1)
+    told = fitted(workload=[("a", "b")], target="a")
+    assert told.method["workload"] == [["a", "b"]]
+    assert all(group == {"a", "b"} for group in tables_of(told)[len(SIZES) :])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [1e-12, 0.001])
+def test_little_budget_gives_a_model_not_an_error(epsilon: float, delta: float) -> None:
+    for seed in range(3):
+        model = fitted(seed, epsilon=epsilon, delta=delta)
+        assert model.ledger.spent()[0] <= epsilon
+        assert Model.from_dict(model.to_dict()).sample(20, seed=0).rows == 20
+
+
+@pytest.mark.parametrize("kinds", [{}, {"b": {"kind": "integer", "min": 0, "max": 1, "bins": 2}}])
+def test_tables_with_nothing_to_combine(kinds: Any) -> None:
+    constant = {name: {"kind": "integer", "min": 0, "max": 9, "bins": 1} for name in SIZES} | kinds
+    model = Adaptive(epsilon=1.0).fit(
+        table(100), Schema.from_dict({"attributes": constant}), noise=SeededNoise(0), notify=lambda sentence: None
+    )
+    assert model.sample(10, seed=0).rows == 10
+    assert model.ledger.spent()[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"first": 0.0}, "first"),
+        ({"choosing": 1.0}, "choosing"),
+        ({"penalty": -1.0}, "penalty"),
+        ({"rounds": 0}, "rounds"),
+        ({"order": 1}, "order"),
+        ({"cells": True}, "cells"),
+        ({"workload": ["ab"]}, "workload"),
+        ({"workload": [("a",)]}, "workload"),
+        ({"workload": [3]}, "workload"),
+        ({"workload": [("a", "nobody")]}, "nobody"),
+        ({"target": 3}, "target"),
+        ({"target": "nobody"}, "nobody"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(parameters: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fitted(**parameters)
+
+
+def test_a_target_that_is_never_read_is_refused() -> None:
+    with pytest.raises(InputError, match="never read"):
+        Adaptive(epsilon=1.0, target="e").fit(table(100), schema(e={"kind": "text"}))
+
+
+@pytest.mark.data
+def test_nltcs_is_close(data: Path) -> None:
+    from understudy.evaluation.published import published
+
+    real, known = published("nltcs", data)
+    model = Adaptive(epsilon=1.0, delta=1e-9, rounds=1.0).fit(real, known, noise=SeededNoise(0))
+    errors = marginal_errors(real, model.sample(real.rows, seed=0), known, 3)
+    assert statistics.mean(errors.values()) < 0.02
