@@ -247,9 +247,9 @@ def evaluated_by(job: Callable[[], object]) -> int:
     asked: list[int] = []
 
     def counting(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def evaluate(score: Any, counter: Any, candidates: Sequence[Any]) -> Any:
+        def evaluate(score: Any, counter: Any, candidates: Sequence[Any], *further: Any) -> Any:
             asked.append(len(candidates))
-            return plain(score, counter, candidates)
+            return plain(score, counter, candidates, *further)
 
         return evaluate
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from understudy.errors import InputError
@@ -108,8 +109,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     """The smallest epsilon for which rho-zCDP is known to imply (epsilon, delta)-DP."""
     if rho == 0:
         return 0.0
-    import opendp.prelude as dp
-
+    dp = opendp()
     # A Gaussian of scale 1 is rho-zCDP at L2 distance sqrt(2 rho): a carrier for OpenDP's conversion.
     distance = math.nextafter(math.sqrt(2 * rho), math.inf)
     try:
@@ -122,10 +122,21 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 @cache
-def _carrier() -> Any:
-    import opendp.prelude as dp
+def opendp() -> Any:
+    """The parts of OpenDP that are used, under the names of its prelude.
 
-    dp.enable_features("contrib")
+    The prelude itself would load every library of data frames and learners that happens to be installed.
+    """
+    from opendp import combinators, domains, measurements, measures, metrics, mod
+
+    mod.enable_features("contrib")
+    named = {name: value for module in (mod, domains, measures, metrics) for name, value in vars(module).items()}
+    return SimpleNamespace(**named | {"m": measurements, "c": combinators})
+
+
+@cache
+def _carrier() -> Any:
+    dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     return dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=1.0))
 

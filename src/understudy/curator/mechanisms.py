@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.budget import Budget, Currency, Neighbours
+from understudy.curator.budget import Budget, Currency, Neighbours, opendp
 
 Counts = NDArray[np.int64]
 Rule = Literal["exponential", "permute_and_flip"]
@@ -243,23 +243,16 @@ def _numbers_below(bound: int, size: int) -> list[int]:
 # --------------------------------------------------------------------------- OpenDP
 
 
-def _opendp() -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    return dp
-
-
 @lru_cache(maxsize=256)
 def _laplace(scale: float) -> Any:
-    dp = _opendp()
+    dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return space >> dp.m.then_laplace(scale=scale)
 
 
 @lru_cache(maxsize=256)
 def _gaussian(scale: float) -> Any:
-    dp = _opendp()
+    dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     return space >> dp.m.then_gaussian(scale=scale)
 
@@ -267,7 +260,7 @@ def _gaussian(scale: float) -> Any:
 @lru_cache(maxsize=256)
 def _noisy_max(scale: float, rule: Rule) -> Any:
     """OpenDP's noisy maximum: exponential noise (permute-and-flip) or Gumbel noise (the exponential mechanism)."""
-    dp = _opendp()
+    dp = opendp()
     measure = dp.max_divergence() if rule == "permute_and_flip" else dp.zero_concentrated_divergence()
     domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
     return dp.m.make_noisy_max(domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale)
