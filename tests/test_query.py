@@ -527,3 +527,13 @@ def test_the_report_shows_the_network(model: Model) -> None:
         ),
     )
     assert 'class="network"' not in report(alone)
+
+
+@pytest.mark.parametrize(
+    "huge", [float("inf"), float("-inf"), 10**400, -(10**400)], ids=["inf", "-inf", "huge", "-huge"]
+)
+@pytest.mark.parametrize("name", ["age", "sex", "income", "rating", "smoker"])
+def test_numbers_beyond_every_domain_fit_no_row(model: Model, name: str, huge: float) -> None:
+    for condition in (huge, [huge]):
+        with pytest.raises(InputError):
+            model.sample(3, seed=1, given={name: condition})

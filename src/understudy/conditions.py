@@ -84,7 +84,7 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
         return is_missing(attribute)
     if isinstance(attribute, Quantity):
         low = _number(attribute, value)
-        if attribute.whole and low != math.floor(low):
+        if attribute.whole and not low.is_integer():  # infinity is none either
             return Subset(attribute)
         return Subset(attribute, ((low, low + _unit(attribute)),))
     return Subset(attribute, codes=frozenset({_code(_category(attribute), value)}))
@@ -148,9 +148,9 @@ def _number(attribute: Quantity, value: Any) -> float:
             value = float(value)
         except ValueError:
             raise InputError(f"{attribute.name!r} is a number: compare it with a number, not {value!r}.") from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"{attribute.name!r} is a number: compare it with a number, not {value!r}.")
-    return float(value)
+    return _as_float(value)
 
 
 def _moment(attribute: Quantity, value: Any) -> dt.datetime | None:
@@ -215,7 +215,15 @@ def _as_text(attribute: Category, value: Any) -> str:
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and math.isfinite(_as_float(value))
+
+
+def _as_float(value: float) -> float:
+    """Whole numbers that no float reaches lie beyond every domain, as infinity does."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _suggested(text: str, attribute: Category) -> str:
