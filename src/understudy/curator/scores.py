@@ -9,6 +9,7 @@ Notation in the proofs: c_xp, c_x, c_p are counts, n their sum.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -238,16 +239,23 @@ class Misfit:
             done += len(children)
         return np.concatenate(found)
 
-    def check_estimates(self, counter: Counter, candidates: Sequence[Marginal], estimates: Sequence[Any]) -> None:
+    def check_estimates(
+        self, counter: Counter, candidates: Sequence[Marginal], estimates: Sequence[NDArray[Any]]
+    ) -> None:
         """Refuse estimates that are not tables of the candidates' shapes."""
         if len(estimates) != len(candidates):
             raise InputError("There must be one estimate for each candidate.")
-        sizes = {axis: counter.size(axis) for axes in candidates for axis in axes}
+        sizes = {axis: counter.size(axis) for axis in set(itertools.chain.from_iterable(candidates))}
         for axes, estimate in zip(candidates, estimates, strict=True):
-            if np.shape(estimate) != tuple(sizes[axis] for axis in axes):
+            if estimate.shape != tuple([sizes[axis] for axis in axes]):
                 raise InputError(f"The estimate of {describe(axes)} does not have the shape of its table.")
-            if not np.abs(estimate).sum() <= LARGEST_ESTIMATE:  # false for what is not a number, too
-                raise InputError(f"The estimate of {describe(axes)} holds counts that cannot be.")
+        totals = np.add.reduceat(
+            np.abs(np.concatenate([estimate.ravel() for estimate in estimates])),
+            np.cumsum([0, *(estimate.size for estimate in estimates[:-1])]),
+        )
+        wrong = np.flatnonzero(~(totals <= LARGEST_ESTIMATE))  # what is not a number is wrong, too
+        if len(wrong):
+            raise InputError(f"The estimate of {describe(candidates[wrong[0]])} holds counts that cannot be.")
 
 
 ESTIMATE_GRID = 1 << 10

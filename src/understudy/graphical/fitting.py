@@ -9,7 +9,7 @@ noise), and what changed is passed on along the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,17 @@ class Fit:
         """How many cells all cliques have together."""
         return sum(table.size for table in self.tables)
 
+    def cells_with(self, groups: Iterable[Group]) -> float:
+        """How many cells there would be if all these groups had a factor too."""
+        return float(self.attributes.cells_with([*self.factors, *groups], [()])[0])
+
+    def cells_with_each(self, candidates: Sequence[Group]) -> NDArray[np.float64]:
+        """For each candidate how many cells there would be if it, but none of the others, had a factor too."""
+        return self.attributes.cells_with(self.factors, candidates)
+
     def add(self, groups: Iterable[Group]) -> None:
         """Give groups a factor. The distribution stays as it is until the next sweep."""
-        new = [group for group in groups if not any(set(group) <= set(known) for known in self.factors)]
+        new = [group for group in groups if not any(set(known).issuperset(group) for known in self.factors)]
         for group in sorted(set(new), key=len):
             factor = np.zeros(self.attributes.shape(group))
             for inside in [known for known in self.factors if set(known) <= set(group)]:
@@ -112,9 +120,14 @@ class Fit:
         """New cliques for the factors, calibrated."""
         self.tree: list[Branch] = self.attributes.tree(self.factors)
         self._homes: list[list[Group]] = [[] for _ in self.tree]
+        cells = [math.prod(self.attributes.shape(branch.clique)) for branch in self.tree]
+        holding: dict[str, list[int]] = {name: [] for name in self.attributes.names}
+        for place, branch in enumerate(self.tree):
+            for name in branch.clique:
+                holding[name].append(place)
         for group in self.factors:
-            inside = [i for i, branch in enumerate(self.tree) if set(group) <= set(branch.clique)]
-            self._homes[min(inside, key=lambda i: math.prod(self.attributes.shape(self.tree[i].clique)))].append(group)
+            inside = set(holding[group[0]]).intersection(*(holding[name] for name in group[1:]))
+            self._homes[min(inside, key=lambda place: (cells[place], place))].append(group)
         kept = {branch.clique for branch in self.tree}
         self._maps = {key: value for key, value in self._maps.items() if key[0] in kept}
         self.tables = [

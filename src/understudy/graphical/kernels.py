@@ -10,18 +10,19 @@ from numba import njit
 Array = Any
 
 
-@njit(cache=True)
-def joined(adjacent: Array, places: Array) -> Any:
-    """The graph with edges between all of the places."""
-    grown = adjacent.copy()
-    for i in places:
-        for j in places:
-            if i != j:
-                grown[i, j] = True
-    return grown
+@njit(cache=True, nogil=True)
+def cells_with(adjacent: Array, logs: Array, places: Array, starts: Array, cells: Array) -> None:
+    """For each candidate all cells of the cliques of the graph with edges between all of the candidate's places."""
+    for candidate in range(len(cells)):
+        grown = adjacent.copy()
+        for i in places[starts[candidate] : starts[candidate + 1]]:
+            for j in places[starts[candidate] : starts[candidate + 1]]:
+                if i != j:
+                    grown[i, j] = True
+        cells[candidate] = eliminate(grown, logs)[0]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def eliminate(given: Array, logs: Array) -> Any:
     """All cells of the cliques that elimination makes, and who is in each of them; smallest clique first."""
     d = len(logs)
@@ -59,7 +60,7 @@ def eliminate(given: Array, logs: Array) -> Any:
     return cells, members
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _inside(members: Array, step: int, clique: Array) -> Any:
     """Whether a clique lies in an earlier one, and so is none of its own."""
     for earlier in range(step):

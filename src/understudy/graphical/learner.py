@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -55,9 +56,10 @@ class Learner:
         """How many cells a group's table has."""
         return math.prod(self.sizes[name] for name in group)
 
-    def measure(self, groups: Sequence[Group], budget: Budget) -> None:
+    def measure(self, groups: Sequence[Group], costs: Sequence[Budget]) -> None:
         """Ask for the groups' tables; the distribution changes with the next :meth:`refit`."""
-        measured = self.curator.measure([marginal(*group) for group in groups], budget)
+        whole = functools.reduce(Budget.plus, costs)
+        measured = self.curator.measure([marginal(*group) for group in groups], whole, [cost.amount for cost in costs])
         for group, found in zip(groups, measured, strict=True):
             self.pool.add(group, found.counts, found.deviation)
         self.fit.add(groups)

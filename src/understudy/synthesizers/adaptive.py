@@ -40,6 +40,9 @@ MOST_CANDIDATES = 2_500
 MOST_GROUPS = 200_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
+WIDE = 16
+"""A look is for as many choices as the attributes are times this."""
+
 START = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the budget spent."""
 
@@ -137,7 +140,7 @@ class Adaptive(Synthesizer):
         singles: list[Group] = [(name,) for name in learner.sizes]
         first, rest = budget.split(self.first, 1 - self.first) if groups else (budget, None)
         progress("measuring attributes", 0, 1)
-        learner.measure(singles, first)
+        learner.measure(singles, first.equally(len(singles)))
         learner.refit(SWEEPS)
         if rest is not None:
             _Rounds(self, learner, groups, rest).run(progress)
@@ -165,16 +168,23 @@ class Adaptive(Synthesizer):
 
 
 class _Rounds:
-    """Choose, measure, fit; and again until the budget is spent."""
+    """Look, choose, measure, fit; and again until the budget is spent.
+
+    In a wide table each look is for several choices, of groups that have no attribute in common: what is learned of one
+    says little about the others.
+    """
 
     def __init__(self, method: Adaptive, learner: Learner, groups: list[Group], budget: Budget) -> None:
         self.method = method
         self.learner = learner
         self.groups = groups
+        self.marginals = [marginal(*group) for group in groups]
         self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
+        self.needed = np.zeros(len(groups))  # how many cells the cliques would have with a group, when last looked at
         self.whole = budget
         self.left = budget
         self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
+        self.choices = max(1, len(learner.sizes) // WIDE)
         self.rng = np.random.default_rng(0)  # public: which candidates a round looks at where there are too many
 
     def run(self, progress: Progress) -> None:
@@ -191,10 +201,10 @@ class _Rounds:
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                self.learner.measure([(name,) for name in self.learner.sizes], now)
+                self.learner.measure([(name,) for name in self.learner.sizes], now.equally(len(self.learner.sizes)))
 
     def _next(self) -> Budget:
-        """A round's budget; what would be too little for another one goes with the last."""
+        """A choice's budget, with its table; what would be too little for another one goes with the last."""
         if self.left.amount < 2 * self.step:
             now, self.left = self.left, Budget(0.0, self.left.currency)
         else:
@@ -209,30 +219,56 @@ class _Rounds:
 
     def _candidates(self, noise: float) -> NDArray[np.int64]:
         """Which groups could be measured now: the noise leaves something to see, and the cliques stay small."""
-        fit = self.learner.fit
-        places = np.flatnonzero(noise * self.cells <= self.learner.rows)
-        if len(places) > MOST_CANDIDATES:
-            places = np.sort(self.rng.choice(places, MOST_CANDIDATES, replace=False))
+        room = self._room
+        places = np.flatnonzero((noise * self.cells <= self.learner.rows) & (self.needed <= 2 * room))
+        most = MOST_CANDIDATES * self.choices
+        if len(places) > most:
+            places = np.sort(self.rng.choice(places, most, replace=False))
+        self.needed[places] = self.learner.fit.cells_with_each([self.groups[i] for i in places])
+        return places[self.needed[places] <= room]
+
+    @property
+    def _room(self) -> float:
+        """How many cells all cliques may have now."""
         spent = 1 - self.left.amount / self.whole.amount
-        room = max(self.method.cells * max(spent, START), fit.cells)
-        return places[fit.attributes.cells_with(fit.groups, [self.groups[i] for i in places]) <= room * (1 + 1e-9)]
+        return max(self.method.cells * max(spent, START), self.learner.fit.cells) * (1 + 1e-9)
 
     def _round(self, places: NDArray[np.int64], choosing: Budget, measuring: Budget, noise: float) -> None:
         learner = self.learner
         candidates = [self.groups[i] for i in places]
         expected = learner.expected(candidates)
         handicaps = -self.method.penalty * noise * self.cells[places]
-        if len(candidates) == 1:
-            measuring = measuring.plus(choosing)  # no choice, no cost
-        chosen = learner.curator.choose(
-            [marginal(*group) for group in candidates], "misfit", choosing, handicaps, estimates=expected
-        )
-        group = candidates[chosen]
-        learner.measure([group], measuring)
+        left = list(range(len(places)))
+        chosen: list[int] = []
+        costs: list[Budget] = []
+        while True:
+            if len(left) == 1:
+                measuring = measuring.plus(choosing)  # no choice, no cost
+            found = left[
+                learner.curator.choose(
+                    [self.marginals[places[i]] for i in left],
+                    "misfit",
+                    choosing,
+                    handicaps[left],
+                    estimates=[expected[i] for i in left],
+                )
+            ]
+            together = learner.fit.cells_with([*(candidates[i] for i in chosen), candidates[found]])
+            if together > self._room:  # each fits by itself, but not all
+                self.left = self.left.plus(measuring)
+                break
+            chosen.append(found)
+            costs.append(measuring)
+            left = [i for i in left if not set(candidates[i]) & set(candidates[found])]
+            if len(chosen) == self.choices or not left or self.left.amount < 2 * self.step:
+                break
+            choosing, measuring = self._next().split(self.method.choosing, 1 - self.method.choosing)
+        learner.measure([candidates[i] for i in chosen], costs)
         learner.refit(SWEEPS)
-        change = np.abs(learner.fit.marginal(group) * learner.rows - expected[chosen]).sum()
-        if change <= noise * self.cells[places[chosen]]:
-            self.step *= ANNEALING
+        for place in chosen:
+            change = np.abs(learner.fit.marginal(candidates[place]) * learner.rows - expected[place]).sum()
+            if change <= noise * self.cells[places[place]]:
+                self.step *= ANNEALING ** (1 / self.choices)
 
 
 def _names(group: Any) -> bool:

@@ -46,12 +46,12 @@ class MST(Synthesizer):
             return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
         singles: list[Group] = [(name,) for name in learner.sizes]
         if len(singles) == 1:
-            learner.measure(singles, budget)
+            learner.measure(singles, [budget])
         else:
             attributes, tree, pairs = budget.equally(3)
-            learner.measure(singles, attributes)
+            learner.measure(singles, attributes.equally(len(singles)))
             learner.refit(SWEEPS)
-            learner.measure(self._tree(learner, tree, progress), pairs)
+            learner.measure(self._tree(learner, tree, progress), pairs.equally(len(singles) - 1))
         learner.refit(SWEEPS)
         progress("choosing pairs", 1, 1)
         return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
