@@ -18,6 +18,7 @@ lint: $(VENV)/dev.stamp  ## formatting, linting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy studies
 
 docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
 	$(BIN)/mkdocs build --strict --quiet

@@ -120,6 +120,10 @@ def _understudy(label: str, method: str, neighbours: str, delta: float = 0.0) ->
 CONTENDERS = (
     _understudy("independent", "independent", "add_remove"),
     _understudy("independent", "independent", "replace"),
+    _understudy("Adaptive, with a delta", "adaptive", "add_remove", DELTA),
+    _understudy("Adaptive", "adaptive", "add_remove"),
+    _understudy("Adaptive, fast, with a delta", "fast", "add_remove", DELTA),
+    _understudy("MST, with a delta", "mst", "add_remove", DELTA),
     _understudy("PrivBayes, default", "privbayes", "add_remove"),
     _understudy("PrivBayes, default, with a delta", "privbayes", "add_remove", DELTA),
     _understudy("PrivBayes, default", "privbayes", "replace"),
@@ -149,6 +153,14 @@ CONTENDERS = (
         "epsilon, delta; add_remove",
         "On paper: its accounts add up where the domain is given, as here. Choices are made in floating point by a "
         "generator that is not made for secrets, Gaussian noise is OpenDP's (models/mst.py).",
+    ),
+    Contender(
+        "dpmm",
+        "AIM, 1 MB",
+        lambda job: ["run_dpmm.py", job.source, job.target, job.rows, -1, job.epsilon, job.sizes],
+        "epsilon, delta; add_remove",
+        "On paper, as its MST (models/aim.py). The smallest model size that its authors name, for debugging: at its "
+        "default it takes hours.",
     ),
     Contender(
         "smartnoise-synth",

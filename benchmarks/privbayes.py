@@ -350,11 +350,11 @@ def wide_job(data: Path, columns: int, rows: int) -> dict[str, Any]:
     }
 
 
-def wide_table(columns: int, rows: int) -> tuple[Table, Schema]:
-    """Columns that hang on earlier ones: normal numbers down a random tree, cut into 2 to 50 codes (log-uniform)."""
+def wide_table(columns: int, rows: int, largest: int = 50) -> tuple[Table, Schema]:
+    """Columns that hang on earlier ones: normal numbers down a random tree, cut into 2 or more codes (log-uniform)."""
     rng = np.random.default_rng(100)
-    sizes = np.round(np.exp(rng.uniform(np.log(2), np.log(50), columns))).astype(int)
-    sizes[:2] = 2, 50
+    sizes = np.round(np.exp(rng.uniform(np.log(2), np.log(largest), columns))).astype(int)
+    sizes[:2] = 2, largest
     hidden: list[Any] = []
     held: dict[str, Column] = {}
     attributes: dict[str, Any] = {}

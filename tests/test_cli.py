@@ -159,7 +159,7 @@ def test_model_report_and_ledger(folder: Path) -> None:
     assert "heart, lung" in page
     shown = fine("ledger", "show", "books").out
     assert shown.count("settled") == 2
-    assert "privbayes" in shown
+    assert "adaptive" in shown
 
 
 def test_gaussian_noise_and_replace(folder: Path) -> None:

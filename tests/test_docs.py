@@ -67,7 +67,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "page",
     [
         *("index.md", "tutorial.md", "how-to.md", "reference.md", "privbayes.md", "datasynthesizer.md", "audit.md"),
-        *("evaluation.md", "attacks.md", "histograms.md"),
+        *("evaluation.md", "attacks.md", "histograms.md", "engines.md"),
     ],
 )
 def test_a_page_runs(page: str, tutorial_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -380,7 +380,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("understudy.tables._write_csv", full)
-    monkeypatch.setattr("understudy.tables._write_parquet", full)
+    monkeypatch.setattr("understudy.tables.write_parquet", full)
     with pytest.raises(InputError, match="No space left on device"):
         Table({"a": integers(1)}).write(tmp_path / f"t.{suffix}")
     assert list(tmp_path.iterdir()) == []

@@ -2,9 +2,9 @@
 
     python run_dpmm.py IN.csv OUT.csv ROWS DEGREE EPSILON SIZES.json
 
-DEGREE is that of PrivBayes, which counts the child too; 0 stands for MST, which has none. SIZES.json holds the number
-of codes of each column; nothing is left to bin, so the pipeline's processing is off. The last line of the output is
-JSON: wall and CPU seconds of fitting and generating, imports not counted.
+DEGREE is that of PrivBayes, which counts the child too; 0 stands for MST and -1 for AIM, which have none. SIZES.json
+holds the number of codes of each column; nothing is left to bin, so the pipeline's processing is off. The last line of
+the output is JSON: wall and CPU seconds of fitting and generating, imports not counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 import warnings
 
 import pandas as pd
-from dpmm.pipelines import MSTPipeline, PrivBayesPipeline  # type: ignore[import-not-found]
+from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline  # type: ignore[import-not-found]
 
 DELTA = 1e-9
 
@@ -24,10 +24,12 @@ DELTA = 1e-9
 def run(
     frame: pd.DataFrame, sizes: dict[str, int], rows: int, degree: int, epsilon: float, **more: int
 ) -> pd.DataFrame:
-    pipeline = (PrivBayesPipeline if degree else MSTPipeline)(
+    kinds = {0: (MSTPipeline, {}), -1: (AIMPipeline, {"max_model_size": 1})}
+    kind, own = kinds.get(degree, (PrivBayesPipeline, {"degree": degree}))
+    pipeline = kind(
         epsilon=epsilon,
         delta=DELTA,
-        gen_kwargs=({"degree": degree} if degree else {}) | more,
+        gen_kwargs=own | more,
         proc_epsilon=None,
         disable_processing=True,
     )

@@ -2,9 +2,9 @@
 
     python run_understudy.py IN.csv OUT.csv ROWS EPSILON SIZES.json METHOD NEIGHBOURS DELTA
 
-METHOD is independent, privbayes or paper. SIZES.json holds the number of codes of each column: all that is said about
-them, as to the peers (so no taxonomies, no trees over bins). The last line of the output is JSON: wall and CPU seconds
-of fitting and sampling, imports not counted, and the guarantee by the ledger.
+METHOD is independent, mst, adaptive, fast, privbayes or paper. SIZES.json holds the number of codes of each column: all
+that is said about them, as to the peers (so no taxonomies, no trees over bins). The last line of the output is JSON:
+wall and CPU seconds of fitting and sampling, imports not counted, and the guarantee by the ledger.
 """
 
 from __future__ import annotations
@@ -14,19 +14,26 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from understudy import Independent, PrivBayes, Schema, Synthesizer, Table, read_table
+from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table, read_table
 
 FEW = 500
 
 
 def synthesizer(method: str, **parameters: Any) -> Synthesizer:
-    if method == "paper":
-        return PrivBayes.paper(**parameters)
-    return (Independent if method == "independent" else PrivBayes)(**parameters)
+    methods: dict[str, Callable[..., Synthesizer]] = {
+        "independent": Independent,
+        "mst": MST,
+        "adaptive": Adaptive,
+        "fast": Adaptive.fast,
+        "privbayes": PrivBayes,
+        "paper": PrivBayes.paper,
+    }
+    return methods[method](**parameters)
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
         return is_missing(attribute)
     if isinstance(attribute, Quantity):
         low = _number(attribute, value)
-        if attribute.whole and not low.is_integer():  # infinity is none either
+        if attribute.whole and isinstance(low, float) and not low.is_integer():  # infinity is none either
             return Subset(attribute)
         return Subset(attribute, ((low, low + _unit(attribute)),))
     return Subset(attribute, codes=frozenset({_code(_category(attribute), value)}))

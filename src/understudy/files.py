@@ -51,7 +51,7 @@ def writable_file(path: str | Path, what: str) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
         raise InputError(f"The {what} cannot be written to {path}: there is no folder {folder}; make it first.")
-    beside = _beside(path)
+    beside = name_beside(path)
     try:
         beside.touch(exist_ok=False)
     except (OSError, ValueError) as error:
@@ -69,7 +69,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     The suffixes are kept, so that writers which look at them see the right ones.
     """
-    beside = _beside(path)
+    beside = name_beside(path)
     try:
         yield beside
         os.replace(beside, path)
@@ -79,7 +79,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
+def name_beside(path: Path) -> Path:
+    """A name in the same folder that nobody uses: hidden, with the same suffixes."""
     return path.with_name(f".{secrets.token_hex(4)}.{path.name}")
 
 

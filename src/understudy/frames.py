@@ -19,7 +19,8 @@ from understudy.errors import InputError
 from understudy.tables import Column, Table, read_table
 
 Frame = Any
-"""A Table, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file."""
+"""A Table, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file; and, where rows may stay
+inside an engine, what :func:`understudy.engines.sources.opened` takes."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ post-processing, so it costs nothing, and a seed makes it repeatable.
 from __future__ import annotations
 
 import html
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,12 +31,16 @@ from understudy.networks.drawing import Picture, picture
 from understudy.networks.factors import Factor, function_of
 from understudy.networks.network import Network
 from understudy.networks.sampling import Codes, Sampler, Spread
+from understudy.partitions import names_folder, write_folder
 from understudy.schema import Schema
 from understudy.tables import Column, Table, write_table
 
 MODEL_VERSION = 1
 CHUNK = 1 << 18
 """Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk."""
+
+CHUNKS_A_FILE = 4
+"""Chunks that are written together: more of them in one partition are joined once they are all on the disk."""
 
 MOST_ROWS = 10**12
 MANY_ROWS = 10**9
@@ -132,7 +137,7 @@ class Model:
         >>> model.sample(100, given={"sex": "Female", "age": (30, 40)})   # doctest: +SKIP
         """
         chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
-        return like(_joined(list(chunks)), self.likeness)
+        return like(joined(list(chunks)), self.likeness)
 
     def write(
         self,
@@ -144,11 +149,25 @@ class Model:
         given: Mapping[str, Any] | None = None,
         method: How = "exact",
         spread: Spread | None = None,
+        partitions: int | None = None,
     ) -> int:
-        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time; returns how many.
+        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder; returns how many.
 
-        See :meth:`sample` for the parameters.
+        Parameters
+        ----------
+        path
+            A file; or, if it ends in a slash or there are partitions, a folder of Parquet files that is new or empty.
+        partitions
+            Into how many files, each with at least a chunk of rows; by default, files of about a million rows. It has
+            no bearing on the rows: a seed gives the same ones, in the same order, in any number of files.
+        progress
+            Called with the number of rows that were written since the last time.
+
+        See :meth:`sample` for the other parameters.
         """
+        if partitions is not None or names_folder(path):
+            chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+            return write_folder(path, _partitioned(chunk, count, partitions), progress)
         chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
 
         def counted() -> Iterator[Table]:
@@ -167,9 +186,42 @@ class Model:
         given: Mapping[str, Any] | None = None,
         method: How = "exact",
         spread: Spread | None = None,
+        first: int = 0,
+        last: int | None = None,
     ) -> Iterator[Table]:
-        """Synthetic rows in chunks, for streaming; see :meth:`sample` for the parameters."""
-        rows = self._rows_wanted(rows)
+        """Synthetic rows in chunks, for streaming.
+
+        Parameters
+        ----------
+        first, last
+            Only the chunks from number ``first`` up to, but without, number ``last``; there are
+            :meth:`chunk_count` of them. A chunk depends on the model, its number, the seed, the number of rows and the
+            other parameters alone: with one seed, chunks may be drawn anywhere, in any order, and all of them together
+            are the rows that :meth:`sample` gives.
+
+        See :meth:`sample` for the other parameters.
+        """
+        chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+        last = count if last is None else last
+        if not 0 <= first <= last <= count:
+            raise InputError(f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are not.")
+        return _ahead(chunk, range(first, last))
+
+    def chunk_count(self, rows: int | None = None) -> int:
+        """In how many chunks so many rows are drawn: all of CHUNK rows, but for the last one."""
+        return max(-(-self._rows_wanted(rows) // CHUNK), 1)
+
+    def _chunk_by_number(
+        self,
+        rows: int | None,
+        seed: int | None,
+        given: Mapping[str, Any] | None,
+        method: How,
+        spread: Spread | None,
+    ) -> tuple[Callable[[int], Table], int]:
+        """What draws the chunk of a given number, and how many chunks there are."""
+        count = self.chunk_count(rows)
+        wanted = self._rows_wanted(rows)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
         if spread is None:
@@ -180,10 +232,11 @@ class Model:
         draw = self._drawer(given, method, spread)
         entropy = np.random.SeedSequence(seed).entropy
 
-        def chunk(first: int) -> Table:
-            return draw(first, min(CHUNK, rows - first), _generator(entropy, first // CHUNK))
+        def chunk(number: int) -> Table:
+            first = number * CHUNK
+            return draw(first, min(CHUNK, wanted - first), _generator(entropy, number))
 
-        return _ahead(chunk, range(0, max(rows, 1), CHUNK))
+        return chunk, count
 
     def _drawer(
         self, given: Mapping[str, Any] | None, method: How, spread: Spread
@@ -368,17 +421,31 @@ def _generator(entropy: Any, chunk: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))
 
 
-def _ahead(chunk: Callable[[int], Table], starts: range) -> Iterator[Table]:
+def _partitioned(chunk: Callable[[int], Table], count: int, partitions: int | None) -> list[Iterator[Table]]:
+    """The chunks dealt out to so many partitions, in order, each in pieces that are written together."""
+    if partitions is not None and (isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1):
+        raise InputError(f"The number of partitions must be a whole number above 0, not {partitions!r}.")
+    files = min(partitions or -(-count // CHUNKS_A_FILE), count)
+    ends = [count * place // files for place in range(files + 1)]
+
+    def pieces(first: int, last: int) -> Iterator[Table]:
+        for start in range(first, last, CHUNKS_A_FILE):
+            yield joined([chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))])
+
+    return list(itertools.starmap(pieces, itertools.pairwise(ends)))
+
+
+def _ahead(chunk: Callable[[int], Table], numbers: range) -> Iterator[Table]:
     """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so none is changed."""
-    if len(starts) == 1:
-        yield chunk(starts[0])
+    if len(numbers) == 1:
+        yield chunk(numbers[0])
         return
     with ThreadPoolExecutor(THREADS) as pool:
-        waiting = deque(pool.submit(chunk, start) for start in starts[:THREADS])
+        waiting = deque(pool.submit(chunk, number) for number in numbers[:THREADS])
         try:
-            for start in starts[THREADS:]:
+            for number in numbers[THREADS:]:
                 done = waiting.popleft().result()
-                waiting.append(pool.submit(chunk, start))
+                waiting.append(pool.submit(chunk, number))
                 yield done
             while waiting:
                 yield waiting.popleft().result()
@@ -387,7 +454,8 @@ def _ahead(chunk: Callable[[int], Table], starts: range) -> Iterator[Table]:
                 future.cancel()
 
 
-def _joined(chunks: list[Table]) -> Table:
+def joined(chunks: list[Table]) -> Table:
+    """The rows of some tables of the same columns, one after the other."""
     if len(chunks) == 1:
         return chunks[0]
     columns: dict[str, Column] = {}

@@ -7,6 +7,7 @@ refused with a sentence; what kind of values a CSV column holds is told from all
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
 import itertools
@@ -15,7 +16,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -187,17 +188,41 @@ def _parquet_kind(sql_type: str) -> str:
 
 def _load_csv(engine: Any, name: str, path: Path, *, compressed: bool) -> dict[str, str | None]:
     names, delimiter = _header(path, compressed=compressed)
-    columns = "{" + ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names) + "}"
     try:
-        engine.execute(
-            f"CREATE TABLE raw AS SELECT * FROM read_csv({literal(name)}, header = true, auto_detect = false, "
-            f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', columns = {columns}, strict_mode = true, "
-            f"null_padding = false, max_line_size = 10000000, "
-            f"compression = {literal('gzip' if compressed else 'none')})"
-        )
+        engine.execute(f"CREATE TABLE raw AS SELECT * FROM {_csv_relation([name], names, delimiter, compressed)}")
     except duckdb.Error as error:
         raise InputError(_csv_complaint(path, str(error))) from error
     return dict.fromkeys(names)
+
+
+def csv_relation(files: Sequence[Path], *, compressed: bool) -> str:
+    """What stands after FROM to read CSV files as one table of texts, as strictly as :func:`read_table` does."""
+    names, delimiter = _header(files[0], compressed=compressed)
+    for path in files[1:]:
+        if _header(path, compressed=compressed) != (names, delimiter):
+            raise InputError(f"The tables {files[0]} and {path} do not have the same header; name them one by one.")
+    return _csv_relation([_escaped(path) for path in files], names, delimiter, compressed)
+
+
+def _csv_relation(files: Sequence[str], names: Sequence[str], delimiter: str, compressed: bool) -> str:
+    columns = "{" + ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names) + "}"
+    return (
+        f"read_csv([{', '.join(map(literal, files))}], header = true, auto_detect = false, "
+        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', columns = {columns}, strict_mode = true, "
+        f"null_padding = false, max_line_size = 10000000, "
+        f"compression = {literal('gzip' if compressed else 'none')})"
+    )
+
+
+def parquet_relation(files: Sequence[Path]) -> str:
+    """What stands after FROM to read Parquet files as one table; ``name=value`` in folder names is no column."""
+    names = ", ".join(literal(_escaped(path)) for path in files)
+    return f"read_parquet([{names}], hive_partitioning = false)"
+
+
+def _escaped(path: Path) -> str:
+    """A file's name that DuckDB does not take for a pattern."""
+    return glob.escape(str(path.resolve()))
 
 
 def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
@@ -360,7 +385,7 @@ def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
     with written_whole(path) as beside:
         try:
             if suffix == ".parquet":
-                return _write_parquet(beside, chunks)
+                return write_parquet(beside, chunks)
             return _write_csv(beside, chunks, "\t" if suffix.startswith(".tsv") else ",", suffix.endswith(".gz"))
         except duckdb.Error as error:
             raise OSError(_first_line(error)) from error
@@ -385,8 +410,18 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
     return rows
 
 
-def _write_parquet(path: Path, chunks: Iterable[Table]) -> int:
-    """A single chunk goes straight out; more become files of their own, joined at the end: memory stays flat."""
+def write_plain_csv(path: Path, table: Table) -> None:
+    """Write the rows of a table as a database takes them: no header, and nothing where a value is missing."""
+    with closing(duckdb.connect()) as engine:
+        query = _register(engine, table, marks_in_text=False)
+        engine.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT csv, HEADER false)")
+
+
+def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
+    """Write chunks of one table to a Parquet file at ``path`` itself; returns the number of rows.
+
+    A single chunk goes straight out; more become files of their own, joined at the end: memory stays flat.
+    """
     target = f"{literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
     ahead = iter(chunks)
     first, second = next(ahead, None), next(ahead, None)
@@ -422,8 +457,13 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
         value = f"v{place}"
         arrays[value] = column.values
         expression = value
-        if column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS:
-            engine.execute(f"SET VARIABLE words{place} = ?::VARCHAR[]", [list(column.words)])
+        listed = column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS
+        if listed:
+            # As an enumeration, words are written several times faster; in the file they are texts like others.
+            engine.execute(f"SET VARIABLE words{place} = ?::VARCHAR[]", [[*column.words, column.mark]])
+            engine.execute(f"DROP TYPE IF EXISTS words{place}")
+            engine.execute(f"CREATE TYPE words{place} AS ENUM (SELECT DISTINCT unnest(getvariable('words{place}')))")
+            engine.execute(f"SET VARIABLE words{place} = ?::words{place}[]", [list(column.words)])
             # CAST: adding 1 to a small unsigned code must not overflow it.
             expression = f"getvariable('words{place}')[CAST({value} AS BIGINT) + 1]"
         elif column.kind == "text":
@@ -438,8 +478,9 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
             arrays[f"m{place}"] = column.missing
             absent = "NULL"
             if column.mark and (marks_in_text or column.kind == "text"):
-                absent = literal(column.mark)
-                expression = f"CAST({expression} AS VARCHAR)"
+                kind = f"words{place}" if listed else "VARCHAR"
+                absent = f"CAST({literal(column.mark)} AS {kind})"
+                expression = f"CAST({expression} AS {kind})"
             expression = f"CASE WHEN m{place} > 0 THEN {absent} ELSE {expression} END"
         parts.append(f"{expression} AS {quoted(name)}")
     engine.register("chunk", arrays)

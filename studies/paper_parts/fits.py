@@ -77,6 +77,7 @@ class RememberingCurator(CentralCurator):
 
     def __init__(self, coded: Coded, ledger: Ledger, noise: Noise, scores: Scores) -> None:
         super().__init__(coded, ledger, noise)
+        self._codes = coded.codes
         self._known = scores
 
     def in_bits(self, bits: Bits) -> RememberingCurator:

@@ -111,7 +111,7 @@ class RecordingCurator(CentralCurator):
 def _coded(curator: CentralCurator) -> Any:
     from understudy.encoding import Coded
 
-    return Coded(curator.schema, curator._codes, curator._rows, ())
+    return Coded(curator.schema, curator._coded.codes, curator._rows, ())
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from understudy.curator.mechanisms import (
     Rule,
     SeededNoise,
     SystemNoise,
-    _gaussian,
-    _laplace,
     _noisy_max,
     choice_scale,
     gaussian_scale,
     gridded,
     laplace_scale,
+    opendp_gaussian,
+    opendp_laplace,
     table_scale,
 )
 
@@ -154,7 +154,7 @@ def test_scores_that_are_not_finite_are_refused(bad: float) -> None:
 @given(sensitivity=st.integers(1, 50), epsilon=st.floats(1e-6, 50))
 def test_the_laplace_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: int, epsilon: float) -> None:
     scale = laplace_scale(sensitivity, epsilon)
-    assert _laplace(scale).map(sensitivity) <= epsilon
+    assert opendp_laplace(scale).map(sensitivity) <= epsilon
     assert scale == pytest.approx(sensitivity / epsilon, rel=1e-12)
 
 
@@ -162,7 +162,7 @@ def test_the_laplace_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: 
 @given(sensitivity=st.floats(0.5, 50), rho=st.floats(1e-9, 50))
 def test_the_gaussian_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: float, rho: float) -> None:
     scale = gaussian_scale(sensitivity, rho)
-    assert _gaussian(scale).map(sensitivity) <= rho
+    assert opendp_gaussian(scale).map(sensitivity) <= rho
     assert scale == pytest.approx(sensitivity / math.sqrt(2 * rho), rel=1e-12)
 
 
@@ -173,10 +173,10 @@ def test_the_noise_of_a_table_covers_the_cells_that_one_row_touches(neighbours: 
     cells = {"add_remove": 1, "replace": 2}[neighbours]
     scale = table_scale(cost, neighbours)
     if currency == "epsilon":
-        assert _laplace(scale).map(cells) <= 0.3
+        assert opendp_laplace(scale).map(cells) <= 0.3
         assert scale == pytest.approx(cells / 0.3)
     else:
-        assert _gaussian(scale).map(math.nextafter(math.sqrt(cells), math.inf)) <= 0.3 * (1 + 1e-12)
+        assert opendp_gaussian(scale).map(math.nextafter(math.sqrt(cells), math.inf)) <= 0.3 * (1 + 1e-12)
         assert scale == pytest.approx(math.sqrt(cells / 0.6))
 
 

@@ -15,7 +15,7 @@ import adaptive
 def test_the_quick_study_runs_and_concludes(data: Path, tmp_path: Path) -> None:
     assert adaptive.STUDY.main(["--quick", "--data", str(data), "--output", str(tmp_path)]) == 0
     told = json.loads((tmp_path / "conclusions.json").read_text())
-    assert set(told) == {"figures", "ideas"}
+    assert set(told) == {"figures", "ideas", "merging", "elsewhere"}
     assert all(claim["held"] for claim in told["figures"])
     for part in told:
         assert (tmp_path / f"{part}.svg").stat().st_size > 5_000

@@ -153,3 +153,44 @@ def test_nltcs_is_close(data: Path) -> None:
     model = Adaptive(epsilon=1.0, delta=1e-9, rounds=1.0).fit(real, known, noise=SeededNoise(0))
     errors = marginal_errors(real, model.sample(real.rows, seed=0), known, 3)
     assert statistics.mean(errors.values()) < 0.02
+
+
+def wide(columns: int, rows: int = 2000) -> tuple[Table, Schema]:
+    """Pairs of columns: every other one is a copy of the one before it, nine times out of ten."""
+    rng = np.random.default_rng(3)
+    drawn: dict[str, Any] = {}
+    for place in range(columns):
+        fresh = rng.integers(0, 3, rows)
+        drawn[f"c{place}"] = np.where(rng.random(rows) < 0.9, drawn[f"c{place - 1}"], fresh) if place % 2 else fresh
+    known = Schema.from_dict({"attributes": {n: {"kind": "integer", "min": 0, "max": 2, "bins": 3} for n in drawn}})
+    return Table({name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()}), known
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_look_at_a_wide_table_is_for_several_choices(delta: float) -> None:
+    rows, known = wide(34)
+    model = Adaptive(epsilon=20.0, delta=delta).fit(rows, known, noise=SeededNoise(0))
+    questions = [entry.question for entry in model.ledger.entries][34:]
+    assert [question.split()[0] for question in questions[:4]] == ["choice", "choice", "table", "table"]
+    pairs = [{f"c{place}", f"c{place + 1}"} for place in range(0, 34, 2)]
+    assert sum(any(pair <= group for group in tables_of(model)) for pair in pairs) >= 16
+    assert 20.0 * (1 - 1e-6) <= model.ledger.spent()[0] <= 20.0
+
+
+def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chord of a ring fits by itself; the second one of a look would make the cliques too large."""
+    rows, known = wide(34)
+    limit = 34 * 9
+    model = Adaptive(epsilon=20.0, delta=1e-6, cells=limit).fit(rows, known, noise=SeededNoise(0))
+    cells = sum(node.table.size for node in model.network.nodes)
+    assert cells <= 3 * limit
+    assert 20.0 * (1 - 1e-3) <= model.ledger.spent()[0] <= 20.0
+
+
+def test_fast_is_smaller_and_still_close() -> None:
+    quick = Adaptive.fast(epsilon=3.0, delta=1e-6)
+    assert quick.cells < Adaptive(epsilon=3.0).cells
+    assert Adaptive.fast(epsilon=1.0, cells=9).cells == 9
+    model = quick.fit(table(), schema(), noise=SeededNoise(0))
+    alone = Independent(epsilon=3.0, delta=1e-6).fit(table(), schema(), noise=SeededNoise(0))
+    assert error(model) < 0.6 * error(alone)

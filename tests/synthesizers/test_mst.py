@@ -58,3 +58,11 @@ def test_two_attributes_leave_no_choice() -> None:
     known = Schema.from_dict({"attributes": {n: a if n in "ab" else {"kind": "text"} for n, a in whole.items()}})
     model = MST(epsilon=1.0).fit(chain(), known, noise=SeededNoise(0))
     assert [entry.question for entry in model.ledger.entries] == ["table of a", "table of b", "table of a x b"]
+    assert model.ledger.spent()[0] == pytest.approx(1.0)
+
+
+def test_pairs_that_are_too_large_are_not_considered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.synthesizers.mst.MOST_CELLS", 8)
+    model = MST(epsilon=1.0).fit(chain(50), schema(), noise=SeededNoise(0))
+    questions = [entry.question for entry in model.ledger.entries]
+    assert questions == [f"table of {name}" for name in NAMES] * 2

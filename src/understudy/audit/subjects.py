@@ -90,6 +90,12 @@ def doors(epsilon: float) -> Iterator[Finding]:
             pairs = [choice_pair(score, relation)]
             asked = _asked(_choice(score, _even(score, relation)), epsilon, DELTA)
             yield from exact_findings(f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA)
+    for relation in RELATIONS:
+        worst = worst_pairs(relation)[0]
+        for handicap, delta in ((1000.0, 0.0), (0.0, DELTA)):
+            asked = _asked(_misfit_choice(worst, handicap), epsilon, delta)
+            name = f"choice by misfit, {'zCDP, ' if delta else ''}{relation}"
+            yield from exact_findings(name, epsilon, asked, [worst], delta)
     pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=MOST)]
     name = f"choice by R, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _asked(_choice("R"), epsilon, most=MOST), pairs)
@@ -143,6 +149,25 @@ def _choice(score: str, handicap: float = 1000.0) -> Ask:
     """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
     pairs = [marginal("a", "b"), marginal("c", "d")]
     return lambda curator: curator.choose(pairs, score, curator.ledger.budget, np.array([0.0, -handicap]))
+
+
+def _misfit_choice(pair: Pair, handicap: float) -> Ask:
+    """One histogram against two estimates: one that the row comes nearer to, and one that it moves away from."""
+    assert pair.schema is not None
+    name = pair.schema.modelled[0].name
+    size = pair.schema[name].size
+    before, after = (
+        np.bincount(encode(table, pair.schema).codes[name], minlength=size) for table in (pair.table, pair.other)
+    )
+    far = 2.0 * (before.sum() + 1)
+    nearer = np.where((after > before) | (pair.neighbours == "add_remove"), far, 0.0)
+    away = far - nearer
+    ahead = [np.abs(before - estimate).sum() for estimate in (nearer, away)]
+    step = (np.abs(after - nearer).sum() - ahead[0]) / 2  # without a handicap they change places, by as much
+    offsets = np.array([-ahead[0] - step, -ahead[1] + step - handicap])
+    return lambda curator: curator.choose(
+        [marginal(name)] * 2, "misfit", curator.ledger.budget, offsets, estimates=[nearer, away]
+    )
 
 
 def _even(score: str, relation: Neighbours) -> float:

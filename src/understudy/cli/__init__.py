@@ -10,7 +10,21 @@ import sys
 
 from rich.console import Console
 
-from understudy.cli import attack, audit, demo, evaluate, ledger, plan, query, sample, schema, show, synthesize  # noqa: F401
+from understudy.cli import (  # noqa: F401
+    attack,
+    audit,
+    demo,
+    evaluate,
+    federate,
+    holder,
+    ledger,
+    plan,
+    query,
+    sample,
+    schema,
+    show,
+    synthesize,
+)
 from understudy.cli.root import app
 from understudy.cli.talk import print_sentence
 from understudy.errors import UnderstudyError

@@ -132,7 +132,7 @@ class Knowledge(Enum):
 def membership(
     table: SensitiveTable,
     schema: OwnersSchema = None,
-    method: Annotated[Method, typer.Option(metavar="METHOD", help="The method that is attacked.")] = Method.privbayes,
+    method: Annotated[Method, typer.Option(metavar="METHOD", help="The method that is attacked.")] = Method.adaptive,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,

@@ -8,11 +8,14 @@ from understudy.errors import InputError
 
 
 def check_output(output: str) -> None:
-    """The place for a table can be written, and its suffix is known."""
+    """The place for a table can be written, and its suffix is known; one that ends in a slash is a folder."""
     from understudy.files import writable_file
+    from understudy.partitions import names_folder, writable_folder
     from understudy.tables import table_suffix
 
-    if output != "-":
+    if names_folder(output):
+        writable_folder(output)
+    elif output != "-":
         table_suffix(output)
         writable_file(output, "table")
 

@@ -13,7 +13,7 @@ import typer
 from understudy.cli.evaluate import write_owner_page
 from understudy.cli.options import Epsilon, Quiet, Relation
 from understudy.cli.root import app, examples
-from understudy.cli.synthesize import Method, run_synthesis, synthesizer_of
+from understudy.cli.synthesize import run_synthesis, synthesizer_of
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -31,7 +31,7 @@ def demo(
     from understudy.frames import as_table
 
     talk = Talk(quiet)
-    synthesizer = synthesizer_of(Method.privbayes, epsilon, 0.0, Relation.add_remove)
+    synthesizer = synthesizer_of(None, epsilon, 0.0, Relation.add_remove)
     talk.say("The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels.")
     with talk.working("reading the survey"):
         survey, _ = as_table(demo_frame())

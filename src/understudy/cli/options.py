@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,9 +48,24 @@ LedgerPath = Annotated[
     Path | None,
     typer.Option("--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."),
 ]
+
+
+def _whole_number(text: str) -> int:
+    """A whole number as a person writes it: 100000000, 100_000_000 or 1e8."""
+    try:
+        number = Decimal(text)
+        if number.is_finite() and abs(number) < 10**18 and number == int(number):
+            return int(number)
+    except InvalidOperation:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number like 1000 or 1e8.")
+
+
 Rows = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Synthetic rows; as many as the original when not given."),
+    typer.Option(
+        metavar="N", parser=_whole_number, help="Synthetic rows (1e8 will do); as many as the original when not given."
+    ),
 ]
 Seed = Annotated[
     int | None,
@@ -57,7 +73,18 @@ Seed = Annotated[
 ]
 Out = Annotated[
     str,
-    typer.Option("-o", "--output", metavar="FILE", help="CSV or Parquet, by its suffix; - for standard output."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="CSV or Parquet, by its suffix; folder/ for many Parquet files; - for standard output.",
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Parquet files in the folder of -o; of about a million rows each when not given.", min=1
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]
 QuietResult = Annotated[

@@ -22,7 +22,7 @@ class _Commands(TyperGroup):
 
     ORDER = (
         *("synthesize", "schema", "sample", "query", "show", "plan", "ledger"),
-        *("evaluate", "attack", "membership", "audit", "demo"),
+        *("evaluate", "attack", "membership", "audit", "holder", "federate", "demo"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.checks import check_output
-from understudy.cli.options import ModelFile, Out, Quiet, Rows, Seed
+from understudy.cli.options import ModelFile, Out, Partitions, Quiet, Rows, Seed
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -32,6 +32,8 @@ class Conditioning(Enum):
         "understudy sample patients.model.json --rows 1000 --seed 1 -o more.csv",
         "# only women from 30 to 40",
         "understudy sample patients.model.json --given sex=Female --given age=30..40",
+        "# a thousand million rows, in as many Parquet files as you like",
+        "understudy sample m.json --rows 1e9 --seed 1 --partitions 500 -o rows/",
     )
 )
 def sample(
@@ -44,6 +46,7 @@ def sample(
         typer.Option(metavar="NAME=VALUE", help="Only such rows: a value, low..high, this|that, missing; repeatable."),
     ] = None,
     how: Annotated[Conditioning, typer.Option(help="How to draw rows that fit --given.")] = Conditioning.exact,
+    partitions: Partitions = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a model: costs nothing, as often as you like."""
@@ -51,14 +54,25 @@ def sample(
     from understudy.model import Model
 
     talk = Talk(quiet)
+    if partitions is not None:
+        output = folder_of(output)
     check_output(output)
     released = Model.load(model)
     conditions = {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
-    write_rows(released, output, rows, seed, talk, **conditions)
+    write_rows(released, output, rows, seed, talk, partitions=partitions, **conditions)
+
+
+def folder_of(output: str) -> str:
+    """The folder that partitions go to: it may be named without a slash at its end."""
+    from understudy.partitions import names_folder
+
+    if output == "-":
+        raise InputError("Partitions are files in a folder; name one, like -o rows/.")
+    return output if names_folder(output) else f"{output}/"
 
 
 def write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any) -> None:
-    """Draw rows into a file, or to standard output."""
+    """Draw rows into a file, into a folder, or to standard output."""
     wanted = rows if rows is not None else released.draws or released.rows
     with talk.working("writing rows", wanted) as progress:
 

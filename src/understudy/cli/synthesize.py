@@ -22,7 +22,6 @@ from understudy.cli.options import (
     RowsPerPerson,
     SchemaFile,
     Seed,
-    SensitiveTable,
     names_between,
     relation_of,
 )
@@ -65,6 +64,15 @@ class Encoding(Enum):
     gray = "gray"
 
 
+class Engine(Enum):
+    """Who counts the rows of files, by name."""
+
+    memory = "memory"
+    duckdb = "duckdb"
+    spark = "spark"
+
+
+_ROUNDS: Any = {"rich_help_panel": "Options of adaptive"}
 _NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
 _TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"}
 
@@ -77,27 +85,38 @@ _TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"
         "understudy synthesize patients.parquet --schema patients.json -o out.parquet",
         "# keep the model, to draw more rows later, and a report to send along",
         "understudy synthesize patients.csv --model m.json --report r.html -o out.csv",
+        "# for somebody who will predict a column from the others",
+        "understudy synthesize patients.csv --target readmitted -o out.csv",
         "# just the tables that you name",
         "understudy synthesize patients.csv --method marginals --marginal age,sex",
+        "# rows that stay in a database",
+        "understudy synthesize 'postgresql://me@db/d?table=patients' --schema s.json",
     )
 )
 def synthesize(
-    table: SensitiveTable,
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table elsewhere "
+            "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
+        ),
+    ],
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     output: Out = "-",
     schema: SchemaFile = None,
     method: Annotated[
-        Method,
+        Method | None,
         typer.Option(
             metavar="METHOD",
-            help="privbayes: how columns depend on each other, by a network; correlated: the same with --degree "
-            "parents each; adaptive: what the model gets most wrong, in rounds, best with a --delta; mst: a tree of "
+            help="adaptive, the default: what the model gets most wrong is measured, in rounds; privbayes: how columns "
+            "depend on each other, by a network; correlated: the same with --degree parents each; mst: a tree of "
             "pairs; marginals: the tables named by --marginal; perturbed-histogram: all columns in one table, if they "
             "are few; smoothed-histogram: a few rows drawn privately; independent: every column by itself; "
             "random: types only, free.",
         ),
-    ] = Method.privbayes,
+    ] = None,
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
@@ -111,6 +130,19 @@ def synthesize(
     ] = None,
     ledger: LedgerPath = None,
     seed: Seed = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="A column to be predicted: accuracy goes to how others tell it.", **_ROUNDS
+        ),
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,NAME", help="Columns to be accurate together; repeatable.", **_ROUNDS),
+    ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Several times faster, a little less accurate.", **_ROUNDS)
+    ] = False,
     degree: Annotated[
         int | None,
         typer.Option(metavar="K", help="Parents of each attribute; as many as are useful when not given.", **_NETWORK),
@@ -140,6 +172,17 @@ def synthesize(
         int | None,
         typer.Option(metavar="K", help="Rows to draw privately (smoothed-histogram); fewer cost less each.", **_TABLES),
     ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(metavar="ENGINE", help="Who counts: memory, duckdb or spark; by default memory, where files fit."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Write the rows to a new table there: postgresql://... or spark://..."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", metavar="", help="Say how an engine counted the rows (for you only).")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
@@ -161,7 +204,10 @@ def synthesize(
             person=person,
             max_rows_per_person=rows_per_person,
             paper=paper,
-            marginals=[_named(text) for text in marginal] if marginal else None,
+            marginals=[_named("marginal", text) for text in marginal] if marginal else None,
+            target=target,
+            workload=[_named("workload", text) for text in workload] if workload else None,
+            fast=fast,
             draws=draws,
             **network,
         ),
@@ -173,20 +219,21 @@ def synthesize(
         ledger=ledger,
         seed=seed,
         talk=Talk(quiet),
+        engine=None if engine is None else engine.value,
+        to=to,
+        explain=explain,
     )
 
 
-def _named(marginal: str) -> list[str]:
-    names = names_between(marginal)
+def _named(option: str, text: str) -> list[str]:
+    names = names_between(text)
     if not names:
-        raise InputError(
-            f"--marginal {marginal!r} names no column; give names between commas, like --marginal age,sex."
-        )
+        raise InputError(f"--{option} {text!r} names no column; give names between commas, like --{option} age,sex.")
     return names
 
 
 def run_synthesis(
-    table: Path,
+    table: str | Path,
     synthesizer: Any,
     *,
     schema: Path | None,
@@ -197,8 +244,14 @@ def run_synthesis(
     ledger: Path | None,
     seed: int | None,
     talk: Talk,
+    engine: str | None = None,
+    to: str | None = None,
+    explain: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
+    from understudy.engines.sources import read_into_memory
+    from understudy.engines.targets import check_target, write_to
+    from understudy.engines.urls import is_url
     from understudy.files import writable_file
     from understudy.model import MOST_ROWS
     from understudy.reports.release import write_report
@@ -206,7 +259,12 @@ def run_synthesis(
     from understudy.tables import read_table
 
     check_output(output)
-    check_distinct(table, output, model, report, ledger, schema)
+    table = str(table)
+    check_distinct(None if is_url(table) else table, output, model, report, ledger, schema)
+    if to is not None and output != "-":
+        raise InputError("The rows go to one place: give -o or --to, not both.")
+    if to is not None:
+        check_target(to)
     for place, what in ((model, "model"), (report, "report")):
         if place is not None:
             writable_file(place, what)
@@ -218,13 +276,18 @@ def run_synthesis(
     public = Schema.load(schema) if schema is not None else None
     if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
         raise InputError("The random method measures nothing, not even the number of rows; say how many by --rows.")
-    with talk.working("reading"):
-        unread = [a.name for a in public if not a.modelled] if public is not None else []
-        skip = [name for name in unread if name != synthesizer.person]
-        private = read_table(table, skip)
+    private: Any = table
+    if read_into_memory(table, engine):
+        with talk.working("reading"):
+            unread = [a.name for a in public if not a.modelled] if public is not None else []
+            skip = [name for name in unread if name != synthesizer.person]
+            private, engine = read_table(table, skip), None
     notes: list[str] = []
+    plan = notes.append if explain else None
     with talk.working("learning") as progress:
-        released = synthesizer.fit(private, public, ledger=ledger, notify=notes.append, progress=progress)
+        released = synthesizer.fit(
+            private, public, ledger=ledger, notify=notes.append, progress=progress, engine=engine, explain=plan
+        )
     for sentence in notes:  # only now: a run that is refused says why, and nothing else
         talk.note(sentence)
     # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
@@ -232,13 +295,17 @@ def run_synthesis(
         released.save(model)
     if report is not None:
         write_report(released, report)
-    write_rows(released, output, rows, seed, talk)
+    if to is None:
+        write_rows(released, output, rows, seed, talk)
+    else:
+        with talk.working("writing rows") as progress:
+            write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
     talk.say(released.ledger.statement())
     if public is None:
         talk.say("Taken as public: column names, their kinds, and how dates and truth values are written.")
         _say_undiscovered(released, talk)
     for what, path in (
-        ("Synthetic table", None if output == "-" else output),
+        ("Synthetic table", to or (None if output == "-" else output)),
         ("Model", model),
         ("Report", report),
     ):
@@ -257,7 +324,7 @@ def _say_undiscovered(released: Any, talk: Talk) -> None:
 
 
 def synthesizer_of(
-    method: Method,
+    method: Method | None,
     epsilon: float,
     delta: float,
     neighbours: Relation,
@@ -268,9 +335,12 @@ def synthesizer_of(
     paper: bool = False,
     marginals: list[list[str]] | None = None,
     draws: int | None = None,
+    target: str | None = None,
+    workload: list[list[str]] | None = None,
+    fast: bool = False,
     **network: Any,
 ) -> Any:
-    """The method as the options set it up."""
+    """The method as the options set it up; where none is named, the one that the options go with."""
     from understudy.curator.budget import check_delta, check_epsilon
     from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
@@ -289,21 +359,33 @@ def synthesizer_of(
         "max_rows_per_person": max_rows_per_person,
     }
     given = {name: value for name, value in network.items() if value is not None}
-    if marginals is not None and method is not Method.marginals:
-        raise InputError(f"--marginal goes with the method marginals, not with {method.value}.")
-    if draws is not None and method is not Method.smoothed_histogram:
-        raise InputError(f"--draws goes with the method smoothed-histogram, not with {method.value}.")
+    own = {  # options that go with some methods only
+        "marginal": (marginals is not None, (Method.marginals,)),
+        "draws": (draws is not None, (Method.smoothed_histogram,)),
+        "target": (target is not None, (Method.adaptive,)),
+        "workload": (workload is not None, (Method.adaptive,)),
+        "fast": (fast, (Method.adaptive,)),
+        "paper": (paper, (Method.privbayes, Method.correlated)),
+        **dict.fromkeys(given, (True, (Method.privbayes, Method.correlated))),
+    }
+    for option, (asked, methods) in own.items():
+        if not asked:
+            continue
+        method = method or methods[0]
+        if method not in methods:
+            names = " and ".join(one.value for one in methods)
+            raise InputError(
+                f"--{option} goes with the method{'s' if len(methods) > 1 else ''} {names}, not with {method.value}."
+            )
     if method not in (Method.privbayes, Method.correlated):
-        if given or paper:
-            option = next(iter(given), "paper")
-            raise InputError(f"--{option} goes with the methods privbayes and correlated, not with {method.value}.")
         common["neighbours"] = relation_of(neighbours)
+        if method is None or method is Method.adaptive:
+            return (Adaptive.fast if fast else Adaptive)(target=target, workload=workload or (), **common)
         if method is Method.marginals:
             return Marginals(marginals=marginals or (), **common)
         if method is Method.smoothed_histogram:
             return SmoothedHistogram(draws=draws, **common)
         simple: dict[Method, Any] = {
-            Method.adaptive: Adaptive,
             Method.mst: MST,
             Method.perturbed_histogram: PerturbedHistogram,
             Method.independent: Independent,

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
+from understudy.counting.cuboids import CuboidCounter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
+from understudy.counting.remembered import Remembered
+from understudy.counting.rollups import RollUps
 from understudy.curator import Measurement
 from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.ledger import Ledger
@@ -33,37 +36,34 @@ from understudy.schema import Schema
 
 
 class CentralCurator:
-    """Answers from exact counts, with noise from OpenDP.
+    """Answers from exact counts, with exact noise.
 
     Parameters
     ----------
     coded
-        The private rows.
+        The private rows: in memory, or what counts them inside an engine.
     ledger
         What may be spent.
     noise
         Where noise comes from; anything but the default is for tests and studies.
     """
 
-    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise | None = None) -> None:
+    def __init__(self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None) -> None:
         self.schema: Schema = coded.schema
         self.ledger = ledger
         self._noise = noise if noise is not None else SystemNoise()
         if not self._noise.private:
             ledger.private = False
         self._rows = coded.rows
-        self._codes = coded.codes
+        self._coded = coded
         self._sizes = {
             Axis(attribute.name, level): size
             for attribute in coded.schema.modelled
             for level, size in enumerate(attribute.sizes_by_level())
         }
         self._known: defaultdict[str, dict[Marginal, float]] = defaultdict(dict)
-        self._counter: Counter = MemoryCounter(
-            coded.codes,
-            {attribute.name: attribute.generalisations for attribute in coded.schema.modelled},
-            {attribute.name: attribute.size for attribute in coded.schema.modelled},
-        )
+        self._counter: Counter = _in_memory(coded) if isinstance(coded, Coded) else coded
+        self._remembered = Remembered(self._counter)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -144,7 +144,10 @@ class CentralCurator:
 
     def in_bits(self, bits: Bits) -> CentralCurator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
-        return CentralCurator(Coded(bits.schema, bits.split(self._codes), self._rows, ()), self.ledger, self._noise)
+        coded = self._coded
+        if isinstance(coded, Coded):
+            return CentralCurator(Coded(bits.schema, bits.split(coded.codes), self._rows, ()), self.ledger, self._noise)
+        return CentralCurator(coded.in_bits(bits), self.ledger, self._noise)
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""
@@ -155,7 +158,7 @@ class CentralCurator:
     ) -> NDArray[np.float64]:
         """Exact scores; a candidate that comes up again in a later question is not counted again."""
         if isinstance(score, Misfit):
-            return score.evaluate(self._counter, candidates, self.neighbours, estimates)
+            return score.evaluate(self._remembered, candidates, self.neighbours, estimates)
         known = self._known[score.name]
         new = [axes for axes in candidates if axes not in known]
         if new:
@@ -194,3 +197,13 @@ class CentralCurator:
         if cost.currency == "epsilon":
             return self._noise.laplace(table, scale)
         return self._noise.gaussian(table, scale)
+
+
+def _in_memory(coded: Coded) -> Counter:
+    attributes = coded.schema.modelled
+    counter = MemoryCounter(
+        coded.codes,
+        {attribute.name: attribute.generalisations for attribute in attributes},
+        {attribute.name: attribute.size for attribute in attributes},
+    )
+    return RollUps(counter)

@@ -82,6 +82,8 @@ class Ledger:
         How many rows one person has at most; every sensitivity is multiplied by it.
     unit
         Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a person's.
+    trust
+        Whom the guarantee trusts, in a sentence; empty for one trusted curator.
     """
 
     epsilon: float
@@ -93,6 +95,7 @@ class Ledger:
     entries: list[Entry] = field(default_factory=list)
     rows_per_person: int = 1
     unit: Unit = "row"
+    trust: str = ""
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
@@ -191,7 +194,8 @@ class Ledger:
             relation = f"adding or removing all rows of any one person (at most {self.rows_per_person:,})"
         epsilon, delta = self.promise()
         name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
-        return f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
+        said = f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
+        return f"{said} {self.trust}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """The ledger as it stands in a model."""
@@ -207,7 +211,7 @@ class Ledger:
             "total": self.budget.amount,
             "threshold_delta": self.threshold_delta,
             "entries": [asdict(entry) for entry in self.entries],
-        }
+        } | ({"trust": self.trust} if self.trust else {})
 
     @classmethod
     def from_dict(cls, document: Any) -> Ledger:
@@ -223,7 +227,10 @@ class Ledger:
                 _one_of(document["private"], (True, False)),
                 rows_per_person=document.get("rows_per_person", 1),
                 unit=document.get("unit", "row"),
+                trust=document.get("trust", ""),
             )
+            if not isinstance(ledger.trust, str):
+                raise TypeError("whom it trusts is not text")
             if ledger.unit != document.get("unit", "row"):
                 raise ValueError("it protects rows, but a person has more than one")
             entries = []

@@ -1,9 +1,10 @@
 """Noise, choice and draws: the only randomness between private counts and the world.
 
-Counts are integers and get integer noise (discrete Laplace, discrete Gaussian) from OpenDP, which draws from the
-operating system and computes exactly; there is no floating-point noise and no seed. Draws from a smoothed table are
-made with whole numbers from the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy,
-is repeatable, and marks every ledger and model that it touches as not private.
+Counts are integers and get integer noise (discrete Laplace, discrete Gaussian), drawn exactly from the operating
+system's random bytes (:mod:`understudy.curator.exact_noise`); there is no floating-point noise and no seed. OpenDP
+vouches for the scale of that noise, and makes choices. Draws from a smoothed table are made with whole numbers from
+the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy, is repeatable, and marks every
+ledger and model that it touches as not private.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.budget import Budget, Currency, Neighbours, opendp
+from understudy.curator import exact_noise
+from understudy.curator.budget import Budget, Currency, Neighbours, exact, opendp
+from understudy.errors import InputError
 
 Counts = NDArray[np.int64]
 Rule = Literal["exponential", "permute_and_flip"]
@@ -46,17 +49,17 @@ class Noise(Protocol):
 
 
 class SystemNoise:
-    """Exact noise from OpenDP and the operating system."""
+    """Exact noise and choices, from the operating system's randomness."""
 
     private = True
 
     def laplace(self, counts: Counts, scale: float) -> Counts:
         """Add discrete Laplace noise."""
-        return _vector(_laplace(scale), counts)
+        return counts + exact_noise.laplace(counts.size, scale).reshape(counts.shape)
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """Add discrete Gaussian noise."""
-        return _vector(_gaussian(scale), counts)
+        return counts + exact_noise.gaussian(counts.size, scale).reshape(counts.shape)
 
     def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
         """Choose a place at random."""
@@ -119,14 +122,17 @@ class SeededNoise:
 @lru_cache(maxsize=1024)
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
     """The smallest scale at which OpenDP vouches for epsilon-DP at the given L1 sensitivity."""
-    return _smallest(sensitivity / epsilon, lambda scale: float(_laplace(scale).map(sensitivity)) <= epsilon)
+    # The price is the decimal number that it is written as; a float may lie a little above it.
+    price = exact(epsilon)
+    return _smallest(sensitivity / epsilon, lambda scale: Fraction(opendp_laplace(scale).map(sensitivity)) <= price)
 
 
 @lru_cache(maxsize=1024)
 def gaussian_scale(sensitivity: float, rho: float) -> float:
     """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity."""
     start = sensitivity / math.sqrt(2 * rho)
-    return _smallest(start, lambda scale: float(_gaussian(scale).map(sensitivity)) <= rho)
+    price = exact(rho)
+    return _smallest(start, lambda scale: Fraction(opendp_gaussian(scale).map(sensitivity)) <= price)
 
 
 def cells_touched(neighbours: Neighbours) -> int:
@@ -142,9 +148,16 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
     """
     cells = cells_touched(neighbours)
     if cost.currency == "epsilon":
-        return laplace_scale(rows_per_person * cells, cost.amount)
-    one_row = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
-    return gaussian_scale(rows_per_person * one_row, cost.amount)
+        scale = laplace_scale(rows_per_person * cells, cost.amount)
+    else:
+        one_row = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
+        scale = gaussian_scale(rows_per_person * one_row, cost.amount)
+    if scale > LARGEST_SCALE:
+        raise InputError(
+            f"A table for {cost.amount:g} of {cost.currency} would have noise of {scale:.2g} rows in every cell, which "
+            f"teaches nothing; give it more budget."
+        )
+    return scale
 
 
 def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
@@ -152,6 +165,9 @@ def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -
     scale = table_scale(cost, neighbours, rows_per_person)
     return scale if cost.currency == "epsilon" else scale * math.sqrt(2 / math.pi)
 
+
+LARGEST_SCALE = 2.0**50
+"""More noise than this is not drawn."""
 
 SCORE_GRID = 1 << 20
 """Scores are rounded to this fraction of their sensitivity before a choice, see :func:`gridded`."""
@@ -244,14 +260,16 @@ def _numbers_below(bound: int, size: int) -> list[int]:
 
 
 @lru_cache(maxsize=256)
-def _laplace(scale: float) -> Any:
+def opendp_laplace(scale: float) -> Any:
+    """OpenDP's discrete Laplace measurement of a vector of counts: the authority on what a scale costs."""
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return space >> dp.m.then_laplace(scale=scale)
 
 
 @lru_cache(maxsize=256)
-def _gaussian(scale: float) -> Any:
+def opendp_gaussian(scale: float) -> Any:
+    """OpenDP's discrete Gaussian measurement of a vector of counts: the authority on what a scale costs."""
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     return space >> dp.m.then_gaussian(scale=scale)
@@ -264,9 +282,3 @@ def _noisy_max(scale: float, rule: Rule) -> Any:
     measure = dp.max_divergence() if rule == "permute_and_flip" else dp.zero_concentrated_divergence()
     domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
     return dp.m.make_noisy_max(domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale)
-
-
-def _vector(measurement: Any, counts: Counts) -> Counts:
-    """One call for the whole table: a call a cell would be a hundred times slower."""
-    noisy = measurement(counts.ravel().tolist())
-    return np.array(noisy, dtype=np.int64).reshape(counts.shape)

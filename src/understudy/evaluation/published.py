@@ -91,6 +91,11 @@ def complete_rows(table: Table, mark: str) -> Table:
             keep &= column.missing == 0
         if mark in column.words:
             keep &= column.values != column.words.index(mark)
+    return rows_where(table, keep)
+
+
+def rows_where(table: Table, keep: Any) -> Table:
+    """The rows of a mask."""
     return Table({name: _rows_of(column, keep) for name, column in table.columns.items()}, table.source)
 
 

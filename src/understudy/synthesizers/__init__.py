@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from understudy.counting.cuboids import CuboidCounter
 from understudy.curator import Curator
 from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
 from understudy.curator.central import CentralCurator
@@ -19,8 +20,10 @@ from understudy.curator.discovery import discover, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded, encode
+from understudy.engines.rows import EngineTable
+from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
-from understudy.frames import Frame, as_table
+from understudy.frames import Frame, Likeness
 from understudy.model import Model
 from understudy.schema import Schema
 from understudy.tables import Table
@@ -98,13 +101,17 @@ class Synthesizer(ABC):
         noise: Noise | None = None,
         notify: Notify = warn_owner,
         progress: Progress = no_progress,
+        engine: str | None = None,
+        explain: Notify | None = None,
     ) -> Model:
         """Learn a model from private rows.
 
         Parameters
         ----------
         table
-            A :class:`Table`, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file.
+            A :class:`Table`, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file. Where
+            the rows are elsewhere: a polars LazyFrame, a Spark DataFrame, an ibis table, a folder or pattern of files,
+            or a URL, ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``.
         schema
             What is public about the table. Without one the domain is discovered at the cost of a share of the budget.
         ledger
@@ -115,15 +122,34 @@ class Synthesizer(ABC):
             Called with sentences for the owner's eyes (values outside the domain, say).
         progress
             Called while learning.
+        engine
+            For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit, else duckdb.
+        explain
+            Called with sentences that tell how an engine counts the rows; for the owner's eyes.
         """
-        rows, likeness = as_table(table)
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+        with opened(table, engine) as (rows, likeness):
+            return self._fit(rows, likeness, schema, ledger, noise, notify, progress, explain)
+
+    def _fit(
+        self,
+        rows: Table | EngineTable,
+        likeness: Likeness,
+        schema: Schema | None,
+        ledger: LedgerFile | str | Path | None,
+        noise: Noise | None,
+        notify: Notify,
+        progress: Progress,
+        explain: Notify | None,
+    ) -> Model:
         self._check_person(rows)
-        if self.person is not None:
+        if self.person is not None and isinstance(rows, Table):
             rows, left_out = bounded(rows, self.person, self.max_rows_per_person)
             if left_out:
                 notify(str(left_out))
         book = self._ledger(rows, schema, notify)
+        if isinstance(rows, EngineTable):
+            progress("coding the rows", 0, 1)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         self.check(None)
@@ -136,12 +162,16 @@ class Synthesizer(ABC):
             number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours, book.unit)
         try:
             if coded is None:
+                assert isinstance(rows, Table)
                 share, _ = book.budget.split(*shares)
                 delta = book.threshold_delta if book.currency == "rho" else book.delta
                 progress("discovering the domain", 0, 1)
                 coded = self._encoded(rows, discover(rows, book, share, delta, noise, self.person), notify)
             curator = CentralCurator(coded, book, noise)
             model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+            if explain is not None and isinstance(coded, CuboidCounter):
+                for sentence in coded.explained():
+                    explain(sentence)
         except UnderstudyError:
             # Refused: what was asked until then is in the book. Any other end leaves the reservation in full.
             if file is not None and number is not None:
@@ -156,13 +186,16 @@ class Synthesizer(ABC):
             raise InputError(f"discovery must be a share between 0 and 1, not {self.discovery!r}.")
         return self.discovery, rounded_down(1 - exact(self.discovery))
 
-    def _check_person(self, rows: Table) -> None:
+    def _check_person(self, rows: Table | EngineTable) -> None:
         """Refuse what makes no sense before a row is looked at."""
         check_rows_per_person(self.max_rows_per_person)
         if self.person is not None and not isinstance(self.person, str):
             raise InputError(f"person must be the name of a column, not {self.person!r}.")
         if self.person is not None:
-            person_column(rows, self.person)
+            if isinstance(rows, Table):
+                person_column(rows, self.person)
+            else:
+                rows.check_person(self.person)
         Ledger(0.0, 0.0, self.neighbours, **self._protected)
 
     @property
@@ -171,12 +204,17 @@ class Synthesizer(ABC):
         unit = "row" if self.person is None and self.max_rows_per_person == 1 else "person"
         return {"rows_per_person": self.max_rows_per_person, "unit": unit}
 
-    def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
+    def _ledger(self, rows: Table | EngineTable, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
         check_epsilon(self.epsilon)
         delta = check_delta(self.delta)
         unit = self._protected
-        if schema is not None or not needs_delta(rows, self.person):
+        if schema is None and not isinstance(rows, Table):
+            raise InputError(
+                f"{rows.source} needs a schema: domains are discovered in memory only; write one, or draft it from a "
+                f"file of public rows (understudy schema)."
+            )
+        if schema is not None or not (isinstance(rows, Table) and needs_delta(rows, self.person)):
             return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit)
         if delta:
             return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit)
@@ -186,12 +224,20 @@ class Synthesizer(ABC):
         )
         return Ledger(self.epsilon, DEFAULT_DELTA, self.neighbours, "epsilon", threshold_delta=DEFAULT_DELTA, **unit)
 
-    def _encoded(self, rows: Table, schema: Schema, notify: Notify) -> Coded:
-        coded = encode(rows, schema)
-        self.check(coded.schema)
-        for outside in coded.outside:
+    def _encoded(self, rows: Table | EngineTable, schema: Schema, notify: Notify) -> Coded | CuboidCounter:
+        if isinstance(rows, Table):
+            coded = encode(rows, schema)
+            self.check(coded.schema)
+            for outside in coded.outside:
+                notify(str(outside))
+            return coded
+        self.check(rows.ordered(schema))
+        inside = rows.coded(schema, self.person, self.max_rows_per_person)
+        if inside.left_out:
+            notify(str(inside.left_out))
+        for outside in inside.outside:
             notify(str(outside))
-        return coded
+        return CuboidCounter(inside)
 
     def parameters(self) -> dict[str, Any]:
         """Name and parameters, as the model tells them."""

@@ -89,9 +89,14 @@ class Adaptive(Synthesizer):
     order: int = 3
     cells: int = 250_000
     rounds: float = 2.0
-    first: float = 0.1
+    first: float = 0.15
     choosing: float = 0.1
     penalty: float = 1.0
+
+    @classmethod
+    def fast(cls, **parameters: Any) -> Adaptive:
+        """A tenth of the cells and half of the rounds: several times faster, and a little less accurate."""
+        return cls(**{"cells": 25_000, "rounds": 1.0} | parameters)
 
     @property
     def name(self) -> str:
@@ -103,8 +108,8 @@ class Adaptive(Synthesizer):
         for name, share in (("first", self.first), ("choosing", self.choosing)):
             if not _number(share) or not 0 < share < 1:
                 raise InputError(f"{name} must be a share between 0 and 1, not {share!r}.")
-        if not _number(self.penalty) or not 0 <= self.penalty < math.inf:
-            raise InputError(f"penalty must be a number at or above 0, not {self.penalty!r}.")
+        if not _number(self.penalty) or not 0 <= self.penalty <= 1000:
+            raise InputError(f"penalty must be a number from 0 to 1,000, not {self.penalty!r}.")
         if not _number(self.rounds) or not 0 < self.rounds <= 100:
             raise InputError(f"rounds must be a number above 0 and at most 100, not {self.rounds!r}.")
         for name, value, least, most in (("order", self.order, 2, 6), ("cells", self.cells, 1, 1 << 26)):

@@ -24,6 +24,9 @@ from understudy.synthesizers.independent import Independent
 
 SWEEPS = 50
 
+MOST_CELLS = 1 << 20
+"""Pairs of attributes with larger tables are not considered: noise would be all that is in them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MST(Synthesizer):
@@ -49,9 +52,13 @@ class MST(Synthesizer):
             learner.measure(singles, [budget])
         else:
             attributes, tree, pairs = budget.equally(3)
+            if len(singles) == 2:
+                pairs = pairs.plus(tree)  # no choice, no cost
             learner.measure(singles, attributes.equally(len(singles)))
             learner.refit(SWEEPS)
-            learner.measure(self._tree(learner, tree, progress), pairs.equally(len(singles) - 1))
+            chosen = self._tree(learner, tree, progress)
+            groups = chosen or singles
+            learner.measure(groups, pairs.equally(len(groups)))
         learner.refit(SWEEPS)
         progress("choosing pairs", 1, 1)
         return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
@@ -64,7 +71,13 @@ class MST(Synthesizer):
         chosen: list[Group] = []
         for step, cost in enumerate(steps):
             progress("choosing pairs", step, len(steps))
-            pairs = [pair for pair in itertools.combinations(part, 2) if part[pair[0]] != part[pair[1]]]
+            pairs = [
+                pair
+                for pair in itertools.combinations(part, 2)
+                if part[pair[0]] != part[pair[1]] and learner.cells(pair) <= MOST_CELLS
+            ]
+            if not pairs:  # what is left stays by itself
+                break
             independent = [learner.rows * np.multiply.outer(shares[a], shares[b]) for a, b in pairs]
             place = learner.curator.choose([marginal(*pair) for pair in pairs], "misfit", cost, estimates=independent)
             chosen.append(pairs[place])

@@ -13,6 +13,7 @@ import numpy as np
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
 from understudy.curator.ledger import Ledger
+from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
 from understudy.model import Model
 from understudy.networks.network import Network, Node
@@ -49,7 +50,7 @@ class Random(Synthesizer):
     def _discovery_shares(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def _ledger(self, rows: Table, schema: Schema | None, notify: Notify) -> Ledger:
+    def _ledger(self, rows: Table | EngineTable, schema: Schema | None, notify: Notify) -> Ledger:
         if schema is not None:
             return Ledger(0.0, 0.0, self.neighbours, **self._protected)
         if not self.epsilon:

@@ -1,0 +1,142 @@
+"""``understudy federate``: one synthetic table from the rows of many holders."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli.checks import check_distinct, check_output
+from understudy.cli.holder import Cert, Key, check_extra, identity_of
+from understudy.cli.options import Delta, Epsilon, Neighbour, Out, Quiet, Relation, Rows, Seed
+from understudy.cli.root import app, examples
+from understudy.cli.sample import write_rows
+from understudy.cli.synthesize import Method, synthesizer_of
+from understudy.cli.talk import Talk
+from understudy.errors import InputError
+
+
+class Way(Enum):
+    """Ways to work together, by name."""
+
+    secure = "secure"
+    statistics = "statistics"
+    voting = "voting"
+    models = "models"
+
+
+class SharedMethod(Enum):
+    """Methods that holders can work by together, by name."""
+
+    privbayes = "privbayes"
+    adaptive = "adaptive"
+    mst = "mst"
+    independent = "independent"
+
+
+class Structure(Enum):
+    """Where a network comes from, by name."""
+
+    choices = "choices"
+    tables = "tables"
+
+
+@app.command(
+    epilog=examples(
+        "# each holder runs understudy holder serve; see there",
+        "understudy federate --holders parties.toml --schema s.json --cert me.pem -o synthetic.csv",
+        "# goes on when one of the holders falls silent",
+        "understudy federate --holders parties.toml --schema s.json --cert me.pem --dropouts 1 -o out.csv",
+    )
+)
+def federate(
+    holders: Annotated[Path, typer.Option(metavar="FILE", help="The holders: names, addresses, certificates (TOML).")],
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")],
+    cert: Cert,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 0.0,
+    way: Annotated[
+        Way,
+        typer.Option(
+            metavar="WAY",
+            help="secure: holders add up under masks, as accurate as one trusted curator; statistics: each sends noisy "
+            "tables once; voting: holders vote on the network; models: each sends a model of its own.",
+        ),
+    ] = Way.secure,
+    method: Annotated[
+        SharedMethod, typer.Option(metavar="METHOD", help="privbayes, adaptive, mst or independent.")
+    ] = SharedMethod.privbayes,
+    degree: Annotated[
+        int | None, typer.Option(metavar="K", help="Parents of each attribute (privbayes); as many as are useful.")
+    ] = None,
+    structure: Annotated[
+        Structure,
+        typer.Option(
+            metavar="SOURCE",
+            help="Where the network comes from (secure, privbayes): choices, or tables where holders differ in kind.",
+        ),
+    ] = Structure.choices,
+    neighbours: Neighbour = Relation.add_remove,
+    dropouts: Annotated[int, typer.Option(metavar="N", help="Holders that may fall silent on the way.")] = 0,
+    colluders: Annotated[
+        int, typer.Option(metavar="N", help="Holders that may be in league with you; secure sums withstand them.")
+    ] = 0,
+    output: Out = "-",
+    rows: Rows = None,
+    model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
+    key: Key = None,
+    patience: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for each answer.")] = 60.0,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make one private synthetic table out of the rows of many holders, none of whom shows a row."""
+    check_extra()
+    from understudy.federation.client import HttpLink
+    from understudy.federation.identity import Parties
+    from understudy.federation.ways import federate as learned_together
+    from understudy.files import writable_file
+    from understudy.model import MOST_ROWS
+    from understudy.schema import Schema
+
+    talk = Talk(quiet)
+    check_output(output)
+    check_distinct(output, model, schema, holders, cert, key)
+    if model is not None:
+        writable_file(model, "model")
+    if rows is not None and not 0 <= rows <= MOST_ROWS:
+        raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
+    if seed is not None and seed < 0:
+        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+    if not 0 < patience < float("inf"):
+        raise InputError(f"--patience must be a number of seconds above 0, not {patience!r}.")
+    identity = identity_of(cert, key)
+    parties = Parties.load(holders)
+    public = Schema.load(schema)
+    synthesizer = synthesizer_of(Method(method.value), epsilon, delta, neighbours, degree=degree)
+    with ExitStack() as lines:
+        links = [HttpLink(holder, identity, patience) for holder in parties.holders]
+        for link in links:
+            lines.callback(link.close)
+        with talk.working(f"asking {len(links)} holders") as progress:
+            released: Any = learned_together(
+                links,
+                public,
+                synthesizer,
+                way.value,
+                dropouts=dropouts,
+                colluders=colluders,
+                structure=structure.value,
+                progress=progress,
+                told=talk.say,
+            )
+    # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
+    if model is not None:
+        released.save(model)
+    write_rows(released, output, released.rows if rows is None else rows, seed, talk)
+    talk.say(released.ledger.statement())
+    for what, path in (("Synthetic table", None if output == "-" else output), ("Model", model)):
+        if path is not None:
+            talk.say(f"{what}: {path}")

@@ -1,0 +1,200 @@
+"""``understudy holder``: rows that stay at home, and answer an analyst whom nobody needs to trust."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.checks import check_distinct
+from understudy.cli.options import Neighbour, Quiet, Relation, relation_of
+from understudy.cli.root import app, examples
+from understudy.cli.talk import Talk
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.curator.ledger import LedgerFile
+    from understudy.encoding import Coded
+    from understudy.federation.identity import Identity, Parties
+
+holder_app = typer.Typer(
+    help="Hold rows that never leave home, and answer an analyst with noise.",
+    epilog=examples(
+        "understudy holder cert north",
+        "understudy holder serve --table north.csv --schema s.json --allowance 2 \\",
+        "    --cert north.pem --peers parties.toml",
+    ),
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.add_typer(holder_app, name="holder")
+
+Cert = Annotated[Path, typer.Option("--cert", metavar="FILE", help="Your certificate, by understudy holder cert.")]
+Key = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="The key that goes with it; the same name with .key when not given."),
+]
+
+
+def check_extra() -> None:
+    """Certificates, servers and clients come with an extra."""
+    needed = ("cryptography", "fastapi", "httpx", "uvicorn")
+    lacking = [name for name in needed if find_spec(name) is None]
+    if lacking:
+        raise InputError(
+            f"Many holders together need {', '.join(lacking)}; install it by `pip install understudy[federation]`."
+        )
+
+
+def identity_of(cert: Path, key: Path | None) -> Identity:
+    """A party from its two files."""
+    from understudy.federation.identity import Identity
+
+    return Identity.load(cert, key if key is not None else cert.with_suffix(".key"))
+
+
+@holder_app.command(
+    "cert",
+    epilog=examples(
+        "# a holder, or an analyst: both make theirs this way",
+        "understudy holder cert north-hospital",
+    ),
+)
+def cert(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name, as the others will see it.")],
+    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two files go.")] = Path(),
+    days: Annotated[int, typer.Option(metavar="N", help="For how many days it is good.")] = 825,
+    quiet: Quiet = False,
+) -> None:
+    """Make your certificate, for all to see, and its key, for you alone."""
+    check_extra()
+    from understudy.federation.identity import Identity
+
+    shown, key = folder / f"{name}.pem", folder / f"{name}.key"
+    identity = Identity.new(name, days).save(shown, key)
+    talk = Talk(quiet)
+    talk.say(f"Certificate: {shown}. Send it to everybody who takes part.")
+    talk.say(f"Key: {key}. It stays on this machine; never send it to anybody.")
+    talk.say("Fingerprint, to compare over the telephone before the others pin it:")
+    for half in (identity.certificate.fingerprint[:39], identity.certificate.fingerprint[40:]):
+        talk.say(f"  {half}")
+
+
+@holder_app.command(
+    "serve",
+    epilog=examples(
+        "understudy holder serve --table north.csv --schema s.json --allowance 2 \\",
+        "    --cert north.pem --peers parties.toml --listen 0.0.0.0:8443",
+    ),
+)
+def serve(
+    table: Annotated[Path, typer.Option(metavar="FILE", help="Your rows: CSV or Parquet. They never leave.")],
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")],
+    cert: Cert,
+    peers: Annotated[Path, typer.Option(metavar="FILE", help="All holders, and the analysts whom you answer (TOML).")],
+    allowance: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Epsilon of all that you will ever answer; starts the ledger."),
+    ] = None,
+    delta: Annotated[float, typer.Option(metavar="NUMBER", help="Delta of all that you will ever answer.")] = 0.0,
+    neighbours: Neighbour = Relation.add_remove,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = "127.0.0.1:8443",
+    key: Key = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your ledger, kept for ever; the table's name with .ledger when not given."),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What was asked and answered; the table's name with .log when not given."),
+    ] = None,
+    colluders: Annotated[
+        int,
+        typer.Option(metavar="N", help="Other holders whom you fear to be in league with the analyst; see the docs."),
+    ] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Answer analysts until stopped; decide for yourself, by your own ledger."""
+    check_extra()
+    from understudy.federation.holder import Holder
+    from understudy.federation.identity import Parties
+    from understudy.federation.server import AuditLog, answer_until_stopped, app_of, listening, server_of
+
+    talk = Talk(quiet)
+    book = ledger if ledger is not None else table.with_suffix(".ledger")
+    journal = log if log is not None else table.with_suffix(".log")
+    check_distinct(table, schema, cert, key, peers, book, journal)
+    identity = identity_of(cert, key)
+    parties = Parties.load(peers)
+    check_parties(identity, parties, peers)
+    listener = listening(listen)
+    coded = coded_rows(table, schema, talk)
+    ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
+    holder = Holder(
+        identity.name,
+        coded,
+        ledger_file=ledger_file,
+        identity=identity,
+        peers={party.name: party.certificate for party in parties.holders},
+        log=AuditLog(journal, ledger_file.left, talk.say),
+        colluders=colluders,
+    )
+    analysts = [party.certificate for party in parties.analysts]
+    left = ledger_file.left()
+    host, port = listener.getsockname()[:2]
+    talk.say(
+        f"{identity.name} listens at {host}:{port} for {', '.join(c.name for c in analysts)}; "
+        f"epsilon {left[0]:g}, delta {left[1]:g} left in {book}; log: {journal}. Stop by Ctrl-C."
+    )
+    answer_until_stopped(server_of(app_of(holder.answer, analysts), identity, analysts), listener)
+    talk.say(f"{identity.name} has stopped.")
+
+
+def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
+    """The list knows this holder by this certificate, and somebody who may ask."""
+    mine = next((party for party in parties.holders if party.name == identity.name), None)
+    if mine is None:
+        raise InputError(f"{path} does not name the holder {identity.name}, whose certificate this is; add it.")
+    if mine.certificate != identity.certificate:
+        raise InputError(
+            f"{path} has another certificate for {identity.name} than the one of --cert; bring them together."
+        )
+    if not parties.analysts:
+        raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
+
+
+def coded_rows(table: Path, schema: Path, talk: Talk) -> Coded:
+    """The rows as codes, in the order of the schema, whatever the order of the columns is here."""
+    from dataclasses import replace
+
+    from understudy.encoding import encode
+    from understudy.schema import Schema
+    from understudy.tables import read_table
+
+    public = Schema.load(schema)
+    with talk.working("reading"):
+        coded = encode(read_table(table, [a.name for a in public if not a.modelled]), public)
+    for outside in coded.outside:
+        talk.note(str(outside))
+    return replace(coded, schema=public)
+
+
+def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:
+    """The holder's ledger: started once, then never changed."""
+    from understudy.curator.ledger import LedgerFile
+
+    if not path.exists():
+        if allowance is None:
+            raise InputError(f"There is no ledger at {path} yet; start it by --allowance EPSILON.")
+        return LedgerFile.create(path, allowance, delta, neighbours)
+    book = LedgerFile(path)
+    kept = book.read()
+    granted = kept["allowance"]["epsilon"], kept["allowance"]["delta"], kept["neighbours"]
+    if allowance is not None and (allowance, delta, neighbours) != granted:
+        raise InputError(
+            f"The ledger {path} was started with epsilon {granted[0]:g}, delta {granted[1]:g} and neighbours "
+            f"{granted[2]}, which stays so; leave out --allowance to go on with it."
+        )
+    return book

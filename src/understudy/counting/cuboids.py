@@ -1,0 +1,200 @@
+"""Counting rows that lie elsewhere: an engine groups them, memory counts the groups.
+
+An engine is asked for *cuboids*: the distinct combinations of codes of some attributes, and how many rows have each.
+All tables over these attributes, at any level, are then summed from the cuboid in memory, where the kernels of
+:mod:`understudy.counting.memory` do it some thousand times faster than a query each. So the passes over the rows are
+few: one, where all attributes together fit; see :mod:`understudy.counting.planning` for which cuboids are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.memory import MAX_CELLS, MemoryCounter
+from understudy.counting.planning import Plan, planned
+from understudy.counting.rollups import RollUps
+from understudy.errors import InputError
+from understudy.marginals import Axis, Marginal, describe
+from understudy.networks.bits import Bits
+from understudy.schema import Attribute, Schema
+
+KEPT_ROWS = 1 << 26
+"""As many rows of cuboids are kept for later questions, times the number of their columns."""
+
+
+@dataclass(frozen=True)
+class Cuboid:
+    """The distinct combinations of codes of some attributes, and how many rows have each: as private as the rows."""
+
+    codes: Mapping[str, NDArray[Any]]
+    weights: NDArray[Any]
+
+
+class CodedRows(Protocol):
+    """Coded rows that can be grouped, wherever they are."""
+
+    @property
+    def schema(self) -> Schema:
+        """What is public about the rows."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+
+    @property
+    def most_groups(self) -> int:
+        """How many distinct combinations at most are worth fetching at once."""
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct rows there are, at most."""
+
+    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+        """A cuboid for each set of attributes, in one pass over the rows."""
+
+    def explained(self) -> list[str]:
+        """How the rows were coded, in sentences for the owner."""
+
+
+class CuboidCounter:
+    """Exact tables of counts of rows that an engine holds.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    bits
+        If given, the attributes are the bits of the rows' attributes.
+    """
+
+    def __init__(self, source: CodedRows, bits: Bits | None = None) -> None:
+        self._source = source
+        self._bits = bits
+        self.schema = source.schema if bits is None else bits.schema
+        whole = source.schema.modelled
+        self._base = (
+            {attribute.name: attribute.name for attribute in whole}
+            if bits is None
+            else {name: attribute.name for attribute in whole for name in bits.names(attribute)}
+        )
+        self._base_sizes = {attribute.name: attribute.size for attribute in whole}
+        self._sizes = {
+            Axis(attribute.name, level): size
+            for attribute in self.schema.modelled
+            for level, size in enumerate(attribute.sizes_by_level())
+        }
+        self._held: dict[frozenset[str], RollUps] = {}
+        self.plans: list[Plan] = []
+        """What was asked of the engine so far."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._source.rows
+
+    def in_bits(self, bits: Bits) -> CuboidCounter:
+        """The same rows, their attributes taken apart into bits."""
+        return CuboidCounter(self._source, bits)
+
+    def size(self, axis: Axis) -> int:
+        """How many values an attribute has at a level."""
+        try:
+            return self._sizes[axis]
+        except KeyError:
+            raise InputError(f"There is no attribute {axis} to count; check the schema.") from None
+
+    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
+        """Count one table per marginal, shaped by the sizes of its axes."""
+        flat, offsets = self.count_flat(marginals)
+        return [
+            flat[begin:end].reshape([self._sizes[axis] for axis in axes])
+            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
+        ]
+
+    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
+        offsets = np.zeros(len(marginals) + 1, np.int64)
+        np.cumsum([self._cells(axes) for axes in marginals], out=offsets[1:])
+        flat = np.full(int(offsets[-1]), self.rows, np.int64)  # as it stays where a table has no axes
+        for counter, places in self._homes(marginals):
+            counted, starts = counter.count_flat([marginals[place] for place in places])
+            for place, (begin, end) in zip(places, pairwise(starts.tolist()), strict=True):
+                flat[offsets[place] : offsets[place + 1]] = counted[begin:end]
+        return flat, offsets
+
+    def _cells(self, axes: Marginal) -> int:
+        if len({axis.attribute for axis in axes}) < len(axes):
+            raise InputError(f"The marginal {describe(axes)} has an attribute twice; name each once.")
+        cells = 1
+        for axis in axes:
+            cells *= self.size(axis)
+        if cells > MAX_CELLS:
+            raise InputError(f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer attributes.")
+        return cells
+
+    def explained(self) -> list[str]:
+        """How the rows were counted, in sentences: for the owner, since it depends on how many rows there are."""
+        return [*self._source.explained(), *(plan.explained() for plan in self.plans)]
+
+    # ---- cuboids
+
+    def _homes(self, marginals: Sequence[Marginal]) -> list[tuple[RollUps, list[int]]]:
+        """Cuboids that hold all the marginals, each with the places of those it serves."""
+        wanted = [frozenset(self._base[axis.attribute] for axis in axes) for axes in marginals]
+        lacking = {need for need in wanted if need and self._home(need) is None}
+        if lacking:
+            self._fetch(lacking)
+            self._forget({need for need in wanted if need})
+        served: dict[int, tuple[RollUps, list[int]]] = {}
+        for place, need in enumerate(wanted):
+            if not need:
+                continue
+            home = self._home(need)
+            assert home is not None
+            served.setdefault(id(home), (home, []))[1].append(place)
+        return list(served.values())
+
+    def _home(self, need: frozenset[str]) -> RollUps | None:
+        """The smallest cuboid that holds these attributes."""
+        held = [counter for attributes, counter in self._held.items() if need <= attributes]
+        return min(held, key=lambda counter: counter.distinct_rows or 0, default=None)
+
+    def _fetch(self, lacking: set[frozenset[str]]) -> None:
+        source = self._source
+        plan = planned(lacking, self._base_sizes, source.distinct, source.most_groups)
+        self.plans.append(plan)
+        names = list(self._base_sizes)
+        for sets in plan.queries:
+            ordered = [tuple(name for name in names if name in attributes) for attributes in sets]
+            for attributes, cuboid in zip(ordered, source.grouped(ordered), strict=True):
+                self._held[frozenset(attributes)] = self._counter(attributes, cuboid)
+
+    def _counter(self, names: tuple[str, ...], cuboid: Cuboid) -> RollUps:
+        whole = [self._source.schema[name] for name in names]
+        codes: Mapping[str, NDArray[Any]] = cuboid.codes
+        attributes: Sequence[Attribute] = whole
+        if self._bits is not None:
+            bits = Bits(Schema(tuple(whole)), self._bits.gray)
+            codes, attributes = bits.split(codes), [self.schema[name] for a in whole for name in bits.names(a)]
+        counter = MemoryCounter(
+            codes,
+            {attribute.name: attribute.generalisations for attribute in attributes},
+            {attribute.name: attribute.size for attribute in attributes},
+            weights=cuboid.weights,
+        )
+        return RollUps(counter)
+
+    def _forget(self, needed: set[frozenset[str]]) -> None:
+        """Let go of the oldest cuboids that the question at hand does not need, while there are too many."""
+        for attributes in list(self._held):
+            room = sum((counter.distinct_rows or 0) * len(names) for names, counter in self._held.items())
+            if room <= KEPT_ROWS * 8:
+                return
+            if not any(need <= attributes for need in needed):
+                del self._held[attributes]

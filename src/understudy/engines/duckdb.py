@@ -1,0 +1,169 @@
+"""DuckDB: files larger than memory. It runs inside this process; its copy lies in a private folder on disk."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines import TEXTS_AT_A_TIME, EngineError
+from understudy.engines.dialects import DUCKDB
+from understudy.engines.folders import PrivateFolder
+from understudy.errors import InputError
+from understudy.tables import literal
+
+_MEMORY = "1500MB"  # what DuckDB may take; beyond it, it uses the disk
+
+
+class DuckDBEngine:
+    """A table in files, or a query of a connection that the user holds.
+
+    Parameters
+    ----------
+    relation
+        What stands after FROM.
+    source
+        What to call the table in messages.
+    connection
+        The user's own connection; without one, an own is made, with a folder of its own.
+    files
+        The files that the table lies in, to notice when they change.
+    folder
+        The folder for the copy, if there is one already; it is removed at the end.
+    """
+
+    dialect = DUCKDB
+    most_groups = 1 << 24
+
+    def __init__(
+        self,
+        relation: str,
+        source: str,
+        *,
+        connection: Any = None,
+        files: Sequence[Path] = (),
+        folder: PrivateFolder | None = None,
+    ) -> None:
+        self.relation = relation
+        self.source = source
+        self._files = {path: _state(path) for path in files}
+        self._own = connection is None
+        self._stored: set[str] = set()
+        self._folder = (folder or PrivateFolder()) if self._own else None
+        self._connection: Any = None
+        try:
+            with self._speaking("opened"):
+                self._connection = connection if connection is not None else self._connected()
+            with self._speaking("looked at"):
+                self.types = self._types()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self) -> Any:
+        assert self._folder is not None
+        connection = duckdb.connect(str(self._folder.path / "coded.duckdb"))
+        connection.execute(f"SET temp_directory = {literal(str(self._folder.path / 'spill'))}")
+        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute("SET preserve_insertion_order = false")
+        return connection
+
+    def _types(self) -> Mapping[str, tuple[str, str]]:
+        rows = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
+        return {row[0]: (row[1], kind_of(row[1])) for row in rows}
+
+    def numbers(self, query: str) -> list[NDArray[Any]]:
+        """The columns of an answer that holds whole numbers only."""
+        with self._speaking("counted"):
+            return [np.asarray(column) for column in self._connection.execute(query).fetchnumpy().values()]
+
+    def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
+        """The rows of an answer that holds texts, some at a time."""
+        with self._speaking("read"):
+            cursor = self._connection.execute(query)
+            while batch := cursor.fetchmany(TEXTS_AT_A_TIME):
+                yield batch
+
+    def keep(self, name: str, query: str) -> None:
+        """Store an answer: on disk, where the connection is our own."""
+        with self._speaking("copied"):
+            self._connection.execute(f"CREATE OR REPLACE {self._temporary}TABLE {name} AS {query}")
+            self._stored.add(name)
+
+    def drop(self, name: str) -> None:
+        """Forget a stored answer."""
+        self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+        self._stored.discard(name)
+
+    def lookup(self, name: str, keys: Sequence[Any], kind: str, codes: Sequence[int]) -> None:
+        """Store keys with their codes."""
+        with self._speaking("copied"):
+            self._connection.execute(
+                f"CREATE OR REPLACE {self._temporary}TABLE {name} AS "
+                f"SELECT {self.dialect.cast('key', kind)} AS key, code FROM "
+                f"(SELECT unnest(?::{self.dialect.types[kind]}[]) AS key, unnest(?::INTEGER[]) AS code)",
+                [list(keys), list(codes)],
+            )
+            self._stored.add(name)
+
+    def check_unchanged(self) -> None:
+        """Files have the size and the time of writing that they had at first."""
+        for path, state in self._files.items():
+            if _state(path) != state:
+                raise EngineError(f"{path} changed while it was being read; try again when nobody writes to it.")
+
+    def close(self) -> None:
+        """Close the connection and remove the folder."""
+        with contextlib.suppress(duckdb.Error):
+            if not self._own:
+                for name in list(self._stored):
+                    self.drop(name)
+            elif self._connection is not None:
+                self._connection.close()
+        if self._folder is not None:
+            self._folder.remove()
+
+    @property
+    def _temporary(self) -> str:
+        return "" if self._own else "TEMPORARY "
+
+    @contextlib.contextmanager
+    def _speaking(self, done: str) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            raise self._complaint(error, done) from error
+
+    def _complaint(self, error: Exception, done: str) -> Exception:
+        message = str(error).splitlines()[0]
+        if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
+            return InputError(f"{self.source} holds a value that cannot be {done}: {message}")
+        return EngineError(f"{self.source} could not be {done}: {message}")
+
+
+def kind_of(type_name: str) -> str:
+    """The kind of values that a DuckDB type holds; empty where it has none."""
+    if type_name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"):
+        return "integer"
+    if type_name.startswith("U") and type_name[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"):
+        return "integer"
+    if type_name in ("FLOAT", "DOUBLE") or (type_name.startswith("DECIMAL") and "[" not in type_name):
+        return "real"
+    if type_name.startswith("TIMESTAMP") and "[" not in type_name:
+        return "datetime"
+    if type_name in ("VARCHAR", "UUID") or (type_name.startswith("ENUM") and not type_name.endswith("]")):
+        return "text"
+    return {"BOOLEAN": "boolean", "DATE": "date"}.get(type_name, "")
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return -1, -1  # it is gone
+    return found.st_size, found.st_mtime_ns

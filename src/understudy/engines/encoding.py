@@ -1,0 +1,364 @@
+"""Values to codes inside an engine: the same codes as :func:`understudy.encoding.encode` gives, cell by cell.
+
+Numbers, dates and truth values become codes by SQL expressions. Of texts, the distinct ones are fetched and handed to
+the very encoder that works in memory; what it says goes back as a lookup table. Only plain numbers and datetimes
+written out as text, of which there may be as many as rows, are read by the engine itself.
+
+The codes are those of the *extended* attribute, in which what lies outside the domain has codes of its own: so the
+engine can tell the owner how much there is of it, at no further pass. :func:`folded` joins them with the codes that
+they count as.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.encoding import Outside, encode
+from understudy.engines.dialects import Dialect
+from understudy.errors import InputError
+from understudy.schema import EPOCH, Attribute, Category, Quantity, Schema
+from understudy.tables import Column, Table
+
+MOST_WORDS = 1 << 22
+"""The most texts of a column that are read as numbers or dates one by one."""
+
+LISTED_KEYS = 64
+"""Lookups of up to this many keys are written out in the query, where the engine has a way to."""
+
+_UNKNOWN = "\x00"  # no text of a table holds it
+_PLAIN_NUMBER = "-?[0-9]{1,15}([.][0-9]{1,15})?"
+_PLAIN_MOMENT = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?"
+_LINEAR_BINS = 8
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A column inside an engine: what kind of values it holds and how SQL names it, once cast to its kind."""
+
+    name: str
+    kind: str
+    sql: str
+
+
+# --------------------------------------------------------------------------- extended attributes
+
+
+def extended(attribute: Attribute) -> Attribute:
+    """The attribute with codes of their own for values below, above or not in the domain, and for missing ones."""
+    missing = attribute.missing or ""
+    if isinstance(attribute, Quantity):
+        last = attribute.edges[-1]
+        # The last bin of a real holds its upper edge.
+        above = last if attribute.whole else math.nextafter(last, math.inf)
+        edges = (attribute.edges[0] - 1, *attribute.edges[:-1], above, above + 1)
+        return replace(attribute, missing=missing, edges=edges)
+    assert isinstance(attribute, Category)
+    return replace(attribute, missing=missing, values=attribute.domain, other=_UNKNOWN, taxonomy=None)
+
+
+def folded(attribute: Attribute) -> NDArray[np.uint32]:
+    """For each code of the extended attribute the attribute's own."""
+    if isinstance(attribute, Quantity):
+        bins = attribute.bins
+        codes = [0, *range(bins), bins - 1]
+    else:
+        assert isinstance(attribute, Category)
+        codes = [*range(attribute.values_size), attribute.outside]
+    return np.array([*codes, _absent(attribute)], dtype=np.uint32)
+
+
+def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
+    """What the owner should know, given the counts of the extended codes."""
+    found: list[Outside] = []
+
+    def report(count: int, code: int, remedy: str) -> None:
+        if count:
+            found.append(Outside(attribute.name, count, attribute.label(code), remedy))
+
+    numbers = counts.tolist()
+    if isinstance(attribute, Quantity):
+        remedy = "if the public bounds are wider than the schema says, mend it"
+        report(numbers[0], 0, remedy)
+        report(numbers[attribute.bins + 1], attribute.bins - 1, remedy)
+    elif isinstance(attribute, Category):
+        other = 'list them under "values" in the schema to keep them apart'
+        remedy = other if attribute.other is not None else 'list them under "values" or name an "other" in the schema'
+        report(numbers[attribute.values_size], attribute.outside, remedy)
+    if attribute.missing is None:
+        report(numbers[-1], _absent(attribute), 'allow "missing" in the schema to keep them apart')
+    return found
+
+
+def _absent(attribute: Attribute) -> int:
+    """The code that a missing value counts as."""
+    if attribute.missing is not None:
+        return attribute.values_size
+    return attribute.outside if isinstance(attribute, Category) else 0
+
+
+# --------------------------------------------------------------------------- the code of a cell
+
+
+class CellCode:
+    """The extended code of a cell of one column, as SQL.
+
+    Where texts must be looked at one by one, ``looked_at`` is the query's part that gives them; :meth:`learn` takes
+    the distinct ones, and ``lookup`` then says which codes they have.
+
+    Parameters
+    ----------
+    attribute
+        What the column is, by the schema.
+    raw
+        The column.
+    dialect
+        The SQL of the engine.
+    source
+        What to call the table in messages.
+    place
+        Numbers the column; names of things that belong to it end in it.
+    """
+
+    def __init__(self, attribute: Attribute, raw: Raw, dialect: Dialect, source: str, place: int) -> None:
+        self.attribute = extended(attribute)
+        self.raw = raw
+        self.dialect = dialect
+        self.source = source
+        self.place = place
+        self.lookup: dict[Any, int] = {}
+        self.key = ""
+        """What is looked up, in SQL; empty where nothing is."""
+        self.key_kind = "text"
+        self.looked_at = ""
+        """The condition under which a key must be among those learned; empty where all keys are known beforehand."""
+        self.read = ""
+        """A number or datetime that the engine reads off a text, NULL where it cannot; it is named ``n<place>``."""
+        self._refuse_kind()
+        self._sql = self._quantity() if isinstance(self.attribute, Quantity) else self._category()
+
+    @property
+    def sql(self) -> str:
+        """The code; what the lookup gives stands there as ``found``."""
+        return self._sql.replace(_FOUND, self.found)
+
+    @property
+    def joined(self) -> bool:
+        """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part of the expression."""
+        learned = bool(self.looked_at)  # its keys are private then; otherwise they stand in the schema
+        listed = self.dialect.looked_up is not None and len(self.lookup) <= LISTED_KEYS
+        return bool(self.key) and not (listed and not (learned and self.dialect.logs_queries))
+
+    @property
+    def found(self) -> str:
+        """What the lookup gives, in SQL."""
+        if self.joined:
+            return f"l{self.place}.code"
+        if not self.lookup:
+            return "NULL"
+        assert self.dialect.looked_up is not None
+        keys = [self.dialect.key(key, self.key_kind) for key in self.lookup]
+        return self.dialect.looked_up(self.key, keys, list(self.lookup.values()))
+
+    @property
+    def codes(self) -> int:
+        """How many codes there are; the last one says that a value cannot be: a fraction in a column of integers."""
+        return self.attribute.size + 1
+
+    @property
+    def impossible(self) -> int:
+        """The code of a value that cannot be."""
+        return self.attribute.size
+
+    def learn(self, keys: Sequence[str]) -> None:
+        """Find the codes of some distinct texts, by the encoder that works in memory."""
+        if not keys:
+            return
+        unknown = self.attribute.outside if isinstance(self.attribute, Category) else None
+        found = zip(keys, self._encoded(keys), strict=True)
+        self.lookup.update((word, code) for word, code in found if code != unknown)
+        if len(self.lookup) > MOST_WORDS:
+            raise InputError(
+                f"{self.source}, column {self.raw.name!r} holds more than {MOST_WORDS:,} texts that must be read "
+                f"one by one; store it as {_article(self.attribute.kind)} there."
+            )
+
+    def refusal(self) -> InputError:
+        """What to say about a value that cannot be."""
+        return InputError(
+            f"{self.source}, column {self.raw.name!r}: the schema says {self.attribute.kind}, but the column holds a "
+            f"number with a fraction; mend the value or the schema."
+        )
+
+    # ---- quantities
+
+    def _quantity(self) -> str:
+        attribute, raw = self.attribute, self.raw
+        assert isinstance(attribute, Quantity)
+        if attribute.kind in ("date", "datetime"):
+            if raw.kind in ("date", "datetime"):
+                return self._case(self._null(), self._bins(raw.sql, self._moments(raw.kind)))
+            return self._read_moments(attribute)
+        if raw.kind == "text":
+            return self._read_numbers(attribute)
+        return self._case(self._null(), self._numbers(raw.sql, raw.kind))
+
+    def _numbers(self, value: str, kind: str) -> str:
+        """The code of a number that is there."""
+        attribute = self.attribute
+        assert isinstance(attribute, Quantity)
+        exactly = kind == "integer" and attribute.whole
+        compared = value if exactly or kind == "real" else self.dialect.cast(value, "real")
+        edges = [self.dialect.number(edge, "integer" if exactly else "real") for edge in attribute.edges[1:-1]]
+        code = self._bins(compared, edges)
+        if attribute.whole and kind == "real":
+            code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.impossible} END"
+        mark = _number(attribute.missing)
+        if not math.isnan(mark):  # a number may stand for "missing": -99, say
+            as_real = value if kind == "real" else self.dialect.cast(value, "real")
+            code = f"CASE WHEN {as_real} = {self.dialect.number(mark, 'real')} THEN {self.missing} ELSE {code} END"
+        return code
+
+    def _read_numbers(self, attribute: Quantity) -> str:
+        plain = self.dialect.matches(self.raw.sql, _PLAIN_NUMBER)
+        number = self.dialect.try_cast(self.raw.sql, self.dialect.types["real"])
+        return self._read(f"CASE WHEN {plain} THEN {number} END", self._numbers(f"n{self.place}", "real"))
+
+    def _read_moments(self, attribute: Quantity) -> str:
+        if attribute.format or not self.dialect.reads_moments:
+            return self._read("", "")
+        plain = self.dialect.matches(self.raw.sql, _PLAIN_MOMENT)
+        moment = self.dialect.try_cast(self.raw.sql, self.dialect.types["datetime"])
+        return self._read(
+            f"CASE WHEN {plain} THEN {moment} END", self._bins(f"n{self.place}", self._moments("datetime"))
+        )
+
+    def _read(self, value: str, code: str) -> str:
+        """What the engine can read itself, by ``code``; the rest by the lookup."""
+        self.key = self._word()
+        self.looked_at = f"NOT ({self._null()})"
+        known = f"COALESCE({_FOUND}, {self.impossible})"
+        if value:
+            self.read = value
+            self.looked_at += f" AND n{self.place} IS NULL"
+            known = f"CASE WHEN n{self.place} IS NOT NULL THEN {code} ELSE {known} END"
+        return self._case(self._null(), known)
+
+    def _moments(self, kind: str) -> list[str]:
+        """The inner edges as dates or datetimes; those beyond the calendar hold nothing back."""
+        unit = dt.timedelta(days=1) if self.attribute.kind == "date" else dt.timedelta(seconds=1)
+        compared = "date" if kind == self.attribute.kind == "date" else "datetime"
+        edges = []
+        assert isinstance(self.attribute, Quantity)
+        for edge in self.attribute.edges[1:-1]:
+            with contextlib.suppress(OverflowError):
+                moment = EPOCH + int(edge) * unit
+                written = moment.date().isoformat() if compared == "date" else moment.isoformat(sep=" ")
+                edges.append(self.dialect.cast(f"'{written}'", compared))
+        return edges
+
+    def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
+        """Which stretch between the edges a value lies in: half of them at a time, the last few one by one."""
+        if len(edges) <= _LINEAR_BINS:
+            if not edges:
+                return str(first)
+            cases = " ".join(f"WHEN {value} < {edge} THEN {first + i}" for i, edge in enumerate(edges))
+            return f"CASE {cases} ELSE {first + len(edges)} END"
+        middle = len(edges) // 2
+        below = self._bins(value, edges[:middle], first)
+        above = self._bins(value, edges[middle + 1 :], first + middle + 1)
+        return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
+
+    # ---- categories
+
+    def _category(self) -> str:
+        attribute, raw = self.attribute, self.raw
+        assert isinstance(attribute, Category)
+        if raw.kind == "boolean":
+            false, true = self._encoded([False, True])
+            return self._case(self._null(), f"CASE WHEN {raw.sql} THEN {true} ELSE {false} END")
+        marks = {_number(value) for value in (*attribute.domain, attribute.missing)}
+        # Beyond 2^53 several integers are the same real: there, they are told apart by how they are written.
+        exact = raw.kind == "real" or all(abs(mark) < 2.0**53 for mark in marks if math.isfinite(mark))
+        if raw.kind in ("integer", "real") and exact:
+            # A number has a code if it is one of the values, or the mark for missing.
+            numbers = sorted(mark for mark in marks if not math.isnan(mark))
+            self.key = f"({raw.sql if raw.kind == 'real' else self.dialect.cast(raw.sql, 'real')} + 0)"
+            self.key_kind = "real"
+            self.lookup = dict(zip(numbers, self._encoded(numbers), strict=True))
+        else:
+            self.key = self._word()
+            self.looked_at = f"NOT ({self._null()})"
+        return self._case(self._null(), f"COALESCE({_FOUND}, {attribute.outside})")
+
+    # ---- parts
+
+    @property
+    def missing(self) -> int:
+        """The code for missing."""
+        return self.attribute.values_size
+
+    def _case(self, absent: str, code: str) -> str:
+        return f"CASE WHEN {absent} THEN {self.missing} ELSE {code} END"
+
+    def _null(self) -> str:
+        value = self.raw.sql
+        if self.raw.kind == "text":
+            return f"{value} IS NULL OR {value} = ''"
+        if self.raw.kind == "real":
+            return f"{value} IS NULL OR {value} = {self.dialect.cast(_NAN, 'real')}"
+        return f"{value} IS NULL"
+
+    def _word(self) -> str:
+        """The value as text, written as the encoder in memory writes it."""
+        value, cast = self.raw.sql, self.dialect.cast
+        if self.raw.kind == "text":
+            return value
+        if self.raw.kind == "datetime":
+            return cast(self.dialect.seconds(value), "text")
+        if self.raw.kind == "real":  # dates written as numbers: 20200131, say
+            whole = f"{self.dialect.whole(value)} AND abs({value}) < {self.dialect.number(2.0**53, 'real')}"
+            return f"CASE WHEN {whole} THEN {cast(cast(value, 'integer'), 'text')} ELSE 'a fraction' END"
+        return cast(value, "text")
+
+    def _encoded(self, values: Sequence[Any]) -> list[int]:
+        """The codes of some values, by the encoder that works in memory."""
+        if isinstance(values[0], str):
+            column = Column("text", np.arange(len(values), dtype=np.uint32), tuple(values))
+        else:
+            column = Column("boolean" if isinstance(values[0], bool) else "real", np.array(values))
+        codes = self._codes_of(column)
+        return codes.tolist()
+
+    def _refuse_kind(self) -> None:
+        """The encoder says itself when it does not go with the kind of column; a missing value suffices to ask."""
+        kind = self.raw.kind
+        zero = np.zeros(1, dtype=np.float64 if kind == "real" else np.int64)
+        self._codes_of(Column(kind, zero, ("",) if kind == "text" else (), np.ones(1, np.uint8)))
+
+    def _codes_of(self, column: Column) -> NDArray[Any]:
+        table = Table({self.attribute.name: column}, self.source)
+        codes: NDArray[Any] = encode(table, Schema((self.attribute,))).codes[self.attribute.name]
+        return codes
+
+
+_NAN = "'NaN'"
+_FOUND = "<found>"
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

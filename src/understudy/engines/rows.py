@@ -1,0 +1,318 @@
+"""Rows inside an engine: coded there once, then grouped as often as a curator asks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.cuboids import Cuboid
+from understudy.counting.memory import MAX_ROWS
+from understudy.curator.contributions import LeftOut
+from understudy.encoding import Outside
+from understudy.engines import Engine, EngineError
+from understudy.engines.encoding import CellCode, Raw, folded, outside
+from understudy.errors import InputError
+from understudy.schema import Schema
+from understudy.tables import MARKS
+
+SAMPLE_ROWS = 1 << 14
+"""So many rows are looked at to tell whether equal ones are worth collapsing."""
+
+COLUMNS_AT_A_TIME = 60
+"""Spark takes up to 64 columns in grouping sets."""
+
+_SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
+
+
+class EngineTable:
+    """A table inside an engine, before it is coded."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @property
+    def source(self) -> str:
+        """What to call the table in messages."""
+        return self.engine.source
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(self.engine.types)
+
+    def check_person(self, person: str) -> None:
+        """Refuse a column that cannot tell persons apart."""
+        if person not in self.engine.types:
+            raise InputError(f"{self.source} has no column {person!r} to tell persons apart by; check the name.")
+        kind = self.raw(person).kind
+        if kind not in ("integer", "text"):
+            raise InputError(
+                f"{self.source}, column {person!r} holds {kind} values, which do not tell persons apart; name a "
+                f"column of whole numbers or text."
+            )
+
+    def raw(self, name: str) -> Raw:
+        """A column, cast to its kind."""
+        engine = self.engine
+        type_name, kind = engine.types[name]
+        if not kind:
+            raise InputError(
+                f"{self.source}, column {name!r} is of type {type_name}, which has no place in a table of values; "
+                f"cast it in a view, or make it a text in the schema."
+            )
+        return Raw(name, kind, engine.dialect.cast(engine.dialect.quoted(name), kind))
+
+    def coded(self, schema: Schema, person: str | None = None, most: int = 1) -> EngineRows:
+        """The rows as codes, at most ``most`` of each person; the columns must be those of the schema."""
+        schema = self.ordered(schema)
+        if not schema.modelled:
+            raise InputError(f"{self.source} has no column to model: the schema holds only identifiers and text.")
+        return EngineRows(self, schema, person, most)
+
+    def ordered(self, schema: Schema) -> Schema:
+        """The schema with its attributes in the order of the columns, which must be the same."""
+        for name in schema.names:
+            if name not in self.engine.types:
+                raise InputError(
+                    f"{self.source} has no column {name!r}, which the schema describes; add it or drop it from the "
+                    f"schema."
+                )
+        for name in self.names:
+            if name not in schema:
+                raise InputError(
+                    f"{self.source} has a column {name!r} that the schema does not describe; describe it or drop it."
+                )
+        return Schema(tuple(schema[name] for name in self.names))
+
+
+class EngineRows:
+    """Coded rows inside an engine.
+
+    The copy holds small integers: the codes of the extended attributes (see :mod:`understudy.engines.encoding`), one
+    column an attribute. Where equal rows are many, it holds each once, with the number of times that it occurs.
+    """
+
+    def __init__(self, table: EngineTable, schema: Schema, person: str | None, most: int) -> None:
+        self.engine = table.engine
+        self.source = table.source
+        self.schema = schema
+        self.cells = [
+            CellCode(attribute, _placed(table.raw(attribute.name), place), self.engine.dialect, self.source, place)
+            for place, attribute in enumerate(schema.modelled)
+        ]
+        self._places = {attribute.name: place for place, attribute in enumerate(schema.modelled)}
+        self._folded = [folded(attribute) for attribute in schema.modelled]
+        self._weighted = False
+        self._tag = secrets.token_hex(4)  # so that no table of the user's bears the name of one of ours
+        self._copy(table, person, most)
+
+    # ---- the coded copy
+
+    def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
+        engine = self.engine
+        inner = self._inner(table, person)
+        self._learn_words(inner)
+        joined = [cell for cell in self.cells if cell.joined]
+        for cell in joined:
+            engine.lookup(self._named(f"l{cell.place}"), list(cell.lookup), cell.key_kind, list(cell.lookup.values()))
+        codes = [f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}" for cell in self.cells]
+        joins = "".join(
+            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = {cell.key}"
+            for cell in joined
+        )
+        names = ", ".join(f"e{cell.place}" for cell in self.cells)
+        if person is None:
+            query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
+        else:
+            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins} WHERE p IS NOT NULL"
+            query = f"SELECT {names} FROM ({self._ranked(query)}) k WHERE k <= {int(most)}"
+        engine.keep(self._named("coded"), query)
+        engine.check_unchanged()
+        (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
+        self.left_out = self._left_out(table, inner, person, most)
+        for cell in joined:
+            engine.drop(self._named(f"l{cell.place}"))
+        if self.rows == 0:
+            raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
+        if self.rows > MAX_ROWS:
+            raise InputError(f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted.")
+        self.distinct = self.rows
+        self._collapse(names)
+        self.outside = self._outside()
+
+    def _learn_words(self, inner: str) -> None:
+        """Look at the distinct texts of the columns where they matter, many columns in one pass."""
+        looked_at = [cell for cell in self.cells if cell.looked_at]
+        for cells in batched(looked_at, COLUMNS_AT_A_TIME):
+            self._learn_some(inner, cells)
+
+    def _learn_some(self, inner: str, cells: Sequence[CellCode]) -> None:
+        words = ", ".join(f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in cells)
+        names = ", ".join(f"w{cell.place}" for cell in cells)
+        sets = ", ".join(f"(w{cell.place})" for cell in cells)
+        query = f"SELECT {names} FROM (SELECT {words} FROM ({inner}) r) t GROUP BY GROUPING SETS ({sets})"
+        for batch in self.engine.texts(query):
+            for cell, column in zip(cells, zip(*batch, strict=True), strict=True):
+                cell.learn([word for word in column if word is not None])
+
+    def _inner(self, table: EngineTable, person: str | None) -> str:
+        """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""
+        parts = [f"{table.raw(cell.raw.name).sql} AS c{cell.place}" for cell in self.cells]
+        if person is not None:
+            parts.append(f"{self._person(table.raw(person))} AS p")
+        inner = f"SELECT {', '.join(parts)} FROM {self.engine.relation}"
+        read = [f"{cell.read} AS n{cell.place}" for cell in self.cells if cell.read]
+        return f"SELECT *, {', '.join(read)} FROM ({inner}) q" if read else inner
+
+    def _person(self, raw: Raw) -> str:
+        """Whose row it is; NULL where the column does not tell."""
+        if raw.kind != "text":
+            return raw.sql
+        dialect = self.engine.dialect
+        spaces = dialect.literal(_SPACES)
+        marks = ", ".join(dialect.literal(mark) for mark in MARKS)
+        return f"CASE WHEN trim(BOTH {spaces} FROM {raw.sql}) NOT IN ({marks}) THEN {raw.sql} END"
+
+    def _ranked(self, query: str) -> str:
+        """Number the rows of each person in an order that is random, and the same if the query is made again.
+
+        The order is that of a keyed digest of the codes and, for equal rows, of which of them it is. It does not matter
+        which of equal rows is called the first. So an engine that loses part of an answer and works it out anew keeps
+        the same rows of the same person.
+        """
+        text = self.engine.dialect.types["text"]
+        names = ", ".join(f"e{cell.place}" for cell in self.cells)
+        alike = f"SELECT *, row_number() OVER (PARTITION BY p, {names} ORDER BY p) AS c FROM ({query}) a"
+        parts = ", ',', ".join(f"CAST({name} AS {text})" for name in ("p", *names.split(", "), "c"))
+        digest = f"md5(concat({self.engine.dialect.literal(secrets.token_hex(16))}, {parts}))"
+        return f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
+
+    def _left_out(self, table: EngineTable, inner: str, person: str | None, most: int) -> LeftOut | None:
+        if person is None:
+            return None
+        every, known = self._one(f"SELECT count(*), count(p) FROM ({inner}) r")
+        if known < self.rows:
+            raise changed(self.source)
+        return LeftOut(known - self.rows, every - known, person, most)
+
+    def _collapse(self, names: str) -> None:
+        """Keep equal rows once, with a weight, where that leaves at most half of them; a sample is asked first."""
+        coded, grouped = self._named("coded"), self._named("grouped")
+        if self.rows > 2 * SAMPLE_ROWS:
+            share = SAMPLE_ROWS / self.rows
+            sample = (
+                f"SELECT count(*) AS n FROM {coded} WHERE {self.engine.dialect.random} < {share!r} GROUP BY {names}"
+            )
+            once = "CASE WHEN n = 1 THEN 1 ELSE 0 END"
+            twice = "CASE WHEN n = 2 THEN 1 ELSE 0 END"
+            found, singles, pairs = self._one(
+                f"SELECT count(*), CAST(COALESCE(sum({once}), 0) AS BIGINT), "
+                f"CAST(COALESCE(sum({twice}), 0) AS BIGINT) FROM ({sample}) s"
+            )
+            # Chao's estimate, as in understudy.counting.memory.
+            if found + singles * (singles - 1) / (2 * (pairs + 1)) > self.rows / 2:
+                return
+        self.engine.keep(grouped, f"SELECT {names}, count(*) AS w FROM {coded} GROUP BY {names}")
+        self._weighted = True
+        self.distinct, total = self._one(f"SELECT count(*), CAST(COALESCE(sum(w), 0) AS BIGINT) FROM {grouped}")
+        if total != self.rows:
+            raise changed(self.source)
+        self.engine.drop(coded)
+
+    def _outside(self) -> tuple[Outside, ...]:
+        found: list[Outside] = []
+        sets = [(attribute.name,) for attribute in self.schema.modelled]
+        counted = [found for some in batched(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)]
+        for attribute, cell, (codes, weights) in zip(self.schema.modelled, self.cells, counted, strict=True):
+            counts = np.bincount(codes[0], weights=weights, minlength=cell.codes).astype(np.int64)
+            if counts[cell.impossible]:
+                raise cell.refusal()
+            found.extend(outside(attribute, counts[: cell.impossible]))
+        return tuple(found)
+
+    # ---- counting
+
+    @property
+    def most_groups(self) -> int:
+        """How many groups are worth fetching at once."""
+        return self.engine.most_groups
+
+    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+        """A cuboid for each set of attributes, in one pass over the rows."""
+        cuboids = []
+        for names, (codes, weights) in zip(sets, self._grouped(sets), strict=True):
+            own: dict[str, NDArray[Any]] = {}
+            for name, column in zip(names, codes, strict=True):
+                fold = self._folded[self._places[name]]
+                narrow = np.min_scalar_type(self.schema[name].size - 1)
+                own[name] = fold.astype(narrow)[column]
+            cuboids.append(Cuboid(own, weights))
+        return cuboids
+
+    def _grouped(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
+        """Extended codes and weights, for each set."""
+        used = sorted({self._places[name] for names in sets for name in names})
+        if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
+            half = len(sets) // 2
+            return self._grouped(sets[:half]) + self._grouped(sets[half:])
+        weight = "CAST(sum(w) AS BIGINT)" if self._weighted else "count(*)"
+        relation = self._named("grouped" if self._weighted else "coded")
+        wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
+        if len(sets) == 1:
+            columns = "".join(f"{name}, " for name in wanted[0].split(", ") if name)
+            query = f"SELECT {columns}{weight} AS w FROM {relation}" + (f" GROUP BY {wanted[0]}" if wanted[0] else "")
+            *codes, weights = self.engine.numbers(query)
+            answers = [(codes, weights)]
+        else:
+            columns = ", ".join(f"COALESCE(CAST(e{place} AS INTEGER), -1)" for place in used)
+            grouping = ", ".join(f"({names})" for names in wanted)
+            *every, weights = self.engine.numbers(
+                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})"
+            )
+            answers = [self._part(dict(zip(used, every, strict=True)), weights, names) for names in sets]
+        for _, weights in answers:
+            if int(weights.sum(dtype=np.int64)) != self.rows:
+                raise changed(self.source)
+        return answers
+
+    def _part(
+        self, every: Mapping[int, NDArray[Any]], weights: NDArray[Any], names: Sequence[str]
+    ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+        """The answer to one of several grouping sets: where just its columns have codes."""
+        mine = [self._places[name] for name in names]
+        here = np.ones(len(weights), dtype=bool)
+        for place, column in every.items():
+            here &= (column >= 0) == (place in mine)
+        return [every[place][here] for place in mine], weights[here]
+
+    def explained(self) -> list[str]:
+        """How the rows were coded, in sentences for the owner."""
+        kept = f"{self.rows:,} rows coded inside {self.engine.dialect.name}"
+        if self._weighted:
+            kept += f", kept as {self.distinct:,} different ones with their numbers"
+        return [kept]
+
+    def _named(self, name: str) -> str:
+        return f"understudy_{name}_{self._tag}"
+
+    def _one(self, query: str) -> list[int]:
+        return [int(column[0]) for column in self.engine.numbers(query)]
+
+
+def changed(source: str) -> EngineError:
+    """What to say when a count does not add up."""
+    return EngineError(f"{source} changed while it was being read; try again when nobody writes to it.")
+
+
+def batched(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+    """Some of the items at a time."""
+    for first in range(0, len(items), most):
+        yield items[first : first + most]
+
+
+def _placed(raw: Raw, place: int) -> Raw:
+    return Raw(raw.name, raw.kind, f"c{place}")

@@ -1,0 +1,223 @@
+"""From what a user names to rows: in memory, or inside the engine that holds them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from understudy.engines.duckdb import DuckDBEngine
+from understudy.engines.folders import PrivateFolder
+from understudy.engines.rows import EngineTable
+from understudy.engines.urls import Place, is_url, place_of
+from understudy.errors import InputError
+from understudy.frames import Frame, Likeness, as_table
+from understudy.tables import SUFFIXES, Table, csv_relation, parquet_relation, table_suffix
+
+ENGINES = ("memory", "duckdb", "spark")
+
+_BYTES_PER_CELL = 24  # of a Parquet file: the value, its copy while reading, where it is missing
+_BYTES_PER_BYTE = {".csv": 5, ".tsv": 5, ".csv.gz": 30, ".tsv.gz": 30}
+
+
+@contextmanager
+def opened(frame: Frame, engine: str | None = None) -> Iterator[tuple[Table | EngineTable, Likeness]]:
+    """The rows of whatever the user names, and what kind of frame it was; what was opened is closed at the end.
+
+    Parameters
+    ----------
+    frame
+        A frame, an ibis table expression, a URL, or the name of a file, of a folder of files, or a pattern of names.
+    engine
+        For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into it, else duckdb.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
+    found, likeness = _engine_of(frame, engine)
+    if found is None:
+        yield as_table(frame)
+        return
+    try:
+        yield EngineTable(found), likeness
+    finally:
+        found.close()
+
+
+def read_into_memory(name: str, engine: str | None = None) -> bool:
+    """Whether what a user names is one file that memory is the place for (or that whoever reads it will refuse)."""
+    if is_url(name) or engine in ("duckdb", "spark"):
+        return False
+    path = Path(name)
+    if path.is_dir() or (not path.exists() and set("*?[") & set(name)):
+        return False
+    return engine == "memory" or not path.exists() or _fits(path)
+
+
+def _engine_of(frame: Frame, engine: str | None) -> tuple[Any, Likeness]:
+    if isinstance(frame, str) and is_url(frame):
+        place = place_of(frame)
+        return (_spark_table if place.scheme == "spark" else _postgres_table)(place), Likeness()
+    if isinstance(frame, str | Path):
+        return _files(frame, engine), Likeness()
+    if engine in ("duckdb", "spark"):
+        raise InputError(f"The engine {engine} is for files; a frame is counted where it is.")
+    module = type(frame).__module__
+    if module.startswith("pyspark.sql"):
+        from understudy.engines.spark import SparkEngine
+
+        return SparkEngine(frame, "The Spark frame"), Likeness()
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.LazyFrame):
+        return _lazy_frame(frame), Likeness("polars")
+    if module.startswith("ibis.") and hasattr(frame, "compile"):
+        return _ibis(frame), Likeness()
+    return None, Likeness()
+
+
+# --------------------------------------------------------------------------- URLs
+
+
+def _postgres_table(place: Place) -> Any:
+    from understudy.engines.postgres import PostgresEngine
+
+    return PostgresEngine(place.parameters(), place.table, f"The table {place.table} at {place}")
+
+
+def _spark_table(place: Place) -> Any:
+    return _spark(lambda running: running.table(place.table), f"The table {place.table} at {place}", str(place))
+
+
+def _spark(read: Callable[[Any], Any], source: str, master: str | None = None) -> Any:
+    """What Spark reads, by a session that is there already or a new one."""
+    from understudy.engines.spark import SparkEngine, session
+
+    running, new = session(master)
+    try:
+        return SparkEngine(read(running), source, own_session=new)
+    except Exception as error:
+        if new:
+            running.stop()
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{source} cannot be opened: {first}") from error
+
+
+# --------------------------------------------------------------------------- files
+
+
+def _files(frame: str | Path, engine: str | None) -> Any:
+    """The engine for files, or None where memory is the place for them."""
+    name, path = str(frame), Path(frame)
+    if read_into_memory(name, engine):
+        return None
+    if engine == "memory":
+        raise InputError(f"{name} names several files; the engine memory reads one, use duckdb or spark.")
+    if path.is_file():
+        files = [path]
+    else:
+        files = sorted(Path(found) for found in (_inside(path) if path.is_dir() else glob.glob(name)))
+        if not files:
+            raise InputError(f"There is no table at {name}: no file there ends in {', '.join(SUFFIXES)}.")
+    if engine == "spark":
+        return _spark_files(files, f"The table {name}")
+    return DuckDBEngine(_relation(files), f"The table {name}", files=[path.resolve() for path in files])
+
+
+def _inside(folder: Path) -> list[str]:
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and path.name.lower().endswith(SUFFIXES) and not path.name.startswith((".", "_"))
+    ]
+
+
+def _one_suffix(files: Sequence[Path]) -> str:
+    suffixes = {table_suffix(path) for path in files}
+    if len(suffixes) > 1:
+        raise InputError(f"{files[0].parent} holds files of several kinds ({', '.join(sorted(suffixes))}); name one.")
+    return suffixes.pop()
+
+
+def _relation(files: Sequence[Path]) -> str:
+    suffix = _one_suffix(files)
+    return parquet_relation(files) if suffix == ".parquet" else csv_relation(files, compressed=suffix.endswith(".gz"))
+
+
+def _fits(path: Path) -> bool:
+    """Whether a file can be read into half of the memory that is free, by a cautious estimate."""
+    suffix = table_suffix(path)
+    if suffix == ".parquet":
+        import duckdb
+
+        try:
+            with duckdb.connect() as engine:  # never the connection that all of the process share
+                found = engine.execute(
+                    "SELECT sum(num_values) FROM parquet_metadata(?)", [glob.escape(str(path.resolve()))]
+                ).fetchone()
+        except duckdb.Error:
+            return True  # whoever reads it says what is wrong with it
+        needed = _BYTES_PER_CELL * int((found or [0])[0] or 0)
+    else:
+        needed = _BYTES_PER_BYTE[suffix] * path.stat().st_size
+    return needed <= free_memory() // 2
+
+
+def free_memory() -> int:
+    """Bytes of memory that are free, or all of it where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 4 << 30
+
+
+def _spark_files(files: Sequence[Path], source: str) -> Any:
+    if _one_suffix(files) != ".parquet":
+        # Spark makes rows of whatever a CSV file holds: a cell with line breaks may become many rows.
+        raise InputError(f"{source} is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb.")
+    names = [str(path.resolve()) for path in files]
+    for name in names:
+        if set("*?[]{}\\") & set(name):  # Spark would read it as a pattern, and the files that match twice
+            raise InputError(f"Spark takes the name of {name} for a pattern; rename the file or its folder.")
+    return _spark(lambda running: running.read.parquet(*names), source)
+
+
+# --------------------------------------------------------------------------- frames
+
+
+def _lazy_frame(frame: Any) -> Any:
+    """A polars LazyFrame goes to a private Parquet file first, a part at a time."""
+    folder = PrivateFolder()
+    try:
+        frame.sink_parquet(folder.path / "frame.parquet")
+    except BaseException:
+        folder.remove()
+        raise
+    return DuckDBEngine(parquet_relation([folder.path / "frame.parquet"]), "The frame", folder=folder)
+
+
+def _ibis(expression: Any) -> Any:
+    """An ibis table expression is asked of the engine that it belongs to."""
+    backend = expression.get_backend()
+    query = str(backend.compile(expression))
+    if backend.name == "duckdb":
+        return DuckDBEngine(f"({query}) AS source", "The ibis table", connection=backend.con)
+    if backend.name == "pyspark":
+        from understudy.engines.spark import SparkEngine
+
+        return SparkEngine(backend._session.sql(query), "The ibis table")
+    if backend.name == "postgres":
+        from understudy.engines.postgres import PostgresEngine
+
+        known = backend.con.info
+        parameters = known.get_parameters() | ({"password": known.password} if known.password else {})
+        return PostgresEngine(parameters, "", "The ibis table", query=query)
+    raise InputError(f"An ibis table of {backend.name} cannot be counted; known are DuckDB, PostgreSQL and Spark.")

@@ -1,0 +1,427 @@
+"""Ways to one synthetic table from the rows of many holders: the thesis' three, and the one beyond.
+
+- **secure**: a synthesizer asks as it would ask a trusted curator; tables are securely summed with one noise in all.
+- **statistics** (the thesis' algorithm 4): every holder sends all tables over k + 1 attributes once, with its own
+  noise; structure and parameters come from their sums, and nothing more is asked.
+- **voting** (algorithms 5 and 8): in each step every holder votes by a choice of its own, the most voted candidate
+  wins; then every holder sends the tables that are needed, with its own noise.
+- **models** (algorithm 6): every holder learns a model of its own rows; rows are drawn from each in proportion, and
+  merged.
+
+In the last three every holder adds the whole noise by itself: they rest on no assumption, and pay for it in accuracy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.curator import Measurement
+from understudy.curator.budget import Budget
+from understudy.curator.federated import FederatedCurator
+from understudy.curator.ledger import Ledger
+from understudy.curator.mechanisms import Noise, Rule
+from understudy.curator.scores import score_named
+from understudy.errors import InputError, UnderstudyError
+from understudy.federation import Link, MemoryLink
+from understudy.federation.analyst import Federation, Session, Told, silent
+from understudy.federation.holder import WAYS, Holder
+from understudy.files import read_json, write_json
+from understudy.marginals import Axis, Marginal, marginal
+from understudy.model import Model, joined
+from understudy.networks.bits import Bits
+from understudy.networks.parameters import estimated_rows, projected
+from understudy.schema import Schema
+from understudy.synthesizers import Progress, Synthesizer, no_progress
+from understudy.synthesizers.adaptive import Adaptive
+from understudy.synthesizers.independent import Independent
+from understudy.synthesizers.marginals import Marginals
+from understudy.synthesizers.mst import MST
+from understudy.synthesizers.privbayes import PrivBayes
+from understudy.tables import Table, write_table
+
+Way = Literal["secure", "statistics", "voting", "models"]
+Structure = Literal["choices", "tables"]
+
+METHODS: dict[str, type[Synthesizer]] = {
+    "privbayes": PrivBayes,
+    "adaptive": Adaptive,
+    "mst": MST,
+    "independent": Independent,
+    "marginals": Marginals,
+}
+"""The methods that several holders can work by: those that measure tables and choose."""
+
+
+def federate(
+    holders: Iterable[Link | Holder],
+    schema: Schema | str | Path,
+    synthesizer: Synthesizer,
+    way: Way = "secure",
+    *,
+    dropouts: int = 0,
+    colluders: int = 0,
+    structure: Structure = "choices",
+    noise: Noise | None = None,
+    progress: Progress = no_progress,
+    told: Told = silent,
+) -> Model | Merged:
+    """Learn one model from the rows of several holders.
+
+    Parameters
+    ----------
+    holders
+        Links to holders, or holders in this process.
+    schema
+        The schema that all holders have.
+    synthesizer
+        The method; its epsilon, delta and neighbours are the guarantee for every holder's rows.
+    way
+        "secure", "statistics", "voting" or "models".
+    dropouts
+        How many holders may drop out on the way.
+    colluders
+        How many holders may be in league with the analyst without breaking the guarantee of secure sums.
+    structure
+        In the way "secure", where a network comes from: "choices" (one after the other, by sums of the holders' own
+        scores) or "tables" (as in the way "statistics", but from securely summed tables). Choices are far more accurate
+        unless epsilon is large; but where holders have rows of one class each, none of them sees by its own rows what
+        the class depends on, and only tables tell.
+    noise
+        What tosses are made with; only studies give one.
+    progress
+        Called while learning.
+    told
+        Called with a sentence when a holder drops out.
+
+    Returns
+    -------
+    A model; in the way "models" several, merged.
+
+    Examples
+    --------
+    >>> model = federate(links, "schema.json", PrivBayes(epsilon=1.0), colluders=1)   # doctest: +SKIP
+    """
+    schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+    _check(synthesizer, schema, way, structure)
+    links = [MemoryLink(holder) if isinstance(holder, Holder) else holder for holder in holders]
+    with Federation(links, told) as federation:
+        session = federation.open(
+            schema,
+            way,
+            method=json.loads(json.dumps(synthesizer.parameters())),
+            epsilon=synthesizer.epsilon,
+            delta=synthesizer.delta,
+            neighbours=synthesizer.neighbours,
+            dropouts=dropouts,
+            colluders=colluders,
+        )
+        try:
+            if way == "models":
+                return models(session, schema, synthesizer, progress)
+            curator = FederatedCurator(session, schema, noise)
+            if way == "statistics" or structure == "tables":
+                assert isinstance(synthesizer, PrivBayes)
+                model = statistics(curator, synthesizer, progress)
+            else:
+                model = synthesizer.learn(curator, curator.ledger.left, progress)
+            return replace(model, method={**model.method, "federation": _told(session)})
+        finally:
+            # Holders settle their ledgers whatever happened; one that cannot be reached keeps the whole price.
+            with contextlib.suppress(UnderstudyError):
+                session.close()
+
+
+def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -> None:
+    if way not in WAYS:
+        raise InputError(f"way must be one of {', '.join(WAYS)}, not {way!r}.")
+    if structure not in ("choices", "tables"):
+        raise InputError(f"structure must be choices or tables, not {structure!r}.")
+    if synthesizer.name not in METHODS:
+        raise InputError(
+            f"Several holders cannot work by the method {synthesizer.name}; use one of {', '.join(METHODS)}."
+        )
+    if synthesizer.person is not None or synthesizer.max_rows_per_person != 1:
+        raise InputError("Where holders share the work, rows are protected, not persons: one may be known to several.")
+    if (way == "statistics" or structure == "tables") and not isinstance(synthesizer, PrivBayes):
+        raise InputError("Structure comes from tables in the method privbayes only.")
+    if structure == "tables" and way not in ("secure", "statistics"):
+        raise InputError(f"In the way {way} structure does not come from tables.")
+    synthesizer.check(schema)
+
+
+def _told(session: Session) -> dict[str, Any]:
+    """What a model says about how it came to be."""
+    terms = session.terms
+    return {
+        "way": terms.way,
+        "holders": len(terms.holders),
+        "dropouts": terms.dropouts,
+        "colluders": terms.colluders,
+        "dropped_out": len(terms.holders) - len(session.present),
+        "trust": terms.trust,
+    }
+
+
+def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
+    """A synthesizer from its name and parameters, as they stand in a message."""
+    kind = METHODS.get(str(parameters.get("name")))
+    if kind is None:
+        raise InputError(f"There is no method {parameters.get('name')!r} that holders know.")
+    given = {name: value for name, value in parameters.items() if name != "name"}
+    unknown = sorted(given.keys() - {field.name for field in fields(kind)})
+    if unknown:
+        raise InputError(f"The method {parameters['name']} has no parameter {unknown[0]!r}.")
+    return kind(**given)
+
+
+# --------------------------------------------------------------------------- noisy sufficient statistics
+
+
+def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress) -> Model:
+    """All tables over k + 1 attributes, once; then PrivBayes on what they say."""
+    names = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
+    degree = 1 if synthesizer.degree is None else synthesizer.degree
+    degree = max(min(degree, len(names) - 1), 0)
+    asked: list[Marginal] = [marginal(*group) for group in itertools.combinations(names, degree + 1)]
+    progress("asking for tables", 0, 1)
+    found = curator.measure(asked or [()], curator.ledger.left)
+    progress("asking for tables", 1, 1)
+    tables = TablesCurator(curator, found)
+    letter = replace(synthesizer, degree=degree, tables="fixed", encoding="vanilla")
+    return replace(letter.learn(tables, tables.ledger.budget, progress), method=synthesizer.parameters())
+
+
+class TablesCurator:
+    """A curator that was told some tables and asks nothing more: its answers are post-processing of these.
+
+    Parameters
+    ----------
+    curator
+        Who measured the tables.
+    tables
+        What was measured; every marginal that is asked for later must lie in one of them.
+    """
+
+    def __init__(self, curator: FederatedCurator, tables: Sequence[Measurement]) -> None:
+        self.schema: Schema = curator.schema
+        self.ledger: Ledger = curator.ledger
+        self.neighbours = curator.neighbours
+        self.rows = curator.rows
+        self._curator = curator
+        self._tables = {frozenset(table.marginal): table for table in tables}
+        total = estimated_rows(tables) if curator.rows is None else float(curator.rows)
+        self._counter = TablesCounter(self._tables, {a.name: a.size for a in self.schema.modelled}, max(total, 1.0))
+
+    def measure(
+        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Tables, read off the smallest of those that were measured and hold them."""
+        return [self._read(axes) for axes in marginals]
+
+    def _read(self, axes: Marginal) -> Measurement:
+        home = _home(self._tables, axes)
+        spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
+        kept = [axis for axis in home.marginal if axis in axes]
+        counts = home.counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
+        summed = math.prod(home.counts.shape[place] for place in spare)
+        return Measurement(axes, counts, "gaussian", home.deviation * math.sqrt(summed))
+
+    def choose(
+        self,
+        candidates: Sequence[Marginal],
+        score: str,
+        budget: Budget,
+        offsets: NDArray[np.float64] | None = None,
+        rule: Rule = "permute_and_flip",
+        estimates: Sequence[NDArray[np.float64]] | None = None,
+    ) -> int:
+        """The candidate with the best score by the noisy tables."""
+        scores = score_named(score).evaluate(self._counter, candidates)
+        return int(np.argmax(scores if offsets is None else scores + offsets))
+
+    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
+        """Not from tables that were noised."""
+        return self._curator.draw(axes, draws, budget)
+
+    def toss(self, places: int) -> int:
+        """A place drawn uniformly."""
+        return self._curator.toss(places)
+
+    def in_bits(self, bits: Bits) -> TablesCurator:
+        """Tables of attributes are not tables of their bits."""
+        raise InputError("Structure from tables takes attributes as they are, not their bits; use encoding vanilla.")
+
+
+@dataclass(frozen=True)
+class TablesCounter:
+    """Counts as noisy tables have them, repaired: what scores are computed from where no rows are at hand."""
+
+    tables: Mapping[frozenset[Axis], Measurement]
+    sizes: Mapping[str, int]
+    total: float
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, or an estimate."""
+        return round(self.total)
+
+    def size(self, axis: Axis) -> int:
+        """How many values an attribute has."""
+        return self.sizes[axis.attribute]
+
+    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
+        """One table per marginal."""
+        return [self._count(axes) for axes in marginals]
+
+    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same tables one after the other, and where each starts."""
+        tables = [self._count(axes).ravel() for axes in marginals]
+        ends = np.cumsum([0, *(table.size for table in tables)])
+        return np.concatenate(tables), ends.astype(np.int64)
+
+    def _count(self, axes: Marginal) -> NDArray[np.int64]:
+        home = _home(self.tables, axes)
+        counts = _whole(projected(home.counts, self.total))
+        spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
+        kept = [axis for axis in home.marginal if axis in axes]
+        return counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
+
+
+def _home(tables: Mapping[frozenset[Axis], Measurement], axes: Marginal) -> Measurement:
+    """The smallest table that holds the axes."""
+    exact = tables.get(frozenset(axes))
+    if exact is not None:
+        return exact
+    holding = [table for held, table in tables.items() if held.issuperset(axes)]
+    if not holding:
+        raise InputError("That table lies in none of those that were asked for.")
+    return min(holding, key=lambda table: table.counts.size)
+
+
+def _whole(counts: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole counts with the same total, to one: those with the largest rest are rounded up."""
+    floors = np.floor(counts.ravel()).astype(np.int64)
+    missing = round(float(counts.sum())) - int(floors.sum())
+    if missing > 0:
+        floors[np.argsort(floors - counts.ravel(), kind="stable")[:missing]] += 1
+    return floors.reshape(counts.shape)
+
+
+# --------------------------------------------------------------------------- noisy models
+
+
+def models(session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress) -> Merged:
+    """Every holder's own model."""
+    ledger = session.terms.ledger
+    ledger.private = session.private
+    ledger.debit(f"a model by each of {len(session.terms.holders)} holders", ledger.budget, synthesizer.name)
+    progress("waiting for models", 0, 1)
+    answers = session.ask("model", {}, {})
+    progress("waiting for models", 1, 1)
+    found = []
+    for name, answer in answers.items():
+        try:
+            document = json.loads(answer.array("model", "u1").tobytes())
+        except ValueError as error:
+            raise InputError(f"The model of the holder {name} cannot be read.") from error
+        found.append(Model.from_dict(document, f"The model of the holder {name}"))
+    method = {**synthesizer.parameters(), "federation": _told(session)}
+    return Merged(method, schema, tuple(found), ledger)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The models of several holders: rows are drawn from each in proportion to its rows, and merged."""
+
+    method: Mapping[str, Any]
+    schema: Schema
+    models: tuple[Model, ...]
+    ledger: Ledger
+
+    @property
+    def rows(self) -> int:
+        """How many rows the originals have together: exact where public, estimated otherwise."""
+        return sum(model.rows or 0 for model in self.models)
+
+    def sample(self, rows: int | None = None, seed: int | None = None) -> Table:
+        """Draw synthetic rows, in random order."""
+        parts = [model.sample(count, part) for model, count, part in self._parts(rows, seed)]
+        whole = joined([part for part in parts if isinstance(part, Table)])
+        return _shuffled(whole, np.random.default_rng(seed))
+
+    def write(
+        self,
+        path: str | Path,
+        rows: int | None = None,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Draw synthetic rows into a CSV or Parquet file, one holder's after the other's; returns how many."""
+
+        def chunks() -> Iterator[Table]:
+            for model, count, part in self._parts(rows, seed):
+                for chunk in model.chunks(count, part):
+                    yield chunk
+                    if progress is not None:
+                        progress(chunk.rows)
+
+        return write_table(path, chunks())
+
+    def save(self, path: str | Path) -> None:
+        """Write all models to one JSON file."""
+        write_json(path, self.to_dict(), "model")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The models as they stand in a file."""
+        return {
+            "understudy_merged": 1,
+            "method": dict(self.method),
+            "ledger": self.ledger.to_dict(),
+            "schema": self.schema.to_dict(),
+            "models": [model.to_dict() for model in self.models],
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Merged:
+        """Read what :meth:`save` wrote."""
+        document = read_json(path, "model")
+        if not isinstance(document, Mapping) or document.get("understudy_merged") != 1:
+            raise InputError(f"{path} does not hold merged models of understudy; is it the right file?")
+        found = tuple(Model.from_dict(model, f"A model in {path}") for model in document.get("models", ()))
+        schema = Schema.from_dict(document.get("schema"), "its schema")
+        return cls(dict(document.get("method", {})), schema, found, Ledger.from_dict(document.get("ledger")))
+
+    def _parts(self, rows: int | None, seed: int | None) -> list[tuple[Model, int, int | None]]:
+        """How many rows of each model: in proportion, whole, together as many as asked for."""
+        sizes = np.array([float(model.rows or 0) for model in self.models])
+        if sizes.sum() <= 0:
+            sizes = np.ones(len(sizes))
+        wanted = self.rows if rows is None else rows
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
+            raise InputError(f"The number of rows must be a whole number at or above 0, not {wanted!r}.")
+        counts = _whole(wanted * sizes / sizes.sum())
+        seeds = [None if seed is None else seed + place for place in range(len(sizes))]
+        return list(zip(self.models, counts.tolist(), seeds, strict=True))
+
+
+def _shuffled(table: Table, rng: np.random.Generator) -> Table:
+    order = rng.permutation(table.rows)
+    columns = {
+        name: replace(
+            column,
+            values=column.values[order],
+            missing=None if column.missing is None else column.missing[order],
+        )
+        for name, column in table.columns.items()
+    }
+    return Table(columns, table.source)

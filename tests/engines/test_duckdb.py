@@ -1,0 +1,401 @@
+"""DuckDB: the same codes as in memory, the same models, files of all shapes, and nothing left behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from awkward import ATTRIBUTES, CELLS, Case, accepted_cases, by_engine, expected, in_memory, refused_cases
+from hypothesis import given
+from hypothesis import strategies as st
+from people import SCHEMA, people, saved
+from spellings import OWNERS, WITH_ONE_MORE, WORDS, persons_kept, words_counted
+
+from examples import attribute, schema_of
+from running import COMMAND, run
+from understudy import (
+    MST,
+    Adaptive,
+    Independent,
+    InputError,
+    LedgerFile,
+    Marginals,
+    PerturbedHistogram,
+    PrivBayes,
+    Random,
+    SmoothedHistogram,
+)
+from understudy.engines import EngineError, encoding, sources
+from understudy.engines.dialects import DUCKDB
+from understudy.engines.duckdb import DuckDBEngine
+from understudy.engines.folders import PREFIX
+from understudy.engines.rows import EngineTable
+from understudy.synthesizers.privbayes import correlated
+
+# --------------------------------------------------------------------------- codes
+
+
+def engine_of(cases: Sequence[Case]) -> DuckDBEngine:
+    connection = duckdb.connect()
+    columns = ", ".join(f"{DUCKDB.quoted(case.name)} {DUCKDB.types[case.kind]}" for case in cases)
+    connection.execute(f"CREATE TABLE cells (place BIGINT, {columns})")
+    rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
+    marks = ", ".join("?" * (len(cases) + 1))
+    connection.executemany(f"INSERT INTO cells VALUES ({marks})", rows)
+    return DuckDBEngine("cells", "T", connection=connection)
+
+
+def test_every_awkward_cell_has_the_code_that_it_has_in_memory() -> None:
+    cases = accepted_cases()
+    assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
+@pytest.mark.parametrize("case", refused_cases(), ids=lambda case: f"{case.attribute.kind} from {case.kind}")
+def test_what_memory_refuses_is_refused(case: Case) -> None:
+    with pytest.raises(InputError):
+        by_engine(engine_of([case]), [case])
+
+
+def moments() -> Any:
+    return st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31))
+
+
+GENERATED = {
+    "text": st.text() | st.integers().map(str) | st.floats().map(repr) | moments().map(str) | st.dates().map(str),
+    "real": st.floats(),
+    "integer": st.integers(-(2**63), 2**63 - 1),
+    "boolean": st.booleans(),
+    "date": st.dates(dt.date(1000, 1, 1)),
+    "datetime": moments(),
+}
+
+
+@given(st.data())
+def test_any_cell_has_the_code_that_it_has_in_memory(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(ATTRIBUTES)))
+    kind = data.draw(st.sampled_from(sorted(CELLS)))
+    cell = st.none() | st.sampled_from(CELLS[kind]) | GENERATED[kind]
+    if kind == "text":
+        cell = cell.filter(lambda text: text is None or "\x00" not in text)
+    cells = [c for c in data.draw(st.lists(cell, max_size=8)) if in_memory(ATTRIBUTES[name], kind, [c]) != "refused"]
+    cases = [Case("x", ATTRIBUTES[name], kind, [*cells, None])]
+    if in_memory(ATTRIBUTES[name], kind, [None]) == "refused":
+        with pytest.raises(InputError):
+            by_engine(engine_of(cases), cases)
+    else:
+        assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
+def test_large_integers_are_told_apart_as_in_memory() -> None:
+    """Beyond 2^53, where several of them are the same real."""
+    near = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62, 2**62 + 1, -(2**53) - 1, -99]
+    values: list[list[Any]] = [
+        [str(2**53), str(2**53 + 1), "x"],
+        [2**53, 2**53 + 2],
+        [str(2**62 + 1), "x"],
+        ["x", str(-(2**53) - 1)],
+        [1, 2],
+    ]
+    attributes = [attribute(kind="categorical", values=found, missing=missing) for found in values
+                  for missing in (None, "-99", str(2**53 + 1))]  # fmt: skip
+    cases = [Case(str(i), replace(named, name=str(i)), "integer", near) for i, named in enumerate(attributes)]
+    assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
+# --------------------------------------------------------------------------- collations
+
+
+@pytest.mark.parametrize("listed", [0, 64])
+@pytest.mark.parametrize(
+    ("default", "column"),
+    [("", "VARCHAR COLLATE NOCASE"), ("", "VARCHAR COLLATE NOACCENT.NOCASE"), ("NOCASE", "VARCHAR")],
+)
+def test_a_collation_does_not_join_texts(
+    default: str, column: str, listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row more changes one count by one, and nobody is taken for another."""
+    monkeypatch.setattr(encoding, "LISTED_KEYS", listed)
+    connection = duckdb.connect()
+    connection.execute(f"SET default_collation = '{default}'")
+    connection.execute(f"CREATE TABLE t (who {column}, x {column})")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", list(zip(OWNERS, WORDS, strict=True)))
+    before = words_counted(DuckDBEngine("t", "T", connection=connection))
+    assert persons_kept(DuckDBEngine("t", "T", connection=connection)) == len(set(OWNERS))
+    connection.execute("CREATE TABLE s AS FROM t WHERE false")
+    connection.execute("INSERT INTO s VALUES (?, ?)", WITH_ONE_MORE)  # it comes first
+    connection.execute("INSERT INTO s FROM t")
+    after = words_counted(DuckDBEngine("s", "T", connection=connection))
+    assert before == {"male": 5, "f": 2}
+    assert after == before | {"MALE": 1}
+
+
+# --------------------------------------------------------------------------- models
+
+METHODS = [
+    PrivBayes(epsilon=1.0),
+    PrivBayes(epsilon=1.0, encoding="binary"),
+    PrivBayes(epsilon=1.0, encoding="gray", neighbours="replace"),
+    PrivBayes.paper(epsilon=1.0),
+    correlated(epsilon=1.0),
+    Adaptive(epsilon=1.0, delta=1e-6),
+    MST(epsilon=1.0),
+    Independent(epsilon=1.0),
+    Marginals(epsilon=1.0, marginals=[["age", "ward"], ["smoker", "grade", "height"]]),
+    Random(epsilon=1.0, neighbours="replace"),
+]
+HISTOGRAMS = [PerturbedHistogram(epsilon=1.0), SmoothedHistogram(epsilon=1.0), SmoothedHistogram(epsilon=1.0, draws=50)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The people in a Parquet file, in a CSV file, and in two files of a folder."""
+    home = tmp_path_factory.mktemp("people")
+    people().write(home / "people.parquet")
+    people().write(home / "people.csv")
+    people().write(home / "people.csv.gz")
+    (home / "parts").mkdir()
+    for part, test in (("a [1]", "id < 300"), ("b", "id >= 300")):
+        duckdb.execute(
+            f"COPY (FROM '{home}/people.parquet' WHERE {test}) TO '{home}/parts/{part}.parquet' (FORMAT parquet)"
+        )
+    return home
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {getattr(method, 'encoding', '')}")
+def test_models_are_the_same_to_the_byte(method: Any, folder: Path, tmp_path: Path) -> None:
+    path = str(folder / "people.parquet")
+    assert saved(tmp_path, method, path, engine="duckdb") == saved(tmp_path, method, path)
+
+
+@pytest.mark.parametrize("most", [1, 50, 400])
+def test_models_are_the_same_however_little_is_fetched_at_once(
+    most: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for few groups the rows are grouped many times, by several sets of columns in a query."""
+    monkeypatch.setattr(DuckDBEngine, "most_groups", most)
+    path, said = str(folder / "people.parquet"), []
+    method = PrivBayes(epsilon=1.0)
+    assert saved(tmp_path, method, path, engine="duckdb", explain=said.append) == saved(tmp_path, method, path)
+    assert len(said) > 2
+    assert any(";" in sentence for sentence in said), "no query has several groupings"
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "parts", "parts/*.parquet"])
+def test_files_of_all_shapes(name: str, folder: Path, tmp_path: Path) -> None:
+    method = PrivBayes(epsilon=1.0)
+    there = saved(tmp_path, method, str(folder / name), engine="duckdb")
+    assert there == saved(tmp_path, method, folder / "people.parquet")
+
+
+def test_a_file_larger_than_memory_is_left_to_duckdb(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, said = PrivBayes(epsilon=1.0), []
+    for name in ("people.csv", "people.parquet"):
+        path = folder / name
+        small = saved(tmp_path, method, path, explain=said.append)
+        assert said == []
+        monkeypatch.setattr(sources, "free_memory", lambda: 100_000)
+        assert saved(tmp_path, method, path, explain=said.append) == small
+        assert said.pop(0).startswith("1,500 rows coded inside DuckDB")
+        said.clear()
+        monkeypatch.undo()
+
+
+def test_a_lazy_frame_and_an_ibis_table(folder: Path, tmp_path: Path) -> None:
+    polars, ibis = pytest.importorskip("polars"), pytest.importorskip("ibis")
+    method = PrivBayes(epsilon=1.0)
+    expected = saved(tmp_path, method, folder / "people.parquet")
+    assert saved(tmp_path, method, polars.scan_parquet(folder / "people.parquet")) == expected
+    backend = ibis.duckdb.connect()
+    table = backend.read_parquet(folder / "people.parquet", table_name="coded").mutate(age=ibis._.age + 0)
+    assert saved(tmp_path, method, table) == expected
+    assert backend.con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+    with pytest.raises(InputError, match="An ibis table of sqlite cannot be counted"):
+        method.fit(ibis.sqlite.connect().create_table("t", schema={"a": "int64"}), SCHEMA)
+
+
+# --------------------------------------------------------------------------- persons
+
+
+def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
+    """Whoever has more rows has some of them left out; nobody else's rows matter."""
+    owners = [*["a"] * 5, *["b"] * 2, "c", *[""] * 3, " NA ", "\u00a0?"]
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE visits (who VARCHAR, place BIGINT)")
+    connection.executemany("INSERT INTO visits VALUES (?, ?)", [(who or None, i) for i, who in enumerate(owners)])
+    place = {"kind": "integer", "min": 0, "max": len(owners) - 1, "bins": len(owners)}
+    schema = schema_of(who={"kind": "identifier"}, place=place)
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(30):
+        engine = DuckDBEngine("visits", "T", connection=connection)
+        coded = EngineTable(engine).coded(schema, "who", 2)
+        (kept,) = coded.grouped([("place",)])
+        engine.close()
+        rows = sorted(kept.codes["place"].tolist())
+        assert rows[2:] == [5, 6, 7]
+        seen.add(tuple(rows[:2]))
+        assert str(coded.left_out) == (
+            "rows left out: 3 so that nobody counts with more than 2 rows and 5 because who does not tell there whose "
+            "they are"
+        )
+    assert len(seen) > 4
+    assert {row for pair in seen for row in pair} == {0, 1, 2, 3, 4}
+
+
+def test_each_row_of_a_person_has_the_same_chance() -> None:
+    """Also where some of them are equal: of a, a, a and b, b is kept a quarter of the time."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE visits AS SELECT i // 4 AS who, i % 4 = 0 AS b FROM range(4000) r(i)")
+    engine = DuckDBEngine("visits", "T", connection=connection)
+    coded = EngineTable(engine).coded(schema_of(who={"kind": "identifier"}, b={"kind": "boolean"}), "who", 1)
+    (kept,) = coded.grouped([("b",)])
+    engine.close()
+    counts = dict(zip(kept.codes["b"].tolist(), kept.weights.tolist(), strict=True))
+    assert counts[0] + counts[1] == 1000
+    assert abs(counts[1] - 250) < 5 * 14  # five standard deviations
+
+
+# --------------------------------------------------------------------------- what goes wrong
+
+
+def test_without_a_schema_or_with_another(folder: Path) -> None:
+    path = folder / "people.parquet"
+    with pytest.raises(InputError, match="needs a schema"):
+        PrivBayes(epsilon=1.0).fit(path, engine="duckdb")
+    with pytest.raises(InputError, match="has no column 'z', which the schema describes"):
+        PrivBayes(epsilon=1.0).fit(path, schema_of(z={"kind": "boolean"}), engine="duckdb")
+    with pytest.raises(InputError, match="has a column 'id' that the schema does not describe"):
+        PrivBayes(epsilon=1.0).fit(path, schema_of(age={"kind": "boolean"}), engine="duckdb")
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "sentence"),
+    [
+        ("nothing*.csv", "duckdb", "There is no table at"),
+        ("parts", "memory", "the engine memory reads one"),
+        ("people.parquet", "cloud", "There is no engine 'cloud'"),
+        ("nothing.csv", None, "There is no table at"),
+    ],
+)
+def test_files_that_are_not_there(name: str, engine: str | None, sentence: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=sentence):
+        PrivBayes(epsilon=1.0).fit(str(folder / name), SCHEMA, engine=engine)
+
+
+def test_a_damaged_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n1,2,3\n")
+    (tmp_path / "x.parquet").write_bytes(b"not one")
+    schema = schema_of(a={"kind": "integer", "min": 0, "max": 9}, b={"kind": "integer", "min": 0, "max": 9})
+    for name in ("x.csv", "x.parquet"):
+        with pytest.raises(EngineError, match=r"The table .*x\.\w+ could not be"):
+            PrivBayes(epsilon=1.0).fit(tmp_path / name, schema, engine="duckdb")
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a\n")
+    with pytest.raises(InputError, match="has no rows"):
+        Independent(epsilon=1.0).fit(tmp_path / "x.csv", schema_of(a={"kind": "boolean"}), engine="duckdb")
+
+
+def test_a_file_that_changes_while_it_is_read(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "people.parquet"
+    path.write_bytes((folder / "people.parquet").read_bytes())
+    keep = DuckDBEngine.keep
+
+    def disturbed(self: DuckDBEngine, name: str, query: str) -> None:
+        keep(self, name, query)
+        os.utime(path, ns=(1, 1))
+
+    monkeypatch.setattr(DuckDBEngine, "keep", disturbed)
+    book = LedgerFile.create(tmp_path / "ledger.json", 1.0)
+    with pytest.raises(EngineError, match="changed while it was being read"):
+        PrivBayes(epsilon=1.0).fit(path, SCHEMA, engine="duckdb", ledger=book)
+    assert book.left() == (1.0, 0.0)
+
+
+def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever holds the connection could meddle with the copy; a grouping that does not add up is refused."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i % 3 AS a FROM range(1000) r(i)")
+    engine = DuckDBEngine("t", "T", connection=connection)
+    coded = EngineTable(engine).coded(schema_of(a={"kind": "categorical", "values": [0, 1, 2]}))
+    engine._connection.execute(f"UPDATE {coded._named('grouped')} SET w = w + 1")
+    with pytest.raises(EngineError, match="T changed while it was being read"):
+        coded.grouped([("a",)])
+    engine.close()
+
+
+def test_the_disk_is_full(folder: Path, tmp_path: Path) -> None:
+    """No file may grow beyond some bytes, as on a full disk; one sentence, and nothing is left behind."""
+    SCHEMA.save(tmp_path / "schema.json")
+    (tmp_path / "scratch").mkdir()
+
+    def cramped() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    command = [COMMAND, "synthesize", folder / "people.parquet", "--engine", "duckdb", "--schema",
+               tmp_path / "schema.json", "-o", tmp_path / "out.csv"]  # fmt: skip
+    environment = os.environ | {"TMPDIR": str(tmp_path / "scratch")}
+    done = subprocess.run(command, preexec_fn=cramped, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("understudy: The table ")
+    assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "scratch").glob("understudy-coded-*")) == []
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_what_a_killed_run_left_behind_is_removed_by_the_next(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a run goes on does not show from the number of its process, which another may have by now."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    script = (
+        "import sys; from understudy.engines.folders import PrivateFolder; f = PrivateFolder(); "
+        "(f.path / 'coded.duckdb').write_text('private'); print(f.path, flush=True); sys.stdin.read()"
+    )
+    runs = []
+    for _ in range(2):
+        runs.append(
+            subprocess.Popen(
+                [sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(tmp_path)},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )
+        )  # fmt: skip
+    killed, alive = (Path(run.stdout.readline().strip()) for run in runs if run.stdout)
+    try:
+        runs[0].kill()
+        runs[0].wait()
+        killed.rename(killed.with_name(f"{PREFIX}{os.getpid()}-x"))  # as if it had been this very process
+        alive = alive.rename(alive.with_name(f"{PREFIX}{runs[0].pid}-y"))  # in a container, say
+        (tmp_path / f"{PREFIX}half-removed").mkdir()
+        Independent(epsilon=1.0).fit(folder / "people.parquet", SCHEMA, engine="duckdb", notify=lambda _: None)
+        assert list(tmp_path.iterdir()) == [alive]
+        assert (alive / "coded.duckdb").read_text() == "private"
+    finally:
+        for run in runs:
+            run.kill()
+            run.communicate()
+
+
+def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:
+    SCHEMA.save(tmp_path / "schema.json")
+    ran = run("synthesize", folder / "parts", "--schema", tmp_path / "schema.json", "--explain", "-o",
+              tmp_path / "out.csv", "--method", "independent")  # fmt: skip
+    assert ran.status == 0, ran.err
+    assert "note (for you, not for release): 1,500 rows coded inside DuckDB" in ran.err
+    assert (tmp_path / "out.csv").exists()
+    refused = run("synthesize", folder / "parts", "-o", tmp_path / "out.csv", "--to", "postgresql://h/d?table=x")
+    assert refused.err == "understudy: The rows go to one place: give -o or --to, not both.\n"

@@ -1,0 +1,116 @@
+"""What users name: URLs that hold a secret or too much, and files that an engine does not read as we do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from people import SCHEMA
+
+from running import run
+from understudy import Independent, InputError
+from understudy.engines.targets import check_target
+from understudy.engines.urls import place_of
+
+SECRET = "s3cret"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:s3cret@h/db?table=t",
+        "POSTGRESQL://ann:s3cret@h/db?table=t",
+        "Postgres://ann%3As3cret@h/db?table=t",
+        " postgresql://ann:s3cret@h/db?table=t",
+        "postgresql+psycopg://ann:s3cret@h/db?table=t",
+        "mysql://ann:s3cret@h/db?table=t",
+        "s3cret mysql://h",
+        "postgresql://ann:s3cret/h/db?table=t",
+        "postgresql://ann:s3cret@h:notaport/db?table=t",
+        "postgresql://ann:s3cret@[h/db?table=t",
+        "postgresql://ann:1/s3cret@h/db?table=t",
+        "postgresql://ann:1?s3cret@h/db?table=t",
+        "postgresql://ann:1#s3cret@h/db?table=t",
+        "postgresql://ann:1@s3cret@h/db?table=t",
+        "postgresql://h/db?table=t&password=s3cret",
+        "postgresql://h/db?table=t&PASSWORD=s3cret",
+        "postgresql://h/db?table=t&sslpassword=s3cret",
+        "postgresql://h/db?table=t&passwort=s3cret",
+        "postgresql://h/db?table=t&conninfo=password%3Ds3cret",
+        "postgresql://h/db?table=t&pass word is s3cret=x",
+        "spark://ann:s3cret@h:7077?table=t",
+        "spark://h:s3cret?table=t",
+        "spark://h:7077/s3cret?table=t",
+        "spark://h:7077?table=t&token=s3cret",
+    ],
+)
+def test_what_may_be_a_secret_is_refused_and_not_repeated(url: str) -> None:
+    for use in (check_target, lambda url: Independent(epsilon=1.0).fit(url, SCHEMA)):
+        with pytest.raises(InputError) as refused:
+            use(url)
+        assert SECRET not in str(refused.value)
+
+
+def test_nor_is_it_repeated_on_the_command_line(tmp_path: Path) -> None:
+    SCHEMA.save(tmp_path / "schema.json")
+    url = "mysql://ann:s3cret@h/db?table=t"
+    for arguments in ((url,), (tmp_path / "people.csv", "--to", url)):
+        ran = run("synthesize", *arguments, "--schema", tmp_path / "schema.json")
+        assert ran.status == 2
+        assert "begins with mysql://" in ran.err
+        assert SECRET not in ran.err
+
+
+@pytest.mark.parametrize("option", ["autocommit", "row_factory", "conninfo", "options", "host", "application_name"])
+def test_options_that_are_not_for_a_url_are_refused_by_name(option: str) -> None:
+    """What is handed to psycopg must not be taken for an argument of its own."""
+    with pytest.raises(InputError, match=f"postgresql://h/db has the option {option}, which is not for a URL") as refused:
+        place_of(f"postgresql://h/db?table=t&{option}=value")
+    assert "value" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "parameters"),
+    [
+        ("postgresql://h/db?table=t", "postgresql://h/db", {"host": "h", "dbname": "db"}),
+        (
+            "POSTGRES://a%40b@h:5433/d%2Fb?table=s.t&sslmode=verify-full&service=x",
+            "postgresql://a@b@h:5433/d/b",
+            {"host": "h", "port": "5433", "user": "a@b", "dbname": "d/b", "sslmode": "verify-full", "service": "x"},
+        ),
+        ("postgresql://[::1]:1/?table=t", "postgresql://[::1]:1", {"host": "::1", "port": "1"}),
+        ("postgresql://%2Frun%2FPG/db?table=t", "postgresql://%2Frun%2FPG/db", {"host": "/run/PG", "dbname": "db"}),
+        ("postgresql:///db?table=t", "postgresql:///db", {"dbname": "db"}),
+        ("postgresql://a:1,b/db?table=t", "postgresql://a:1,b/db", {"host": "a,b", "port": "1,", "dbname": "db"}),
+    ],
+)
+def test_a_url_is_taken_apart(url: str, shown: str, parameters: dict[str, str]) -> None:
+    place = place_of(url)
+    assert str(place) == shown
+    assert place.parameters() == parameters
+    assert place.table in ("t", "s.t")
+
+
+def test_a_cluster_may_have_several_masters() -> None:
+    place = place_of("spark://a:7077,b:7077?table=clinic.patients")
+    assert (str(place), place.table) == ("spark://a:7077,b:7077", "clinic.patients")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("t.csv", "t.csv is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb"),
+        ("t.tsv", "is CSV"),
+        ("t.csv.gz", "is CSV"),
+        ("[t].parquet", "Spark takes the name of .* for a pattern"),
+    ],
+)
+def test_files_that_spark_would_read_otherwise(
+    name: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One cell with line breaks would be many rows: that is refused before Spark is started."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    (tmp_path / name).write_text('age,notes\n1,"a\n2,b\n3,c"\n')
+    with pytest.raises(InputError, match=sentence):
+        Independent(epsilon=1.0).fit(str(tmp_path / name), SCHEMA, engine="spark")

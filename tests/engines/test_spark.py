@@ -1,0 +1,96 @@
+"""Spark, on a cluster of real executor processes: the same codes and models, a lost executor, rows drawn there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from awkward import accepted_cases, by_engine, expected
+from people import SCHEMA, people, saved
+
+from examples import values_of
+from understudy import InputError, PrivBayes
+from understudy.engines import EngineError
+from understudy.engines.dialects import SPARK
+from understudy.engines.spark import SparkEngine
+from understudy.engines.targets import spark_frame
+from understudy.frames import as_table
+
+
+@pytest.fixture(scope="module")
+def patients(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("spark") / "people.parquet"
+    people().write(path)
+    return spark.read.parquet(str(path))
+
+
+def test_every_awkward_cell_has_the_code_that_it_has_in_memory(spark: Any) -> None:
+    cases = accepted_cases()[::5]  # another kind of column each time; all of them take minutes
+    columns = ", ".join(f"{SPARK.quoted(case.name)} {SPARK.types[case.kind]}" for case in cases)
+    rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
+    frame = spark.createDataFrame(rows, f"place BIGINT, {columns}").coalesce(1)
+    assert by_engine(SparkEngine(frame, "T"), cases) == expected(cases)
+
+
+def test_models_are_the_same_to_the_byte_and_nothing_is_left_behind(spark: Any, patients: Any, tmp_path: Path) -> None:
+    method = PrivBayes(epsilon=1.0)
+    assert saved(tmp_path, method, patients) == saved(tmp_path, method, people())
+    assert [table.name for table in spark.catalog.listTables() if "understudy" in table.name] == []
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0
+
+
+def test_an_executor_is_lost_in_the_middle(
+    spark: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark works out anew what was lost, and gets the same."""
+    keep = SparkEngine.keep
+
+    def bereft(self: SparkEngine, name: str, query: str) -> None:
+        keep(self, name, query)
+        if "coded" in name:
+            os.kill(executors(spark)[0], signal.SIGKILL)
+
+    monkeypatch.setattr(SparkEngine, "keep", bereft)
+    method = PrivBayes(epsilon=1.0, person="id", max_rows_per_person=2)
+    assert saved(tmp_path, method, patients) == saved(tmp_path, method, people())
+
+
+def executors(spark: Any) -> list[int]:
+    """The processes of this cluster's executors."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            ours = spark.sparkContext.applicationId.encode() in command
+            if ours and b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in command:
+                found.append(int(folder.name))
+    return found
+
+
+def test_a_type_that_the_schema_does_not_expect(spark: Any, patients: Any) -> None:
+    from pyspark.sql import functions
+
+    with pytest.raises(InputError, match="column 'age' is of type array<bigint>"):
+        PrivBayes(epsilon=1.0).fit(patients.withColumn("age", functions.array("age")), SCHEMA)
+
+
+def test_a_query_that_fails_on_the_executors(spark: Any, patients: Any) -> None:
+    from pyspark.sql import functions
+
+    broken = patients.withColumn("age", functions.expr("CAST(raise_error('the disk is gone') AS BIGINT)"))
+    with pytest.raises(EngineError, match=r"could not be .* by Spark: .*the disk is gone"):
+        PrivBayes(epsilon=1.0).fit(broken, SCHEMA)
+
+
+def test_rows_are_drawn_by_the_executors(spark: Any) -> None:
+    model = PrivBayes(epsilon=1.0).fit(people(), SCHEMA, notify=lambda _: None)
+    drawn, _ = as_table(spark_frame(model, spark, 600, seed=3).toPandas())
+    here = model.sample(600, seed=3)
+    for name in ("id", "age", "height", "ward", "seen"):
+        assert values_of(drawn.columns[name]) == values_of(here.columns[name]), name

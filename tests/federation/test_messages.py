@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.errors import InputError
+from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest, packed, unpacked
+from understudy.marginals import Axis, marginal
+
+WHOLE = Message(
+    "ask",
+    {"round": 1, "amount": 0.1, "names": ["é", "b"], "bits": None},
+    {"i": np.array([-1, 2**62]), "u": np.array([2**64 - 1], dtype=np.uint64), "f": np.array([0.5, -1e300])},
+)
+
+
+def test_bytes_and_back():
+    again = Message.from_bytes(WHOLE.to_bytes())
+    assert (again.kind, again.content) == (WHOLE.kind, WHOLE.content)
+    assert {name: array.tolist() for name, array in again.arrays.items()} == {
+        name: array.tolist() for name, array in WHOLE.arrays.items()
+    }
+    assert again.to_bytes() == WHOLE.to_bytes()
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused(data):
+    with pytest.raises(InputError):
+        Message.from_bytes(MAGIC + data)
+    with pytest.raises(InputError):
+        Message.from_bytes(data)
+
+
+@given(st.integers(0, len(WHOLE.to_bytes()) - 1))
+def test_a_cut_message_is_refused(end):
+    with pytest.raises(InputError):
+        Message.from_bytes(WHOLE.to_bytes()[:end])
+
+
+def test_a_longer_message_is_refused():
+    with pytest.raises(InputError, match="longer"):
+        Message.from_bytes(WHOLE.to_bytes() + b"\0")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"arrays":[],"content":{},"kind":"x","more":1}',
+        b'{"arrays":[],"content":{"a":1,"a":2},"kind":"x"}',
+        b'{"content":{},"arrays":[],"kind":"x"}',
+        b'{"arrays":[],"content":{"a":NaN},"kind":"x"}',
+        b'{"arrays":[["n","i8",1e9]],"content":{},"kind":"x"}',
+        b'{"arrays":[["n","i8",-1]],"content":{},"kind":"x"}',
+        b'{"arrays":[["n","O",1]],"content":{},"kind":"x"}',
+        b'{"arrays":[["n","i8",0],["n","i8",0]],"content":{},"kind":"x"}',
+        b"[" * 100_000,
+    ],
+)
+def test_only_the_canonical_form_is_read(header):
+    with pytest.raises(InputError):
+        Message.from_bytes(MAGIC + len(header).to_bytes(4, "little") + header)
+
+
+def test_a_size_that_is_claimed_is_not_allocated():
+    header = b'{"arrays":[["n","i8",1152921504606846976]],"content":{},"kind":"x"}'
+    with pytest.raises(InputError, match="cut short"):
+        Message.from_bytes(MAGIC + len(header).to_bytes(4, "little") + header)
+    assert LARGEST_MESSAGE < 2**60
+
+
+def test_numbers_must_be_finite():
+    with pytest.raises(InputError, match="finite"):
+        Message.from_bytes(Message("x", {}, {"f": np.array([np.inf])}).to_bytes())
+
+
+def test_an_entry_must_be_of_its_kind():
+    message = Message("x", {"n": True})
+    with pytest.raises(InputError):
+        message.get("n", int)
+    with pytest.raises(InputError):
+        message.array("n", "i8")
+    assert message.get("n", bool) is True
+
+
+names = st.text(min_size=1, max_size=3)
+axes = st.builds(Axis, names, st.integers(0, 9))
+
+
+@given(st.lists(st.lists(axes, max_size=4).map(tuple), min_size=1, max_size=6))
+def test_marginals_as_numbers(marginals):
+    names, arrays = packed(marginals)
+    assert unpacked(names, arrays["axes"], arrays["lengths"]) == marginals
+
+
+@pytest.mark.parametrize(
+    ("names", "axes", "lengths"),
+    [(["a"], [1 << 16], [1]), (["a"], [-1], [1]), (["a"], [0, 0], [1]), (["a"], [0], [2, -1]), ([1], [0], [1])],
+)
+def test_marginals_that_cannot_be(names, axes, lengths):
+    with pytest.raises(InputError):
+        unpacked(names, np.array(axes), np.array(lengths))
+
+
+def test_a_digest_tells_lists_apart():
+    assert digest("ab", "c") != digest("a", "bc") != digest("abc")
+    assert digest("a") == digest(b"a")
+    assert marginal("a")[0] == Axis("a")
