@@ -154,7 +154,7 @@ IDEAS: dict[str, dict[str, Any]] = {
     "a fifth of the cells": {"cells": 50_000},
     "four times the cells": {"cells": 1_000_000},
     "twice as much for choices": {"choosing": 0.2},
-    "half as much for single attributes": {"first": 0.075},
+    "three times as much for single attributes": {"first": 0.15},
 }
 
 

@@ -173,18 +173,20 @@ class Case:
     attribute: Attribute
     kind: str
     cells: Sequence[Any]
+    read_as: str = ""
+    """Which of the attributes it is."""
 
 
 def accepted_cases() -> list[Case]:
     """For each attribute and each kind of column that goes with it, all cells that it takes."""
     cases = []
-    for place, named in enumerate(ATTRIBUTES.values()):
+    for place, (read_as, named) in enumerate(ATTRIBUTES.items()):
         for kind, cells in CELLS.items():
             if in_memory(named, kind, [None]) == REFUSED:
                 continue
             taken = [cell for cell in cells if in_memory(named, kind, [cell]) != REFUSED]
             name = f"{kind} {place}"
-            cases.append(Case(name, replace(named, name=name), kind, [*taken, None]))
+            cases.append(Case(name, replace(named, name=name), kind, [*taken, None], read_as))
     longest = max(len(case.cells) for case in cases)
     return [replace(case, cells=[*case.cells, *[None] * (longest - len(case.cells))]) for case in cases]
 

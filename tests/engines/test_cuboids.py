@@ -41,7 +41,7 @@ def test_what_is_held_already_is_not_forgotten_while_it_is_needed(monkeypatch: p
     monkeypatch.setattr(cuboids, "KEPT_ROWS", 2)
     source = FewGroups()
     counter = CuboidCounter(source)
-    memory = MemoryCounter(source.codes, {name: () for name in "ABCD"}, dict.fromkeys("ABCD", 4))
+    memory = MemoryCounter(source.codes, dict.fromkeys("ABCD", ()), dict.fromkeys("ABCD", 4))
     counter.count([marginal("A", "B")])
     wanted = [marginal("A", "B"), marginal("C", "D"), marginal()]
     for found, expected in zip(counter.count(wanted), memory.count(wanted), strict=True):

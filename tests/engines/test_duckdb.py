@@ -20,7 +20,7 @@ from awkward import ATTRIBUTES, CELLS, Case, accepted_cases, by_engine, expected
 from hypothesis import given
 from hypothesis import strategies as st
 from people import SCHEMA, people, saved
-from spellings import OWNERS, WITH_ONE_MORE, WORDS, persons_kept, words_counted
+from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from examples import attribute, schema_of
 from running import COMMAND, run
@@ -99,16 +99,15 @@ def test_any_cell_has_the_code_that_it_has_in_memory(data: st.DataObject) -> Non
 
 def test_large_integers_are_told_apart_as_in_memory() -> None:
     """Beyond 2^53, where several of them are the same real."""
-    near = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62, 2**62 + 1, -(2**53) - 1, -99]
+    near = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**53 + 4, 2**62, 2**62 + 1, -(2**53) - 1, -99]
     values: list[list[Any]] = [
         [str(2**53), str(2**53 + 1), "x"],
-        [2**53, 2**53 + 2],
         [str(2**62 + 1), "x"],
         ["x", str(-(2**53) - 1)],
         [1, 2],
     ]
     attributes = [attribute(kind="categorical", values=found, missing=missing) for found in values
-                  for missing in (None, "-99", str(2**53 + 1))]  # fmt: skip
+                  for missing in (False, "-99", str(2**53 + 3))]  # fmt: skip
     cases = [Case(str(i), replace(named, name=str(i)), "integer", near) for i, named in enumerate(attributes)]
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
@@ -131,7 +130,7 @@ def test_a_collation_does_not_join_texts(
     connection.execute(f"CREATE TABLE t (who {column}, x {column})")
     connection.executemany("INSERT INTO t VALUES (?, ?)", list(zip(OWNERS, WORDS, strict=True)))
     before = words_counted(DuckDBEngine("t", "T", connection=connection))
-    assert persons_kept(DuckDBEngine("t", "T", connection=connection)) == len(set(OWNERS))
+    assert words_counted(DuckDBEngine("t", "T", connection=connection), "who") == ONE_EACH
     connection.execute("CREATE TABLE s AS FROM t WHERE false")
     connection.execute("INSERT INTO s VALUES (?, ?)", WITH_ONE_MORE)  # it comes first
     connection.execute("INSERT INTO s FROM t")
@@ -153,8 +152,10 @@ METHODS = [
     Independent(epsilon=1.0),
     Marginals(epsilon=1.0, marginals=[["age", "ward"], ["smoker", "grade", "height"]]),
     Random(epsilon=1.0, neighbours="replace"),
+    PerturbedHistogram(epsilon=1.0),
+    SmoothedHistogram(epsilon=1.0),
+    SmoothedHistogram(epsilon=1.0, draws=50),
 ]
-HISTOGRAMS = [PerturbedHistogram(epsilon=1.0), SmoothedHistogram(epsilon=1.0), SmoothedHistogram(epsilon=1.0, draws=50)]
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,9 @@ def test_nor_is_it_repeated_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["autocommit", "row_factory", "conninfo", "options", "host", "application_name"])
 def test_options_that_are_not_for_a_url_are_refused_by_name(option: str) -> None:
     """What is handed to psycopg must not be taken for an argument of its own."""
-    with pytest.raises(InputError, match=f"postgresql://h/db has the option {option}, which is not for a URL") as refused:
+    with pytest.raises(
+        InputError, match=f"postgresql://h/db has the option {option}, which is not for a URL"
+    ) as refused:
         place_of(f"postgresql://h/db?table=t&{option}=value")
     assert "value" not in str(refused.value)
 
@@ -100,7 +102,10 @@ def test_a_cluster_may_have_several_masters() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("t.csv", "t.csv is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb"),
+        (
+            "t.csv",
+            "t.csv is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb",
+        ),
         ("t.tsv", "is CSV"),
         ("t.csv.gz", "is CSV"),
         ("[t].parquet", "Spark takes the name of .* for a pattern"),

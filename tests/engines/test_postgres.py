@@ -10,6 +10,7 @@ import pytest
 from awkward import accepted_cases, by_engine, expected
 from people import SCHEMA, people, saved
 from servers import Server
+from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from running import run
 from understudy import InputError, LedgerFile, Model, PrivBayes, Table
@@ -17,6 +18,7 @@ from understudy.engines import EngineError
 from understudy.engines.dialects import POSTGRES
 from understudy.engines.postgres import PostgresEngine
 from understudy.engines.targets import write_to
+from understudy.engines.urls import place_of
 from understudy.synthesizers.mst import MST
 from understudy.tables import write_plain_csv
 
@@ -58,11 +60,35 @@ def test_every_awkward_cell_has_the_code_that_it_has_in_memory(postgres: Server)
             for row in rows:
                 copy.write_row(row)
         try:
-            engine = PostgresEngine({"host": "127.0.0.1", "port": str(postgres.port), "user": "owner",
-                                     "dbname": "postgres"}, "cells", "T")  # fmt: skip
-            assert by_engine(engine, cases) == expected(cases)
+            assert by_engine(engine_of(postgres, "cells"), cases) == expected(cases)
         finally:
             connection.execute("DROP TABLE cells")
+
+
+def engine_of(postgres: Server, table: str) -> PostgresEngine:
+    return PostgresEngine(place_of(postgres.url(table)).parameters(), table, "T")
+
+
+def test_a_collation_does_not_join_texts(postgres: Server) -> None:
+    """One row more changes one count by one, and nobody is taken for another."""
+    with postgres.connect() as connection:
+        connection.execute(
+            "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+        try:
+            connection.execute("CREATE TABLE words (who TEXT COLLATE caseless, x VARCHAR COLLATE caseless)")
+            for row in zip(OWNERS, WORDS, strict=True):
+                connection.execute("INSERT INTO words VALUES (%s, %s)", row)
+            connection.execute("CREATE TABLE more (LIKE words)")
+            connection.execute("INSERT INTO more VALUES (%s, %s)", WITH_ONE_MORE)  # it comes first
+            connection.execute("INSERT INTO more TABLE words")
+            before, after = words_counted(engine_of(postgres, "words")), words_counted(engine_of(postgres, "more"))
+            assert words_counted(engine_of(postgres, "words"), "who") == ONE_EACH
+        finally:
+            connection.execute("DROP TABLE IF EXISTS words, more")
+            connection.execute("DROP COLLATION caseless")
+    assert before == {"male": 5, "f": 2}
+    assert after == before | {"MALE": 1}
 
 
 @pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, encoding="gray"), MST(epsilon=2.0)])

@@ -69,6 +69,39 @@ def test_a_message_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch
     assert too_large.text == "A message has at most 1,000 bytes."
 
 
+def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that wait for their answer take memory, too."""
+    kept, most = [0], [0]
+    plain = served._bounded_body
+
+    async def counted(request: Any) -> bytes | None:
+        kept[0] += 1
+        most[0] = max(most[0], kept[0])
+        return await plain(request)
+
+    def answer(message: bytes) -> bytes:
+        kept[0] -= 1
+        return message
+
+    monkeypatch.setattr(served, "_bounded_body", counted)
+    answers = asked(answer, *(bytes([place]) for place in range(20)))
+    assert [a.content for a in answers] == [bytes([place]) for place in range(20)]
+    assert most == [served.MOST_MESSAGES]
+
+
+def test_who_asks_is_told_to_the_holder() -> None:
+    app = app_of(lambda message, asker: asker.encode(), [ANALYST])
+
+    async def with_certificate(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "state": {"certificate": ANALYST.der}}, receive, send)
+
+    async def once() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(with_certificate), base_url="https://x") as client:
+            return await client.post("/ask", content=b"hello")
+
+    assert asyncio.run(once()).content == b"registry"
+
+
 def test_one_question_at_a_time() -> None:
     busy, most = [0], [0]
     lock = threading.Lock()

@@ -61,7 +61,8 @@ def test_every_way_finds_the_distribution(way, delta, neighbours):
 )
 @pytest.mark.parametrize("terms", [{}, {"dropouts": 1, "colluders": 1}], ids=["all trusted", "some feared"])
 def test_methods_work_unchanged_with_many_holders(method, terms):
-    model = federate(holders_of(split(WHOLE, "random", 4, seed=2)), SCHEMA, method, **terms)
+    holders = holders_of(split(WHOLE, "random", 4, seed=2), neighbours=method.neighbours)
+    model = federate(holders, SCHEMA, method, **terms)
     assert isinstance(model, Model)
     book = Ledger(method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon")
     central = method.learn(CentralCurator(WHOLE, book), book.left, no_progress)

@@ -21,7 +21,7 @@ from understudy.counting.memory import MemoryCounter
 from understudy.marginals import Axis, Marginal
 
 ROLL_UP_PRICE = 50
-"""Rolling up is taken to cost as much as counting so many tables: a round figure. Where it is wrong, only time is lost."""
+"""Rolling up is taken to cost as much as counting so many tables: a round figure; if it is wrong, it costs time."""
 
 SMALLEST = 1 << 16
 """Fewer rows than this are not rolled up further."""

@@ -152,9 +152,11 @@ class CellCode:
     @property
     def joined(self) -> bool:
         """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part of the expression."""
-        learned = bool(self.looked_at)  # its keys are private then; otherwise they stand in the schema
-        listed = self.dialect.looked_up is not None and len(self.lookup) <= LISTED_KEYS
-        return bool(self.key) and not (listed and not (learned and self.dialect.logs_queries))
+        if not self.lookup:
+            return False
+        # Keys that were learned are private; others stand in the schema.
+        hidden = bool(self.looked_at) and self.dialect.logs_queries
+        return hidden or self.dialect.looked_up is None or len(self.lookup) > LISTED_KEYS
 
     @property
     def found(self) -> str:

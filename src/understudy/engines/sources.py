@@ -182,7 +182,9 @@ def free_memory() -> int:
 def _spark_files(files: Sequence[Path], source: str) -> Any:
     if _one_suffix(files) != ".parquet":
         # Spark makes rows of whatever a CSV file holds: a cell with line breaks may become many rows.
-        raise InputError(f"{source} is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb.")
+        raise InputError(
+            f"{source} is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb."
+        )
     names = [str(path.resolve()) for path in files]
     for name in names:
         if set("*?[]{}\\") & set(name):  # Spark would read it as a pattern, and the files that match twice

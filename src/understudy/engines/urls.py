@@ -1,7 +1,7 @@
 """Where a database or a cluster is, by its URL; and what a message may repeat of that.
 
-Whoever pastes a URL may paste a password along, where it belongs or where it does not. So a URL is taken apart strictly,
-what does not fit is refused without being repeated, and messages name a place by its server, never by its options.
+Whoever pastes a URL may paste a password along, where one is expected or where none is. So a URL is taken apart
+strictly, what does not fit is refused without being repeated, and messages leave out the options.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FORMS = {
     "spark": "spark://host:port?table=NAME",
 }
 _OPTIONS = {
-    # Of libpq's options, those that say how to connect: none of them holds a secret, or means anything to psycopg itself.
+    # Of libpq's options those that say how to connect; none holds a secret, or is an argument of psycopg's own.
     "postgresql": (
         *("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "target_session_attrs"),
         *("service", "passfile"),

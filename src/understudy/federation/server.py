@@ -35,6 +35,8 @@ SECONDS_TO_SEND = 120
 """A message that is not here whole after so long is given up; otherwise an idle sender would hold a place for ever."""
 
 MOST_CONNECTIONS = 64
+MOST_MESSAGES = 4
+"""Messages that are read, or wait for their answer, at the same time: a bound on the memory that they take."""
 
 _asker: ContextVar[str] = ContextVar("asker", default="")
 
@@ -146,7 +148,7 @@ def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
     """The holder's door as an ASGI application."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     names = {certificate.der: certificate.name for certificate in analysts}
-    one_at_a_time = asyncio.Lock()
+    few_at_a_time, one_at_a_time = asyncio.Semaphore(MOST_MESSAGES), asyncio.Lock()
     broken: list[str] = []
 
     @app.post("/ask")
@@ -155,6 +157,10 @@ def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
         name = names.get(getattr(request.state, "certificate", b""))
         if name is None:
             return _refusal(403, "This holder answers only the analysts that it knows.")
+        async with few_at_a_time:
+            return await answered_to(name, request)
+
+    async def answered_to(name: str, request: Request) -> Response:
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 message = await _bounded_body(request)

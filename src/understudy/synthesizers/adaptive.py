@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,6 +47,11 @@ WIDE = 16
 START = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the budget spent."""
 
+ENOUGH = 0.1
+MOST_TIMES = 6.0
+"""Single attributes are measured again where their noise is more than this share of the rows, for so many times the
+first share at most, and never for more than half of the budget."""
+
 ANNEALING = 2.0
 """How much more a round costs after one that changed the model by no more than noise."""
 
@@ -69,7 +75,8 @@ class Adaptive(Synthesizer):
     rounds
         How many rounds there would be, for each attribute, if all cost the same.
     first
-        The share of the budget that goes to the tables of single attributes.
+        The share of the budget that goes to the tables of single attributes; several times as much where there would be
+        too much noise in them.
     choosing
         The share of a round that goes to the choice.
     penalty
@@ -89,7 +96,7 @@ class Adaptive(Synthesizer):
     order: int = 3
     cells: int = 250_000
     rounds: float = 2.0
-    first: float = 0.15
+    first: float = 0.05
     choosing: float = 0.1
     penalty: float = 1.0
 
@@ -142,16 +149,34 @@ class Adaptive(Synthesizer):
         if not learner.sizes:  # only the number of rows can be learned
             return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
         groups = self._groups(learner)
-        singles: list[Group] = [(name,) for name in learner.sizes]
-        first, rest = budget.split(self.first, 1 - self.first) if groups else (budget, None)
         progress("measuring attributes", 0, 1)
-        learner.measure(singles, first.equally(len(singles)))
-        learner.refit(SWEEPS)
-        if rest is not None:
+        rest = self._singles(learner, budget, alone=not groups)
+        if groups:
             _Rounds(self, learner, groups, rest).run(progress)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
         return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
+
+    def _singles(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
+        """Measure single attributes, and again where there is too much noise in them; returns what is left."""
+        singles: list[Group] = [(name,) for name in learner.sizes]
+        if alone:
+            learner.measure(singles, budget.equally(len(singles)))
+            learner.refit(SWEEPS)
+            return Budget(0.0, budget.currency)
+        first, rest = budget.split(self.first, 1 - self.first)
+        learner.measure(singles, first.equally(len(singles)))
+        curator = learner.curator
+        noise = mean_noise(first.equally(len(singles))[0], curator.neighbours, curator.ledger.rows_per_person)
+        cells = statistics.fmean(learner.sizes.values())
+        # Noise falls with the budget, or with its root: so many times as much would bring it down to what is wanted.
+        times = (noise * cells / (ENOUGH * learner.rows)) ** (2 if budget.currency == "rho" else 1)
+        more = min(times, MOST_TIMES, 0.5 / self.first) - 1
+        if more > 0:
+            again, rest = rest.split(more * self.first, 1 - (1 + more) * self.first)
+            learner.measure(singles, again.equally(len(singles)))
+        learner.refit(SWEEPS)
+        return rest
 
     def _groups(self, learner: Learner) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, of bounded size."""
