@@ -19,7 +19,7 @@ import pytest
 from awkward import ATTRIBUTES, CELLS, Case, accepted_cases, by_engine, expected, in_memory, refused_cases
 from hypothesis import given
 from hypothesis import strategies as st
-from people import SCHEMA, people, saved
+from engine_people import SCHEMA, people, saved
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from examples import attribute, schema_of

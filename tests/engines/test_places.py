@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from people import SCHEMA
+from engine_people import SCHEMA
 
 from running import run
 from understudy import Independent, InputError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from awkward import accepted_cases, by_engine, expected
-from people import SCHEMA, people, saved
+from engine_people import SCHEMA, people, saved
 from servers import Server
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
