@@ -17,9 +17,9 @@ from typing import Any
 import duckdb
 import pytest
 from awkward import ATTRIBUTES, CELLS, Case, accepted_cases, by_engine, expected, in_memory, refused_cases
+from engine_people import SCHEMA, people, saved
 from hypothesis import given
 from hypothesis import strategies as st
-from engine_people import SCHEMA, people, saved
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from examples import attribute, schema_of
