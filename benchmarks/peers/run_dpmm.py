@@ -25,13 +25,14 @@ def run(
     frame: pd.DataFrame, sizes: dict[str, int], rows: int, degree: int, epsilon: float, **more: int
 ) -> pd.DataFrame:
     kinds = {0: (MSTPipeline, {}), -1: (AIMPipeline, {"max_model_size": 1})}
-    kind, own = kinds.get(degree, (PrivBayesPipeline, {"degree": degree}))
+    kind, own = kinds.get(degree, (PrivBayesPipeline, {}))
     pipeline = kind(
         epsilon=epsilon,
         delta=DELTA,
-        gen_kwargs=own | more,
+        gen_kwargs=({"degree": degree} if degree > 0 else {}) | more,
         proc_epsilon=None,
         disable_processing=True,
+        **own,
     )
     pipeline.fit(frame, sizes)
     return pipeline.generate(n_records=rows)
