@@ -230,7 +230,7 @@ def _spending(model: Model) -> str:
     return split(
         [
             ("synthetic", "noisy tables", spent["tables"]),
-            ("ink", "choosing which column depends on which", spent["choices"]),
+            ("ink", "choosing what to measure", spent["choices"]),
             ("synthetic", "rows drawn privately", spent["draws"]),
             ("plain", "finding out the domain", spent["rest"]),
         ]
