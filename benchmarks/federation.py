@@ -64,7 +64,7 @@ def holders_of(parts: list[Coded]) -> list[Holder]:
     identities = [Identity.new(f"holder-{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
     return [
-        Holder(identity.name, part, allowance=1e6, delta=0.5, identity=identity, peers=peers)
+        Holder(identity.name, part, allowance=1e6, delta=0.5, identity=identity, peers=peers, colluders=0)
         for identity, part in zip(identities, parts, strict=True)
     ]
 
@@ -155,7 +155,7 @@ def rounds(arguments: argparse.Namespace) -> None:
     for delta in (0.0, 1e-9):
         for dropouts in (0, 1):
             with Federation(map(MemoryLink, holders_of(parts))) as federation:
-                session = federation.open(schema, "secure", epsilon=10.0, delta=delta, dropouts=dropouts)
+                session = federation.open(schema, "secure", epsilon=10.0, delta=delta, dropouts=dropouts, colluders=0)
                 curator = FederatedCurator(session, schema)
                 cost = Budget(curator.ledger.budget.amount / 8, curator.ledger.currency)
                 curator.measure(tables, cost)

@@ -38,10 +38,10 @@ from understudy.tables import Column, read_table
 
 COMMAND = Path(sys.executable).with_name("understudy")
 WAYS: dict[str, list[str]] = {
-    "secure": [],
-    "secure, 1 may drop out": ["--dropouts", "1"],
+    "secure": ["--colluders", "0"],
+    "secure, 1 may drop out": ["--colluders", "0", "--dropouts", "1"],
     "secure, 1 may collude": ["--colluders", "1"],
-    "secure, delta 1e-9": ["--delta", "1e-9"],
+    "secure, delta 1e-9": ["--colluders", "0", "--delta", "1e-9"],
     "statistics": ["--way", "statistics"],
     "voting": ["--way", "voting"],
     "models": ["--way", "models"],
@@ -112,7 +112,7 @@ def rounds(arguments: argparse.Namespace, say: Console) -> None:
         links = [HttpLink(holder, identity) for holder in Parties.load(folder / "parties.toml").holders]
         for dropouts in (0, 1):
             with Federation(links) as federation:
-                session = federation.open(schema, "secure", epsilon=100.0, dropouts=dropouts)
+                session = federation.open(schema, "secure", epsilon=100.0, dropouts=dropouts, colluders=0)
                 seconds = [_timed(session, about, arrays) for _ in range(arguments.repeats + 1)][1:]
                 session.close()
             say.print(
@@ -169,7 +169,7 @@ def write_parties(folder: Path, ports: dict[str, int]) -> None:
 
 def started(folder: Path, name: str) -> subprocess.Popen[bytes]:
     options = ["--table", f"{name}.csv", "--schema", "schema.json", "--cert", f"{name}.pem", "--peers", "parties.toml"]
-    allowance = ["--allowance", "10000", "--delta", "0.01", "--listen", "127.0.0.1:0"]
+    allowance = ["--allowance", "10000", "--delta", "0.01", "--colluders", "0", "--listen", "127.0.0.1:0"]
     with (folder / f"{name}.err").open("wb") as said:
         return subprocess.Popen([COMMAND, "holder", "serve", *options, *allowance], cwd=folder, stderr=said)
 

@@ -95,8 +95,8 @@ def test_a_table_and_a_model(folder: Path) -> None:
     [
         ("--way", "statistics", "--degree", 1),
         ("--way", "voting"),
-        ("--method", "independent", "--delta", 1e-6, "--dropouts", 1),
-        ("--structure", "tables", "--colluders", 1),
+        ("--method", "independent", "--delta", 1e-6, "--colluders", 2),
+        ("--structure", "tables"),
     ],
 )
 def test_ways_and_methods(folder: Path, options: tuple[object, ...]) -> None:
@@ -125,7 +125,12 @@ def test_models_of_all_holders(folder: Path) -> None:
         (("-o", "schema.json"), "is not a kind of table that is known here"),
         (("--model", "parties.toml"), "parties.toml is named for two things at once"),
         (("--way", "statistics", "--method", "mst"), "Structure comes from tables in the method privbayes only."),
-        (("--dropouts", 2), "With 3 holders, of which 2 may drop out and 0 collude, no sum is secure"),
+        (
+            ("--dropouts", 1),
+            "Sums that are secure where 1 may drop out and 1 collude need 4 holders at least, and there are 3: ask "
+            "more holders, or lower dropouts (each takes two) or colluders (each takes one).",
+        ),
+        (("--colluders", 0), "fears that 1 of the others may collude, and the session guards against 0; ask with"),
         (("--epsilon", 5000), "does not allow a release at epsilon 5000, delta 0"),
     ],
 )

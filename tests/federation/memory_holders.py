@@ -34,10 +34,10 @@ def rows(number: int, seed: int = 0) -> Coded:
 
 
 def holders_of(parts: Sequence[Coded], **more: Any) -> list[Holder]:
-    """A holder for each part of the rows, all of whom have pinned each other."""
+    """A holder for each part of the rows, all of whom have pinned each other, and fear nobody unless told to."""
     identities = [Identity.new(f"h{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
-    given = {"allowance": 1e6, "delta": 0.5} | more
+    given = {"allowance": 1e6, "delta": 0.5, "colluders": 0} | more
     return [
         Holder(identity.name, part, identity=identity, peers=peers, **given)
         for identity, part in zip(identities, parts, strict=True)

@@ -113,7 +113,7 @@ class Town:
             patients(folder / f"{name}.csv", rows, seed)
             site.options = [
                 *("--table", f"{name}.csv", "--schema", "schema.json", "--cert", f"{name}.pem"),
-                *("--peers", "parties.toml", "--allowance", str(allowance), "--delta", "0.001"),
+                *("--peers", "parties.toml", "--allowance", str(allowance), "--delta", "0.001", "--colluders", "0"),
             ]
         self.write_parties()
 

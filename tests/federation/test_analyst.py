@@ -9,7 +9,7 @@ import pytest
 from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Federation, HolderGone, HolderRefused, MemoryLink
 from understudy.federation.messages import Message, packed
 from understudy.marginals import marginal
@@ -36,11 +36,13 @@ def asked(session, tables, epsilon=EPSILON / 10):
 TABLES = [marginal("a", "b"), marginal("c")]
 
 
-@pytest.mark.parametrize(("number", "dropouts"), [(1, 0), (2, 0), (3, 1), (5, 0), (5, 1), (5, 2)])
-def test_the_sum_is_the_sum(number, dropouts):
+@pytest.mark.parametrize(
+    ("number", "dropouts", "colluders"), [(1, 0, 0), (2, 0, 1), (3, 1, 0), (5, 0, 0), (5, 1, 1), (5, 2, 0)]
+)
+def test_the_sum_is_the_sum(number, dropouts, colluders):
     holders = five()[:number]
     with Federation(map(MemoryLink, holders)) as federation:
-        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts)
+        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts, colluders=colluders)
         for _ in range(3):
             found, over = asked(session, TABLES)
             assert over == number
@@ -82,7 +84,7 @@ def test_two_that_drop_out_at_different_steps(first, second):
     links = [FailingLink(holders[0], first), FailingLink(holders[3], second), *map(MemoryLink, holders[1:3])]
     links.append(MemoryLink(holders[4]))
     with Federation(links) as federation:
-        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=2)
+        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=2, colluders=0)
         found, over = asked(session, TABLES)
         gone = {"h0"} if first in ("ask", "deliver") else set()
         gone |= {"h3"} if second in ("ask", "deliver") else set()
@@ -115,7 +117,7 @@ def test_at_the_beginning_everybody_must_be_there(kind):
     holders = five()
     links = [FailingLink(holders[0], kind), *map(MemoryLink, holders[1:])]
     with Federation(links) as federation, pytest.raises(HolderGone, match="h0 does not answer"):
-        federation.open(SCHEMA, "secure", epsilon=1.0, dropouts=2)
+        federation.open(SCHEMA, "secure", epsilon=1.0, dropouts=2, colluders=0)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,9 @@ def test_a_link_to_somebody_else_is_noticed():
         federation.open(SCHEMA, "voting", epsilon=1.0)
 
 
-def test_masks_do_not_cancel_over_different_questions():
-    """An analyst who asks one holder for less noise than the others reads nothing at all."""
+def test_masks_do_not_cancel_over_different_questions(monkeypatch):
+    """An analyst who asks one holder for less noise than the others reads nothing at all, look as it may."""
+    monkeypatch.setattr("understudy.federation.analyst.LARGEST_SUM", (1 << 63) - 1)
     holders = five()
     names, arrays = packed([marginal("a")])
 
@@ -190,6 +193,45 @@ def test_too_much_at_once_is_refused_before_anything_is_asked():
         session = federation.open(SCHEMA, "secure", epsilon=1.0)
         with pytest.raises(InputError, match="at a time"):
             session.add_up("tables", 1 << 30, {}, {})
+
+
+class Changing(MemoryLink):
+    """A link on which answers to some kinds of messages are changed."""
+
+    def __init__(self, holder, change, *kinds):
+        super().__init__(holder)
+        self.change, self.kinds = change, kinds
+
+    def ask(self, message):
+        answer = super().ask(message)
+        return self.change(answer) if Message.from_bytes(message).kind in self.kinds else answer
+
+
+@pytest.mark.parametrize(("dropouts", "kind"), [(0, "ask"), (1, "deliver")])
+def test_numbers_that_are_others_than_were_asked_for_end_the_run_with_a_sentence(dropouts, kind):
+    """They look as they should, so nobody can say whose they are."""
+    holders = five()
+    random = np.random.default_rng(1).integers(0, 1 << 63, 10, dtype=np.uint64)
+    made_up = Message("masked", {}, {"numbers": random}).to_bytes()
+    with Federation([Changing(holders[0], lambda _: made_up, kind), *map(MemoryLink, holders[1:])]) as federation:
+        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts)
+        with pytest.raises(HolderGone, match=r"masks .* do not cancel: one of them sent something else"):
+            asked(session, TABLES)
+
+
+@pytest.mark.parametrize(("dropouts", "kind"), [(0, "ask"), (1, "ask"), (1, "deliver")])
+def test_an_answer_that_was_given_before_ends_the_run_with_a_sentence(dropouts, kind):
+    holders, given = five(), []
+
+    def first_given(answer):
+        given.append(answer)
+        return given[0]
+
+    with Federation([Changing(holders[0], first_given, kind), *map(MemoryLink, holders[1:])]) as federation:
+        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts)
+        asked(session, TABLES)
+        with pytest.raises(UnderstudyError, match=r"do not cancel|was changed on the way"):
+            asked(session, TABLES)
 
 
 def test_there_must_be_a_holder():

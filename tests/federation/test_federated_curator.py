@@ -29,7 +29,7 @@ def opened():
         links = [holder if hasattr(holder, "ask") else MemoryLink(holder) for holder in holders]
         federation = Federation(links)
         federations.append(federation)
-        return FederatedCurator(federation.open(schema, way, **({"epsilon": 100.0} | more)), schema)
+        return FederatedCurator(federation.open(schema, way, **({"epsilon": 100.0, "colluders": 0} | more)), schema)
 
     yield curator
     for federation in federations:

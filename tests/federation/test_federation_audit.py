@@ -7,35 +7,31 @@ holder's questions answered one by one; and lower bounds from real sums of real 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from memory_holders import SCHEMA, holders_of, rows
+from federated_runs import WholeNoise, largest_loss, release_loss
+from memory_holders import holders_of
 from test_noise_shares import added, polya_pmf
 
 from understudy.audit.blackbox import tell_apart
 from understudy.audit.bounds import choice_log_probabilities, discrete_gaussian_log_pmf, renyi_rho
-from understudy.audit.doors import exact_loss
 from understudy.audit.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.budget import Budget, epsilon_of
+from understudy.curator.budget import Budget
 from understudy.curator.federated import FederatedCurator
-from understudy.curator.mechanisms import SCORE_GRID, SeededNoise, choice_scale, table_scale
+from understudy.curator.mechanisms import SCORE_GRID, choice_scale, table_scale
 from understudy.curator.scores import score_named
-from understudy.encoding import Coded, encode
-from understudy.federation import Federation, Holder, HolderRefused, MemoryLink, federate
-from understudy.federation.holder import Terms, score_sensitivity, scores_scale
-from understudy.federation.identity import Identity
-from understudy.federation.messages import Message, packed
+from understudy.encoding import Coded
+from understudy.federation import Federation, MemoryLink
 from understudy.federation.noise_shares import (
     SHARED_GRID,
-    ShareNoise,
-    delegated_scale,
     gaussian_share,
+    score_sensitivity,
+    scores_scale,
     shared_grid,
-    top_scale,
 )
+from understudy.federation.secure_sums import SecureSum
+from understudy.federation.terms import Terms
 from understudy.marginals import marginal
 from understudy.schema import Schema
 from understudy.synthesizers.independent import Independent
@@ -119,39 +115,6 @@ def test_sums_of_scores_cost_what_is_said_in_rho():
     assert 0.98 * 0.01 < moved <= 0.01
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])
-def test_the_place_of_the_largest_costs_what_is_said(epsilon):
-    """Two candidates on the real grid: P(first) has a closed form, as geometric noise has no memory.
-
-    With both noises geometric, P(noise of one - noise of the other >= k) = q^k / (1 + q) for k above 0.
-    """
-    q = math.exp(-1 / top_scale(epsilon))
-
-    def first_wins(gap: int) -> float:
-        """The first is ahead by the gap, and wins where they are equal."""
-        return 1 - q ** (gap + 1) / (1 + q) if gap >= 0 else q ** (-gap) / (1 + q)
-
-    lost = 0.0
-    for gap in range(-6 * SHARED_GRID, 6 * SHARED_GRID, 64):
-        other = gap + 2 * SHARED_GRID
-        for p, other_p in ((first_wins(gap), first_wins(other)), (1 - first_wins(gap), 1 - first_wins(other))):
-            lost = max(lost, abs(math.log(p / other_p)))
-    assert 0.98 * epsilon < lost <= epsilon
-
-
-@pytest.mark.parametrize("rho", [0.0002, 0.02])
-def test_a_delegates_choice_costs_what_is_said(rho):
-    """Two candidates that change places by all that a row can move them; the noise in the sums is the same for both."""
-    scale = delegated_scale(rho)
-    for noise in (0, 300, -100_000):
-        ahead = np.array([SHARED_GRID / 2 + noise, -SHARED_GRID / 2])
-        behind = np.array([-SHARED_GRID / 2 + noise, SHARED_GRID / 2])
-        lost = renyi_rho(*(choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, behind)))
-        assert lost <= rho
-        if noise == 0:
-            assert lost > 0.95 * rho
-
-
 def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
     """Where all scores are told, as opposed to the place of the largest, what moves all alike shows too."""
     sizes = {"a": 2, "b": 2}
@@ -164,52 +127,6 @@ def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
 
 
 # --------------------------------------------------------------------------- whole runs, question by question
-
-
-class WholeNoise(ShareNoise):
-    """All of the honest holders' noise added by one of them, whose questions are answered: the same law, in one place.
-
-    The other honest holders, who have seeded noise, add none.
-    """
-
-    def __init__(self, enough, own):
-        self.enough, self.own, self.private = enough, own, own.private
-
-    def laplace(self, counts, scale):
-        return counts if isinstance(self.own, SeededNoise) else self.own.laplace(counts, scale)
-
-    def gaussian(self, counts, scale):
-        return counts if isinstance(self.own, SeededNoise) else self.own.gaussian(counts, scale)
-
-
-IDENTITIES = [Identity.new(f"h{place}") for place in range(3)]
-PEERS = {identity.name: identity.certificate for identity in IDENTITIES}
-
-
-def run_on(pair, method, way, monkeypatch, **agreed):
-    """A whole release by three holders; the first has the table, the others always the same rows and dice."""
-    monkeypatch.setattr("understudy.federation.holder.ShareNoise", WholeNoise)
-
-    def run(table, noise):
-        tables = [encode(table, pair.schema), encode(pair.table, pair.schema), encode(pair.other, pair.schema)]
-        holders = [
-            Holder(
-                identity.name, coded, allowance=1e6, delta=0.5, identity=identity, peers=PEERS,
-                noise=noise if place == 0 else SeededNoise(place), neighbours=method.neighbours,
-            )
-            for place, (identity, coded) in enumerate(zip(IDENTITIES, tables, strict=True))
-        ]  # fmt: skip
-        return federate(holders, pair.schema, method, way, noise=SeededNoise(9), **agreed).to_dict()
-
-    return run
-
-
-def largest_loss(method, way, monkeypatch, pairs, **agreed):
-    losses = [exact_loss(run_on(pair, method, way, monkeypatch, **agreed), pair, paths=1) for pair in pairs]
-    assert not any(loss.side_door for loss in losses)
-    if method.delta:
-        return max(epsilon_of(loss.rho, method.delta) for loss in losses)
-    return max(loss.epsilon for loss in losses)
 
 
 @pytest.mark.parametrize(
@@ -227,11 +144,10 @@ def largest_loss(method, way, monkeypatch, pairs, **agreed):
     ],
     ids=lambda part: part if isinstance(part, str) else f"{part.name} {part.neighbours} {part.delta}",
 )
-def test_a_whole_release_loses_no_more_than_the_claim(way, method, monkeypatch):
+def test_a_whole_release_loses_no_more_than_the_claim(way, method):
     """Everything that leaves the holder is answered on both tables alike; the log-ratios add up along the path."""
-    agreed = {"colluders": 1} if way == "secure" else {}
     pairs = [*worst_pairs(method.neighbours, 40), choice_pair("R", method.neighbours, rows=40)]
-    lost = largest_loss(method, way, monkeypatch, pairs, **agreed)
+    lost = largest_loss(method, way, pairs, colluders=1)
     assert 0.2 < lost <= 1.0 + 1e-9
 
 
@@ -240,7 +156,7 @@ def test_a_holder_that_forgets_to_scale_its_noise_is_flagged(monkeypatch):
     laplace = WholeNoise.laplace
     monkeypatch.setattr(WholeNoise, "laplace", lambda self, counts, scale: laplace(self, counts, scale / 2))
     pairs = worst_pairs("add_remove", 40)
-    assert largest_loss(Independent(epsilon=1.0), "secure", monkeypatch, pairs, colluders=1) > 1.5
+    assert largest_loss(Independent(epsilon=1.0), "secure", pairs, colluders=1) > 1.5
 
 
 def test_a_holder_that_sends_exact_counts_is_flagged(monkeypatch):
@@ -252,8 +168,7 @@ def test_a_holder_that_sends_exact_counts_is_flagged(monkeypatch):
         lambda self, counts, scale: counts if counts.size == 1 else laplace(self, counts, scale),
     )
     pair = worst_pairs("add_remove", 40)[0]
-    run = run_on(pair, PrivBayes(epsilon=1.0, degree=1), "secure", monkeypatch, colluders=1)
-    assert exact_loss(run, pair, paths=1).side_door
+    assert release_loss(pair, PrivBayes(epsilon=1.0, degree=1), "secure", colluders=1).side_door
 
 
 # --------------------------------------------------------------------------- real sums of real holders
@@ -268,15 +183,15 @@ def colluding_view(counts, colluding, **agreed):
     codes = [np.repeat(np.arange(CELLS, dtype=np.uint16), per_cell) for per_cell in counts]
     holders = holders_of([Coded(WIDE, {"a": mine}, len(mine), ()) for mine in codes])
     known = []
-    for holder in holders[len(holders) - colluding :]:
-        begin = holder._begin_sum
+    begin, spies = SecureSum.begin, {holder.name for holder in holders[len(holders) - colluding :]}
 
-        def spying(session, asked, numbers, begin=begin):
-            known.append(numbers)
-            return begin(session, asked, numbers)
+    def spying(self):
+        if self.name in spies:
+            known.append(self.numbers.view(np.int64))
+        return begin(self)
 
-        holder._begin_sum = spying
-    with Federation(map(MemoryLink, holders)) as federation:
+    with pytest.MonkeyPatch.context() as spied, Federation(map(MemoryLink, holders)) as federation:
+        spied.setattr(SecureSum, "begin", spying)
         session = federation.open(WIDE, "secure", epsilon=1.0, **agreed)
         found = FederatedCurator(session, WIDE).measure([marginal("a")], Budget(1.0))[0]
     return (found.counts - sum(known, np.int64(0))).astype(np.float64).reshape(-1, 1)
@@ -296,93 +211,4 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_claim(colluders):
 
 def test_an_analyst_with_more_colluders_than_agreed_measures_more():
     """A control: nobody was feared, and three of five collude."""
-    assert bound(3) > 1.0
-
-
-# --------------------------------------------------------------------------- real choices of real holders
-
-
-class Meddling(MemoryLink):
-    """A link of an analyst who changes what it carries to the delegate; it has seen everything that went before."""
-
-    def __init__(self, holder, meddle, seen):
-        super().__init__(holder)
-        self.meddle, self.seen = meddle, seen
-
-    def ask(self, message):
-        asked = Message.from_bytes(message)
-        if asked.kind == "pick":
-            self.seen.append(asked)
-            asked = Message("pick", asked.content, self.meddle(dict(asked.arrays), self.seen))
-        return super().ask(asked.to_bytes())
-
-
-def added_to(boxes, seen):
-    """2^63 - T, so that sums of T and more wrap: known where numbers are 64-bit words under a stream cipher."""
-    name = min(boxes)
-    box = boxes[name].copy()
-    box[7::8] ^= 0x80
-    return {**boxes, name: box}
-
-
-def swapped(boxes, seen):
-    first, second = sorted(name for name in boxes if name.startswith("numbers"))[:2]
-    return {**boxes, first: boxes[second], second: boxes[first]}
-
-
-def of_another_round(boxes, seen):
-    return dict(seen[-2].arrays) if len(seen) > 1 else boxes
-
-
-def without_one(boxes, seen):
-    return {name: box for name, box in boxes.items() if name != min(boxes)}
-
-
-def with_numbers(boxes, seen):
-    return {**boxes, "numbers": np.full(2, 1 << 62, dtype=np.uint64)}
-
-
-@pytest.mark.parametrize("meddle", [added_to, swapped, of_another_round, without_one, with_numbers])
-@pytest.mark.parametrize(
-    ("agreed", "missing"), [({}, False), ({"delta": 1e-9}, False), ({"dropouts": 1}, False), ({"dropouts": 1}, True)]
-)
-def test_an_analyst_who_changes_what_it_carries_to_the_delegate_is_refused(meddle, agreed, missing):
-    holders = holders_of([rows(100, seed) for seed in range(4)])
-    seen = []
-    with Federation([Meddling(holder, meddle, seen) for holder in holders]) as federation:
-        session = federation.open(SCHEMA, "secure", epsilon=10.0, **agreed)
-        if missing:
-            session._gone["h3"] = "The holder h3 does not answer."
-        names, arrays = packed([marginal("b", "a"), marginal("c", "a")])
-        content = {"names": names, "bits": None, "amount": 0.01, "score": "R", "most_rows": None, "shares": {}}
-        if meddle is of_another_round:
-            assert session.place_of_largest(2, content, arrays) in (0, 1)
-        with pytest.raises(HolderRefused, match=r"has sealed for it|was changed on the way"):
-            session.place_of_largest(2, content, arrays)
-
-
-def chosen(more: int, times: int, epsilon: float, offset: int) -> np.ndarray:
-    """Which of two candidates a delegate chooses; a row more takes the one up, and the other down, by all it can."""
-    holders = holders_of([Coded(SCHEMA, {name: np.zeros(n, np.uint8) for name in "abc"}, n, ()) for n in (9 + more, 5)])
-    names, arrays = packed([marginal("a"), marginal("b")])
-    shares = {"h0": 0.5, "h1": 0.5}
-    content = {"names": names, "bits": None, "amount": epsilon, "score": "misfit", "most_rows": None, "shares": shares}
-    arrays["estimates"] = np.array([0.0, 0.0, 100.0, 0.0, 0.0])
-    arrays["offsets"] = np.array([0, offset])
-    found = []
-    with Federation(map(MemoryLink, holders)) as federation:
-        for _ in range(times // 50):
-            session = federation.open(SCHEMA, "secure", epsilon=50 * epsilon)
-            found += [session.place_of_largest(2, content, arrays) for _ in range(50)]
-            session.close()
-    return np.array(found, dtype=np.float64).reshape(-1, 1)
-
-
-@pytest.mark.parametrize(("priced", "flagged"), [(1.0, False), (3.0, True)])
-def test_an_analyst_measures_no_more_than_the_price_of_a_choice(priced, flagged):
-    """At the offset where it shows best; the same test sees a choice that costs three times as much."""
-    even = (9 + 5 - (100 - 9 - 5)) * SHARED_GRID
-    here, there = (chosen(more, 1000, priced, even) for more in (0, 1))
-    measured = tell_apart(here, there, 0.99999).epsilon
-    assert measured > 0.1
-    assert (measured > 1.0) == flagged
+    assert bound(3, colluders=0) > 1.0

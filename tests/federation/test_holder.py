@@ -1,86 +1,25 @@
-"""A holder against an analyst who does not keep the rules."""
+"""A holder against an analyst who does not keep the rules: terms, ledger, keys, rounds, the log."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import SeededNoise
-from understudy.curator.scores import LARGEST_ESTIMATE, SCORES
 from understudy.errors import InputError
 from understudy.federation import Holder
-from understudy.federation.holder import (
-    LARGEST_OFFSET,
-    MOST_HOLDERS,
-    MOST_ROWS,
-    MOST_SESSIONS,
-    Terms,
-    keys_digest,
-    schema_digest,
-    score_sensitivity,
-    sum_statement,
-)
+from understudy.federation.holder import MOST_SESSIONS
 from understudy.federation.identity import Identity
-from understudy.federation.masking import PairKeys, pair_mask
-from understudy.federation.messages import Message, digest, packed
-from understudy.federation.noise_shares import LARGEST_SCALE, SHARED_GRID
-from understudy.marginals import marginal
+from understudy.federation.masking import PairKeys
+from understudy.federation.messages import Message
+from understudy.federation.terms import schema_digest
 from understudy.schema import Schema
-
-
-def terms(holders, way="secure", **more):
-    given = {"epsilon": 1.0, "delta": 0.0, "neighbours": "add_remove", "dropouts": 0, "colluders": 0} | more
-    names = tuple(sorted(holder.name for holder in holders))
-    return Terms(
-        given.pop("session", "s1"),
-        given.pop("schema", schema_digest(SCHEMA)),
-        way,
-        {"name": "x"},
-        holders=names,
-        **given,
-    )
-
-
-def said(holder, message):
-    return Message.from_bytes(holder.answer(message.to_bytes()))
-
-
-def sentence(holder, message):
-    answer = said(holder, message)
-    assert answer.kind == "refused", answer
-    return answer.content["sentence"]
-
-
-def started(holders, **more):
-    """All holders opened and started a secure session."""
-    opened = {holder.name: said(holder, terms(holders, **more).to_message()) for holder in holders}
-    keys = {name: [answer.content["key"], answer.content["signature"]] for name, answer in opened.items()}
-    start = Message("start", {"session": more.get("session", "s1"), "keys": keys})
-    for holder in holders:
-        assert said(holder, start).kind == "started"
-    return start
-
-
-def question(number=1, what="tables", amount=0.1, tables=(("a", "b"),), session="s1", arrays=None, **more):
-    names, axes = packed([marginal(*table) for table in tables])
-    content = {
-        "session": session,
-        "round": number,
-        "what": what,
-        "names": names,
-        "bits": None,
-        "amount": amount,
-        **more,
-    }
-    return Message("ask", content, {**axes, **(arrays or {})})
-
 
 # ---- terms
 
@@ -101,9 +40,14 @@ def test_it_says_who_it_is():
         ({"delta": 0.6}, "overdraw"),
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"way": "trust me"}, "no way"),
-        ({"dropouts": 2, "colluders": 1}, "no sum is secure"),
+        (
+            {"dropouts": 2, "colluders": 1},
+            "need 6 holders at least, and there are 5: ask more holders, or lower dropouts",
+        ),
         ({"dropouts": 5}, "all but one"),
-        ({"colluders": -1}, "all but one"),
+        ({"colluders": -1}, "at or above 0"),
+        ({"colluders": 1.0}, "colluders"),
+        ({"colluders": 5}, "need 6 holders at least"),
         ({"holders": ["h1", "h2"]}, "not among those"),
         ({"holders": ["h0", "h0"]}, "different names"),
         ({"holders": ["h0", "stranger"]}, "no pinned certificate of stranger"),
@@ -130,8 +74,15 @@ def test_the_order_of_columns_does_not_matter():
 
 def test_a_holder_that_fears_colluders_refuses_sums_that_do_not_guard_against_them():
     holders = five(colluders=2)
-    assert "guards against 1" in sentence(holders[0], terms(holders, colluders=1).to_message())
+    assert "guards against 1; ask with colluders 2" in sentence(holders[0], terms(holders, colluders=1).to_message())
     assert said(holders[0], terms(holders, colluders=2).to_message()).kind == "opened"
+
+
+def test_a_holder_fears_one_other_unless_told_otherwise():
+    """Or a fellow holder, who knows its own share of the noise, would be somebody to be trusted."""
+    holder = Holder("h0", rows(10), allowance=1.0)
+    assert "fears that 1 of the others may collude" in sentence(holder, terms([holder]).to_message())
+    assert said(holder, terms([holder], "voting").to_message()).kind == "opened"
 
 
 def test_a_holder_may_not_take_part_in_every_way():
@@ -140,7 +91,7 @@ def test_a_holder_may_not_take_part_in_every_way():
 
 
 def test_secure_sums_need_an_identity():
-    holder = Holder("h0", rows(10), allowance=1.0)
+    holder = Holder("h0", rows(10), allowance=1.0, colluders=0)
     assert "no identity" in sentence(holder, terms([holder]).to_message())
     with pytest.raises(InputError, match="allowance or a ledger"):
         Holder("h0", rows(10))
@@ -336,7 +287,7 @@ def test_questions_that_are_refused(message, why):
 def test_no_more_is_counted_than_can_be_sent(monkeypatch):
     holders = five()
     started(holders)
-    monkeypatch.setattr("understudy.federation.holder.MOST_NUMBERS", 11)
+    monkeypatch.setattr("understudy.federation.holder_session.MOST_NUMBERS", 11)
     assert "more than 11 cells" in sentence(holders[0], question(tables=(("a", "b"), ("a", "b"))))
     assert said(holders[0], question(2, tables=(("a", "b"),))).kind == "masked"
 
@@ -361,7 +312,7 @@ def test_whatever_goes_wrong_inside_stays_inside(monkeypatch):
     def fail(*_):
         raise RuntimeError("count of row 17 is 3")
 
-    monkeypatch.setattr("understudy.federation.holder.HolderRows.measure", fail)
+    monkeypatch.setattr("understudy.federation.holder_rows.HolderRows.measure", fail)
     told = sentence(holders[0], question())
     assert "17" not in told
     assert "its log says where" in told
@@ -463,280 +414,6 @@ def test_nobody_crowds_out_anothers_session():
     assert len(holders[0]._sessions) == MOST_SESSIONS + 1
 
 
-# ---- a malicious analyst and sums that survive drop-outs
-
-
-def shared(holders, number=1, **more):
-    """The first step of a round: everybody's shares."""
-    return {holder.name: said(holder, question(number, **more)).content for holder in holders}
-
-
-def delivered(holder, told, among, number=1):
-    shares = {name: told[name]["shares"][holder.name] for name in among if name != holder.name}
-    return Message("deliver", {"session": "s1", "round": number, "shares": shares})
-
-
-def agreement(present, number=1):
-    return Message("agree", {"session": "s1", "round": number, "present": present})
-
-
-def test_both_secrets_of_a_holder_are_never_told():
-    """The analyst tells half of the holders that h0 is in the sum, and the others that it dropped out."""
-    holders = five()
-    started(holders, dropouts=2)
-    everybody = [holder.name for holder in holders]
-    told = shared(holders)
-    for holder in holders:
-        assert said(holder, delivered(holder, told, everybody)).kind == "masked"
-    without = everybody[1:]
-    signatures = {}
-    for holder in holders:
-        present = everybody if holder.name in ("h0", "h1") else without
-        answer = said(holder, agreement(present))
-        signatures[holder.name] = answer.content["signature"]
-        # It does not sign for another sum afterwards.
-        assert "not the time" in sentence(holder, agreement(without if present == everybody else everybody))
-    reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
-    for holder in holders[:2]:
-        assert "Only 2 of the 3" in sentence(holder, reveal)
-    for holder in holders[2:]:
-        answer = said(holder, reveal)
-        assert "h0" not in answer.content["own"]
-        assert list(answer.content["pair"]) == ["h0"]
-
-
-@pytest.mark.parametrize("present", [["h0", "h1", "h2"], ["h1", "h2", "h3", "h4"], ["h0", "h0", "h1", "h2", "h3"]])
-def test_sums_of_too_few_of_others_or_twice_of_one_are_not_signed(present):
-    holders = five()
-    started(holders, dropouts=1)
-    everybody = [holder.name for holder in holders]
-    told = shared(holders)
-    for holder in holders:
-        said(holder, delivered(holder, told, everybody))
-    assert said(holders[0], agreement(present)).kind == "refused"
-
-
-def test_masks_of_too_few_are_not_made():
-    holders = five()
-    started(holders, dropouts=1)
-    told = shared(holders)
-    assert "3 holders are in the sum, and 4 must be" in sentence(
-        holders[0], delivered(holders[0], told, ["h0", "h1", "h2"])
-    )
-
-
-def test_shares_are_told_only_for_signatures_of_peers():
-    holders = five()
-    started(holders, dropouts=1)
-    everybody = [holder.name for holder in holders]
-    told = shared(holders)
-    for holder in holders:
-        said(holder, delivered(holder, told, everybody))
-    signatures = {holder.name: said(holder, agreement(everybody)).content["signature"] for holder in holders}
-    forged = dict.fromkeys(everybody, signatures["h0"])
-    reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": forged})
-    assert "Only 1 of the 4" in sentence(holders[0], reveal)
-    reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
-    answer = said(holders[0], reveal)
-    assert sorted(answer.content["own"]) == everybody
-    assert answer.content["pair"] == {}
-    again = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "x": "00"}})
-    assert "not the time" in sentence(holders[0], again)
-
-
-def test_shares_that_were_changed_or_come_from_another_round_are_refused():
-    holders = five()
-    started(holders, dropouts=1)
-    everybody = [holder.name for holder in holders]
-    first, second = shared(holders), shared(holders, 2)
-    mixed = {**second, "h1": first["h1"]}
-    assert "changed on the way" in sentence(holders[0], delivered(holders[0], mixed, everybody, 2))
-    changed = {**second, "h1": {"shares": {"h0": "00" * 148}}}
-    assert "changed on the way" in sentence(holders[0], delivered(holders[0], changed, everybody, 2))
-    assert said(holders[0], delivered(holders[0], second, everybody, 2)).kind == "masked"
-
-
-def test_holders_that_were_asked_different_things_cannot_read_each_others_shares():
-    holders = five()
-    started(holders, dropouts=1)
-    told = {
-        holder.name: said(holder, question(1, amount=0.1 + 0.01 * place)).content
-        for place, holder in enumerate(holders)
-    }
-    assert "changed on the way" in sentence(holders[0], delivered(holders[0], told, list(told)))
-
-
-# ---- the delegate
-
-
-TWO = (("a", "b"), ("a", "c"))
-
-
-def top(number=1, tables=TWO, **more):
-    return question(number, what="top", score="R", delegate="h1", tables=tables, most_rows=None, **more)
-
-
-def pick(boxes, number=1, **more):
-    return Message("pick", {"session": "s1", "round": number}, {**boxes, **more})
-
-
-def sealed_by(holders, ask):
-    """What each holder but the delegate seals for it."""
-    answers = {holder.name: said(holder, ask) for holder in holders}
-    assert {answer.kind for answer in answers.values()} == {"sealed"}
-    assert answers.pop("h1").arrays["box"].size == 0
-    return {f"numbers of {name}": answer.arrays["box"] for name, answer in answers.items()}
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-9])
-def test_only_the_delegate_picks_and_only_once(delta):
-    holders = five()
-    started(holders, delta=delta)
-    boxes = sealed_by(holders, top(amount=0.01))
-    assert "not the time" in sentence(holders[0], pick(boxes))
-    assert said(holders[1], pick(boxes)).content["place"] in (0, 1)
-    assert "not the time" in sentence(holders[1], pick(boxes, **{"numbers of h0": boxes["numbers of h2"]}))
-
-
-def test_the_delegate_takes_no_numbers_from_the_analyst():
-    """Whoever adds 2^63 - T to a sum makes it wrap at T, where one-sided noise hides nothing."""
-    holders = five()
-    started(holders)
-    boxes = sealed_by(holders, top())
-    numbers = np.full(2, (1 << 63) - 1000, dtype=np.uint64)
-    fewer = {name: box for name, box in boxes.items() if name != "numbers of h4"}
-    for more in ({**boxes, "numbers": numbers}, {**boxes, "numbers of h9": boxes["numbers of h0"]}, fewer, {}):
-        assert "has sealed for it, and nothing else" in sentence(holders[1], pick(more))
-    ones = boxes["numbers of h0"].copy()
-    ones[3] ^= 1
-    for wrong in (ones, boxes["numbers of h2"], numbers.view(np.uint8), np.empty(0, np.uint8), ones[:-1]):
-        assert "What h0 sealed for h1 was changed" in sentence(holders[1], pick({**boxes, "numbers of h0": wrong}))
-    assert "What h0 sealed" in sentence(holders[1], pick({**boxes, "numbers of h0": numbers}))
-    assert said(holders[1], pick(boxes)).kind == "answer"
-
-
-def test_what_is_sealed_for_one_round_or_question_opens_in_no_other():
-    holders = five()
-    started(holders)
-    first = sealed_by(holders, top(1))
-    second = sealed_by(holders, top(2))
-    assert "What h3 sealed" in sentence(holders[1], pick({**second, "numbers of h3": first["numbers of h3"]}, number=2))
-    third = sealed_by(holders[1:], top(3))
-    third["numbers of h0"] = said(holders[0], top(3, amount=0.2)).arrays["box"]
-    assert "What h0 sealed" in sentence(holders[1], pick(third, number=3))
-
-
-def test_what_the_delegate_opens_is_masked_all_the_same():
-    """It may learn the sum, and nothing of any other holder alone."""
-    holders = five()
-    started(holders)
-    boxes = sealed_by(holders, top())
-    session, seen = holders[1]._sessions["s1"], 0
-    for name in ("h0", "h2", "h3", "h4"):
-        content = holders[1]._opened(session, pick(boxes), name, "numbers", session.work.question, 16)
-        mine = pair_mask("h1", {name: session.work.seeds[name]}, 2)
-        seen = seen + content.view("<u8") + mine
-        assert np.abs((content.view("<u8") + mine).view(np.int64)).min() > 2**30
-    assert np.abs(seen.view(np.int64)).max() < 2**30
-
-
-def dropped(holders, number=1, gone="h4"):
-    """One holder does not answer; the others agree, and seal their seeds with it for the delegate."""
-    left = [holder for holder in holders if holder.name != gone]
-    boxes = sealed_by(left, top(number))
-    present = [holder.name for holder in left]
-    signatures = {holder.name: said(holder, agreement(present, number)).content["signature"] for holder in left}
-    reveal = Message("reveal", {"session": "s1", "round": number, "signatures": signatures})
-    seeds = {f"seeds of {h.name}": said(h, reveal).arrays["box"] for h in left if h.name != "h1"}
-    return left, boxes, seeds
-
-
-def test_the_delegate_adds_up_over_those_that_were_agreed_on_and_no_others():
-    holders = five()
-    started(holders, dropouts=1)
-    late = said(holders[4], top()).arrays["box"]
-    _, boxes, seeds = dropped(holders)
-    refused = "has sealed for it, and nothing else"
-    assert refused in sentence(holders[1], pick(boxes))
-    assert refused in sentence(holders[1], pick({**boxes, **seeds, "numbers of h4": late}))
-    assert "What h0 sealed" in sentence(holders[1], pick({**boxes, **seeds, "seeds of h0": seeds["seeds of h2"]}))
-    assert "What h0 sealed" in sentence(holders[1], pick({**boxes, **seeds, "numbers of h0": late}))
-    assert said(holders[1], pick({**boxes, **seeds})).content["place"] in (0, 1)
-
-
-def test_seeds_are_sealed_once_for_one_agreement_that_enough_signed():
-    holders = five()
-    started(holders, dropouts=1)
-    sealed_by(holders, top())
-    everybody = [holder.name for holder in holders]
-    signatures = {}
-    for holder in holders:  # the analyst tells h0 another story than the others
-        present = everybody[:4] if holder.name == "h0" else everybody[:3] + everybody[4:]
-        if holder.name in present:
-            signatures[holder.name] = said(holder, agreement(present)).content["signature"]
-    reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
-    for place in (0, 2, 4):
-        assert "of the 4 holders that are needed signed" in sentence(holders[place], reveal)
-    assert "not the time" in sentence(holders[1], reveal)  # the delegate has nothing to tell to anybody
-
-
-def test_no_sum_is_agreed_on_without_the_delegate():
-    holders = five()
-    started(holders, dropouts=1)
-    sealed_by(holders, top())
-    for holder in holders:
-        if holder.name != "h1":
-            assert "Without the delegate" in sentence(holder, agreement(["h0", "h2", "h3", "h4"]))
-
-
-LIMIT = LARGEST_OFFSET
-
-
-@pytest.mark.parametrize("offsets", [[-(2**63), 0], [LIMIT + 1, 0], [0, -LIMIT - 1], [2**63 - 1, 0], [0]])
-@pytest.mark.parametrize("delta", [0.0, 1e-9])
-def test_offsets_that_are_too_large_are_refused_before_anything_is_debited(offsets, delta):
-    holders = five()
-    started(holders, delta=delta)
-    ask = top(arrays={"offsets": np.array(offsets, dtype=np.int64)}, amount=0.001)
-    for holder in holders:
-        assert "Offsets must be" in sentence(holder, ask)
-        assert holder._sessions["s1"].ledger.entries == []
-    ask = top(2, arrays={"offsets": np.array([-LIMIT, LIMIT])}, amount=0.001)
-    assert said(holders[1], pick(sealed_by(holders, ask), 2)).content["place"] == 1
-
-
-def test_a_delegates_sums_are_exact_as_floating_point_numbers():
-    """Scores of all holders, offsets and noise: by public limits, below 2^53."""
-    scores = (MOST_ROWS + LARGEST_ESTIMATE) * SHARED_GRID / 0.75
-    smallest = min(
-        score_sensitivity(name, relation, 2, binary, top=True)
-        for name in SCORES for relation in ("add_remove", "replace") for binary in (False, True)
-    )  # fmt: skip
-    assert smallest == 0.75
-    noise = 2**12 * LARGEST_SCALE * math.sqrt(MOST_HOLDERS)  # so many deviations away, all shares being whole noises
-    assert MOST_HOLDERS * scores + LARGEST_OFFSET + noise <= 2**53
-    many = SimpleNamespace(rows=MOST_ROWS, schema=SCHEMA)
-    with pytest.raises(InputError, match="fewer than"):
-        Holder("h0", many, allowance=1.0)
-
-
-@pytest.mark.parametrize("what", ["vote", "scores", "top"])
-def test_a_candidate_that_stands_twice_is_refused_before_anything_is_debited(what):
-    holders = five()
-    started(holders)
-    more = {"vote": {"rule": "exponential"}, "scores": {}, "top": {"delegate": "h1"}}[what]
-    ask = question(what=what, score="R", tables=(*TWO, TWO[0]), most_rows=None, **more)
-    assert "stands twice" in sentence(holders[0], ask)
-    assert holders[0]._sessions["s1"].ledger.entries == []
-
-
-def test_no_delegate_where_colluders_are_feared():
-    holders = five()
-    started(holders, colluders=1)
-    ask = question(what="top", score="R", delegate="h1", tables=(("a", "b"), ("a", "c")), most_rows=None)
-    assert "not feared to collude" in sentence(holders[0], ask)
-
-
 # ---- the auditor
 
 
@@ -760,68 +437,3 @@ def test_a_holder_with_no_rows_answers_like_any_other():
     holders = holders_of([rows(0), rows(50), rows(50)])
     started(holders)
     assert said(holders[0], question()).arrays["numbers"].size == 6
-
-
-def test_a_colluding_holder_signs_for_two_sums_and_still_one_of_them_lacks_signatures():
-    """Four holders, one may drop out, one colludes: h3 signs whatever the analyst wants."""
-    holders = five()[:4]
-    start = started(holders, dropouts=1, colluders=1)
-    everybody = [holder.name for holder in holders]
-    told = shared(holders)
-    for holder in holders:
-        said(holder, delivered(holder, told, everybody))
-    context = digest(terms(holders, dropouts=1, colluders=1).to_message().to_bytes())
-    all_keys = keys_digest({name: bytes.fromhex(key) for name, (key, _) in start.content["keys"].items()})
-
-    def league(present):
-        statement = sum_statement(context, all_keys, 1, digest(question().to_bytes()), everybody, present)
-        return holders[3].identity.sign(statement).hex()
-
-    without = ["h1", "h2", "h3"]
-    signatures = {"h0": said(holders[0], agreement(everybody)).content["signature"]}
-    for holder in holders[1:3]:
-        signatures[holder.name] = said(holder, agreement(without)).content["signature"]
-    for_all = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(everybody)}})
-    assert "Only 2 of the 3" in sentence(holders[0], for_all)
-    for_some = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(without)}})
-    for holder in holders[1:3]:
-        answer = said(holder, for_some).content
-        assert (sorted(answer["own"]), list(answer["pair"])) == (without, ["h0"])
-
-
-def test_a_signature_of_a_session_that_was_opened_again_in_the_same_terms_is_worth_nothing():
-    """A holder that was started again has another key: what others signed for before does not count now."""
-    holders = five()[:3]
-    parts = {holder.name: holder for holder in holders}
-    old = {}
-    for _ in range(2):
-        started(holders, dropouts=1)
-        everybody = sorted(parts)
-        told = shared(holders)
-        for holder in holders:
-            said(holder, delivered(holder, told, everybody))
-        signatures = {name: said(parts[name], agreement(everybody)).content["signature"] for name in everybody}
-        if old:
-            reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": old})
-            assert "Only 1 of the 2" in sentence(holders[0], reveal)
-            reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
-            assert said(holders[0], reveal).kind == "revealed"
-        old = signatures
-        for holder in holders:
-            holder._sessions.clear()
-
-
-def test_holders_that_were_told_of_different_masks_do_not_open_the_sum():
-    """The analyst delivers the shares of different holders to each: the sums that they sign for differ."""
-    holders = five()
-    started(holders, dropouts=1)
-    everybody = [holder.name for holder in holders]
-    told = shared(holders)
-    for holder in holders:
-        among = everybody if holder.name < "h3" else everybody[1:]
-        said(holder, delivered(holder, told, among))
-    present = everybody[1:]
-    signatures = {holder.name: said(holder, agreement(present)).content["signature"] for holder in holders[1:]}
-    reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
-    for holder in holders[1:]:
-        assert "of the 4 holders that are needed signed" in sentence(holder, reveal)

@@ -25,6 +25,8 @@ from understudy.counting.memory import MemoryCounter
 from understudy.encoding import Coded, encode
 from understudy.federation import HolderGone, HolderRefused, client
 from understudy.federation.client import HttpLink
+from understudy.federation.holder import WAYS
+from understudy.federation.identity import Identity, Parties, Party
 from understudy.federation.messages import Message, unpacked
 from understudy.federation.ways import federate
 from understudy.tables import read_table
@@ -101,6 +103,7 @@ def released(town: Town, way: str = "secure", **options: object) -> object:
     """One release over links to the holders; ``happen`` maps a holder to what happens on its line."""
     happen = options.pop("happen", {})
     method = options.pop("method", PrivBayes(epsilon=1.0))
+    options.setdefault("colluders", 0)  # of three holders one may drop out, or collude
     assert isinstance(method, Synthesizer)
     links = [Meddling(link, happen.get(link.name, lambda n: None)) for link in town.links()]  # type: ignore[attr-defined]
     try:
@@ -219,9 +222,15 @@ def test_one_that_is_restarted_in_the_middle(town: Town) -> None:
     ):
         released(town, happen=again)
     assert states(town, before) == {"north": SETTLED, "south": SETTLED, "west": RESERVED}
+    before = counted(town)
+    again = {"west": at(4, lambda: restarted(town.sites["west"]))}
+    model = released(town, method=Independent(epsilon=1.0), dropouts=1, happen=again)
+    assert abs(model.rows - 600) < 60  # type: ignore[attr-defined]
+    assert states(town, before) == {"north": SETTLED, "south": SETTLED, "west": RESERVED}
 
 
-def test_one_that_is_too_slow_drops_out(town: Town) -> None:
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_one_that_is_too_slow_drops_out(town: Town, dropouts: int) -> None:
     before = counted(town)
     north, south, west = town.links()
     impatient = town.links(patience=1.0)[2]
@@ -231,13 +240,28 @@ def test_one_that_is_too_slow_drops_out(town: Town) -> None:
         town.sites["west"].send(signal.SIGSTOP)
         line.link = impatient
 
+    method, links = Independent(epsilon=1.0), [north, south, line]
     try:
-        model = federate([north, south, line], town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1)
+        if dropouts:
+            model = federate(links, town.folder / "schema.json", method, dropouts=dropouts, colluders=0)
+            assert model.method["federation"]["dropped_out"] == 1
+        else:
+            with pytest.raises(HolderGone, match=r"^The holder west did not answer within 1 seconds; no holder may be"):
+                federate(links, town.folder / "schema.json", method, colluders=0)
     finally:
         town.sites["west"].send(signal.SIGCONT)
-    assert isinstance(model, Model)
-    assert model.method["federation"]["dropped_out"] == 1
     assert states(town, before) == {"north": SETTLED, "south": SETTLED, "west": RESERVED}
+
+
+def test_one_with_another_certificate_is_not_asked(town: Town) -> None:
+    """West's address, and a certificate that is not the one it shows: somebody may have taken its place."""
+    before = counted(town)
+    north, south, west = Parties.load(town.folder / "parties.toml").holders
+    other = Party(Identity.new("west").certificate, west.address)
+    links = [HttpLink(party, town.identities["registry"], 60.0) for party in (north, south, other)]
+    with pytest.raises(HolderGone, match="The holder west shows another certificate than the one you pinned"):
+        federate(links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1, colluders=0)
+    assert counted(town) == before
 
 
 # ---- answers that are none
@@ -261,7 +285,8 @@ def test_garbage_is_as_good_as_no_answer(town: Town, change: Callable[[bytes], b
     before = counted(town)
     north, south, west = town.links()
     method = Independent(epsilon=1.0)
-    model = federate([north, south, Tampering(west, 5, change)], town.folder / "schema.json", method, dropouts=1)
+    links = [north, south, Tampering(west, 5, change)]
+    model = federate(links, town.folder / "schema.json", method, dropouts=1, colluders=0)
     assert isinstance(model, Model)
     assert abs(model.rows - 600) < 60
     with pytest.raises(HolderGone, match=r"The holder west answered .*no holder may be missing, so the run ends here"):
@@ -281,7 +306,7 @@ def test_a_message_that_arrives_twice_is_answered_once(town: Town) -> None:
             return second
 
     links = [Stuttering(link, lambda n: None) for link in town.links()]
-    federate(links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1)
+    federate(links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1, colluders=0)
     assert states(town, before) == dict.fromkeys(NAMES, SETTLED)
     entries = town.sites["north"].releases[-1]["entries"]
     assert [entry["question"] for entry in entries] == [f"table of {name}" for name in SCHEMA["attributes"]]
@@ -392,13 +417,15 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
     """All bytes on the wire, as the holder's server and the analyst's client see them, of all ways."""
     before = len(recorded(town.folder / "wire.bin"))
     heard: list[tuple[bytes, bytes]] = []
-    for way, dropouts in (("secure", 0), ("secure", 1), ("statistics", 0), ("voting", 0), ("models", 0)):
+    agreed = [("secure", 0, 0), ("secure", 1, 0), ("secure", 0, 1), *((way, 0, 1) for way in WAYS if way != "secure")]
+    for way, dropouts, colluders in agreed:
         links = [Meddling(link, lambda number: None) for link in town.links()]
-        federate(links, town.folder / "schema.json", PrivBayes(epsilon=0.5), way, dropouts=dropouts)  # type: ignore[arg-type]
+        terms = {"dropouts": dropouts, "colluders": colluders}
+        federate(links, town.folder / "schema.json", PrivBayes(epsilon=0.5), way, **terms)  # type: ignore[arg-type]
         heard += links[0].heard
     wire = recorded(town.folder / "wire.bin")[before:]
     assert wire == heard  # nothing else went over the line
-    assert sum(b'"kind":"open"' in message for message, _ in wire) == 5
+    assert sum(b'"kind":"open"' in message for message, _ in wire) == 6
     coded = encode(read_table(town.folder / "north.csv"), Schema.from_dict(SCHEMA))
     noise: list[np.ndarray] = []
     for message, data in wire:
@@ -433,9 +460,12 @@ def exact_counts(coded: Coded, question: Message) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["secure", "statistics", "voting", "models"])
-@pytest.mark.parametrize("dropouts", [0, 1])
-def test_killed_before_any_message(town: Town, way: str, dropouts: int) -> None:
+@pytest.mark.parametrize(
+    ("way", "dropouts", "colluders"),
+    [("secure", 0, 0), ("secure", 1, 0), ("secure", 0, 1)]
+    + [(way, dropouts, 1) for way in ("statistics", "voting", "models") for dropouts in (0, 1)],
+)
+def test_killed_before_any_message(town: Town, way: str, dropouts: int, colluders: int) -> None:
     """West is killed before its first message, its second and so on, until a run is over before its time has come."""
     # Where holders may drop out a round has four messages; one round is enough then.
     method = Independent(epsilon=1.0) if way == "secure" and dropouts else PrivBayes(epsilon=1.0)
@@ -451,7 +481,8 @@ def test_killed_before_any_message(town: Town, way: str, dropouts: int) -> None:
 
         finished = False
         with contextlib.suppress(HolderGone):
-            released(town, way, method=method, dropouts=dropouts, happen={"west": at(step, kill)})
+            agreed = {"dropouts": dropouts, "colluders": colluders}
+            released(town, way, method=method, happen={"west": at(step, kill)}, **agreed)
             finished = True
         assert finished or reached
         found = states(town, before)

@@ -17,7 +17,8 @@ from understudy.encoding import encode
 from understudy.errors import InputError
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.federation import HolderGone, HolderRefused, MemoryLink, federate, split
-from understudy.federation.holder import HolderRows
+from understudy.federation.holder_rows import HolderRows
+from understudy.federation.identity import Identity
 from understudy.federation.ways import Merged, method_of
 from understudy.marginals import marginal
 from understudy.synthesizers import no_progress
@@ -59,7 +60,7 @@ def test_every_way_finds_the_distribution(way, delta, neighbours):
     ],
     ids=lambda method: method.name,
 )
-@pytest.mark.parametrize("terms", [{}, {"dropouts": 1, "colluders": 1}], ids=["all trusted", "some feared"])
+@pytest.mark.parametrize("terms", [{"colluders": 0}, {"dropouts": 1}], ids=["all trusted", "some feared"])
 def test_methods_work_unchanged_with_many_holders(method, terms):
     holders = holders_of(split(WHOLE, "random", 4, seed=2), neighbours=method.neighbours)
     model = federate(holders, SCHEMA, method, **terms)
@@ -69,19 +70,19 @@ def test_methods_work_unchanged_with_many_holders(method, terms):
     # Over bits two networks that are equally good by their scores may differ by that much.
     assert error(model) < error(central) + (0.1 if getattr(method, "encoding", "") == "gray" else 0.02)
     again = Model.from_dict(model.to_dict())
-    assert again.method["federation"]["colluders"] == terms.get("colluders", 0)
+    assert again.method["federation"]["colluders"] == terms.get("colluders", 1)
     assert total([entry.amount for entry in model.ledger.entries]) <= exact(model.ledger.budget.amount)
 
 
 def test_the_model_says_which_trust_it_rests_on():
     holders = holders_of(split(WHOLE, "equal", 4))
     method = Independent(epsilon=1.0)
-    told = federate(holders, SCHEMA, method, dropouts=1, colluders=1).method["federation"]
+    told = federate(holders, SCHEMA, method, dropouts=1).method["federation"]
     assert told["trust"] == (
         "Secure sums over 4 holders, of whom up to 1 may drop out: the guarantee holds against the analyst and all "
         "readers, alone or together with up to 1 of the holders."
     )
-    told = federate(holders, SCHEMA, method).method["federation"]
+    told = federate(holders, SCHEMA, method, colluders=0).method["federation"]
     assert "not against the holders themselves, who know their shares of the noise" in told["trust"]
     model = federate(holders, SCHEMA, method, "voting")
     assert "no assumption" in model.method["federation"]["trust"]
@@ -212,10 +213,22 @@ def test_a_run_that_ends_early_costs_everybody_in_full(tmp_path):
         holder._file = file
     links = [FailingLink(holders[0], "ask", what="top"), *map(MemoryLink, holders[1:])]
     with pytest.raises(HolderGone, match="h0 does not answer"):
-        federate(links, SCHEMA, PrivBayes(epsilon=1.0, degree=1))
+        federate(links, SCHEMA, PrivBayes(epsilon=1.0, degree=1), colluders=0)
     assert [file.left() for file in files] == [(2.0, 0.0)] * 3
     assert files[0].read()["releases"][0]["state"] == "reserved"  # it never heard of the end
     assert files[1].read()["releases"][0]["state"] == "settled"
+
+
+def test_holders_that_have_not_pinned_each_other_end_the_run_before_it_costs_anything(tmp_path):
+    """One has another certificate of its fellow than that one has."""
+    files = [LedgerFile.create(tmp_path / f"{place}.ledger", 3.0) for place in range(3)]
+    holders = holders_of(split(WHOLE, "equal", 3), allowance=None, ledger_file=files[0])
+    for holder, file in zip(holders, files, strict=True):
+        holder._file = file
+    holders[0].peers["h1"] = Identity.new("h1").certificate
+    with pytest.raises(HolderRefused, match="The key of h1 is not signed by the certificate that h0 has pinned"):
+        federate(holders, SCHEMA, PrivBayes(epsilon=1.0, degree=1))
+    assert [file.left() for file in files] == [(3.0, 0.0)] * 3
 
 
 def test_studies_can_be_repeated():
@@ -235,26 +248,29 @@ def test_studies_can_be_repeated():
 def test_a_holder_without_rows_takes_part():
     holders = holders_of([*split(WHOLE, "equal", 3), rows(0)])
     for way in WAYS:
-        assert error(federate(holders, SCHEMA, PrivBayes(epsilon=20.0, degree=1), way)) < 0.03
+        for colluders in (0, 1)[: 2 if way == "secure" else 1]:
+            model = federate(holders, SCHEMA, PrivBayes(epsilon=20.0, degree=1), way, colluders=colluders)
+            assert error(model) < 0.03
 
 
 # ---- what goes over the wire
 
 
-@pytest.mark.parametrize("terms", [{}, {"dropouts": 1}, {"colluders": 1}, {"dropouts": 1, "colluders": 1}])
+@pytest.mark.parametrize("colluders", [0, 1])
+@pytest.mark.parametrize("dropouts", [0, 1])
 @pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), MST(epsilon=1.0, delta=1e-9)], ids=["epsilon", "rho"])
-def test_nothing_exact_leaves_a_holder(terms, method):
+def test_nothing_exact_leaves_a_holder(dropouts, colluders, method):
     """All bytes of all messages: no exact table in them, as it is or less what is common to all cells."""
     parts = split(rows(10_000, 3), "equal", 4)
     heard = []
     links = [MemoryLink(holder, lambda asked, told: heard.extend((asked, told))) for holder in holders_of(parts)]
-    federate(links, SCHEMA, method, **terms)
+    federate(links, SCHEMA, method, dropouts=dropouts, colluders=colluders)
     assert len(heard) > 50
     assert not exact_in(heard, parts)
 
 
 def test_a_holder_that_sends_its_exact_tables_is_found_out(monkeypatch):
-    monkeypatch.setattr("understudy.federation.holder.pair_mask", lambda name, seeds, size: np.uint64(12345))
+    monkeypatch.setattr("understudy.federation.secure_sums.pair_mask", lambda name, seeds, size: np.uint64(12345))
     monkeypatch.setattr("understudy.federation.noise_shares.ShareNoise.laplace", lambda self, counts, scale: counts)
     parts = split(rows(10_000, 3), "equal", 4)
     heard = []

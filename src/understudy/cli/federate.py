@@ -48,7 +48,7 @@ class Structure(Enum):
     epilog=examples(
         "# each holder runs understudy holder serve; see there",
         "understudy federate --holders parties.toml --schema s.json --cert me.pem -o synthetic.csv",
-        "# goes on when one of the holders falls silent",
+        "# goes on when one of four holders or more falls silent",
         "understudy federate --holders parties.toml --schema s.json --cert me.pem --dropouts 1 -o out.csv",
     )
 )
@@ -72,6 +72,10 @@ def federate(
     degree: Annotated[
         int | None, typer.Option(metavar="K", help="Parents of each attribute (privbayes); as many as are useful.")
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A column to be predicted from the others (privbayes, adaptive)."),
+    ] = None,
     structure: Annotated[
         Structure,
         typer.Option(
@@ -82,8 +86,13 @@ def federate(
     neighbours: Neighbour = Relation.add_remove,
     dropouts: Annotated[int, typer.Option(metavar="N", help="Holders that may fall silent on the way.")] = 0,
     colluders: Annotated[
-        int, typer.Option(metavar="N", help="Holders that may be in league with you; secure sums withstand them.")
-    ] = 0,
+        int,
+        typer.Option(
+            metavar="N",
+            help="Holders that may pry, or be in league with you, without breaking the guarantee of secure sums. 0 is "
+            "more accurate, and the holders have to trust each other.",
+        ),
+    ] = 1,
     output: Out = "-",
     rows: Rows = None,
     model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
@@ -115,7 +124,7 @@ def federate(
     identity = identity_of(cert, key)
     parties = Parties.load(holders)
     public = Schema.load(schema)
-    synthesizer = synthesizer_of(Method(method.value), epsilon, delta, neighbours, degree=degree)
+    synthesizer = synthesizer_of(Method(method.value), epsilon, delta, neighbours, degree=degree, target=target)
     with ExitStack() as lines:
         links = [HttpLink(holder, identity, patience) for holder in parties.holders]
         for link in links:

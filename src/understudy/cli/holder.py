@@ -112,8 +112,12 @@ def serve(
     ] = None,
     colluders: Annotated[
         int,
-        typer.Option(metavar="N", help="Other holders whom you fear to be in league with the analyst; see the docs."),
-    ] = 0,
+        typer.Option(
+            metavar="N",
+            help="Other holders whom you fear to pry, or to be in league with the analyst: sums that guard against "
+            "fewer are refused.",
+        ),
+    ] = 1,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""

@@ -31,9 +31,9 @@ from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, Rule, SystemNoise, table_scale
 from understudy.errors import InputError
 from understudy.federation.analyst import Session
-from understudy.federation.holder import LARGEST_OFFSET, score_sensitivity
+from understudy.federation.delegates import LARGEST_OFFSET
 from understudy.federation.messages import packed
-from understudy.federation.noise_shares import SHARED_GRID, summed_scale
+from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, summed_scale
 from understudy.marginals import Axis, Marginal, describe
 from understudy.networks.bits import Bits
 from understudy.schema import Schema

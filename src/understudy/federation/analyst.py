@@ -19,11 +19,16 @@ from numpy.typing import NDArray
 from understudy.curator.budget import Neighbours
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone, HolderRefused, Link
-from understudy.federation.holder import MOST_NUMBERS, Terms, box_name, schema_digest
+from understudy.federation.delegates import box_name
 from understudy.federation.masking import opened, stream, summed
 from understudy.federation.messages import LARGEST_HEADER, LARGEST_MESSAGE, Message, digest
+from understudy.federation.questions import MOST_NUMBERS
 from understudy.federation.sharing import secret_of
+from understudy.federation.terms import COLLUDERS, Terms, schema_digest
 from understudy.schema import Schema
+
+LARGEST_SUM = 1 << 53
+"""Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once in 1,000, not."""
 
 Told = Callable[[str], None]
 """Takes a sentence about how it goes: who dropped out, say."""
@@ -81,7 +86,7 @@ class Federation:
         delta: float = 0.0,
         neighbours: Neighbours = "add_remove",
         dropouts: int = 0,
-        colluders: int = 0,
+        colluders: int = COLLUDERS,
     ) -> Session:
         """Begin a session: the terms go to all holders, and each reserves the price or refuses.
 
@@ -98,7 +103,8 @@ class Federation:
         dropouts
             How many holders may drop out on the way.
         colluders
-            How many holders may be in league with the analyst without breaking the guarantee of secure sums.
+            How many holders may be in league with the analyst, or pry by themselves, without breaking the guarantee of
+            secure sums; with 0 it does not hold against the holders.
         """
         terms = Terms(
             secrets.token_hex(16),
@@ -262,8 +268,16 @@ class Session:
             raise InputError(f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for less.")
         if not self.terms.dropouts:
             masked = self._all(question, "masked", size)
-            return _added(masked, size), sorted(masked)
-        return self._surviving_sum(question, size)
+            sums, present = _added(masked, size), sorted(masked)
+        else:
+            sums, present = self._surviving_sum(question, size)
+        signed = sums.view(np.int64)
+        if ((signed < -LARGEST_SUM) | (signed > LARGEST_SUM)).any():
+            raise HolderGone(
+                "The masks of what the holders sent do not cancel: one of them sent something else than it was asked "
+                "for; the run ends here."
+            )
+        return sums, present
 
     def _surviving_sum(self, question: Message, size: int) -> tuple[NDArray[np.uint64], list[str]]:
         """Shares, masked numbers, agreement, shares told; holders may drop out at each step."""

@@ -8,7 +8,7 @@ subtracts it, modulo 2^64. Over all holders these masks cancel.
 Where holders may drop out, their partners' masks would stay. So (Bonawitz et al. 2017) each holder also adds a mask of
 its own, and shares two secrets of each round among all: the seed of its own mask, and the key to a sealed list of its
 pair seeds of that round. Of a holder whose numbers are in the sum the first is told, of one that dropped out the
-second; never both of one holder, see :mod:`understudy.federation.holder`. Where one holder is to read the sum and
+second; never both of one holder, see :mod:`understudy.federation.secure_sums`. Where one holder is to read the sum and
 nobody else, masked numbers are sealed for it instead, and no mask of a holder's own is needed.
 """
 

@@ -40,8 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.curator import exact_noise
-from understudy.curator.budget import Currency
-from understudy.curator.mechanisms import Counts, Noise, Rule
+from understudy.curator.budget import Budget, Currency, Neighbours
+from understudy.curator.mechanisms import Counts, Noise, Rule, gaussian_scale, laplace_scale
+from understudy.curator.scores import score_named
 from understudy.errors import InputError
 
 SMALLEST_SHARE = 2.0
@@ -178,6 +179,23 @@ def shared_grid(scores: NDArray[np.float64], sensitivity: float) -> Counts:
     SHARED_GRID for the score itself, one for the rounding, and one for errors of the computation.
     """
     return np.rint(scores * (SHARED_GRID / sensitivity)).astype(np.int64)
+
+
+def score_sensitivity(score: str, neighbours: Neighbours, rows: int | None, binary: bool, top: bool) -> float:
+    """By how much one row moves a score at most; to find the largest, half of the range in which it moves scores."""
+    half_range = score_named(score).sensitivity(neighbours, rows, binary)
+    # Scores that move by the same amount either way are moved by that half; score F falls by 1 and rises by 1/2.
+    return half_range if top or score != "F" else 1.0
+
+
+def scores_scale(budget: Budget, candidates: int, top: bool) -> float:
+    """The scale of the noise in each gridded score: of all that are told, or where ``top`` of one whose place is."""
+    if top:
+        return top_scale(budget.amount) if budget.currency == "epsilon" else VEIL * delegated_scale(budget.amount)
+    step = SHARED_GRID + 2
+    if budget.currency == "epsilon":
+        return laplace_scale(candidates * step, budget.amount)
+    return gaussian_scale(float(np.nextafter(np.sqrt(candidates) * step, np.inf)), budget.amount)
 
 
 def top_scale(epsilon: float) -> float:

@@ -35,10 +35,12 @@ from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
 from understudy.federation.analyst import Federation, Session, Told, silent
 from understudy.federation.holder import WAYS, Holder
+from understudy.federation.terms import COLLUDERS
 from understudy.files import read_json, write_json
 from understudy.marginals import Axis, Marginal, marginal
 from understudy.model import Model, joined
 from understudy.networks.bits import Bits
+from understudy.networks.consistency import pooled
 from understudy.networks.parameters import estimated_rows, projected
 from understudy.schema import Schema
 from understudy.synthesizers import Progress, Synthesizer, no_progress
@@ -69,7 +71,7 @@ def federate(
     way: Way = "secure",
     *,
     dropouts: int = 0,
-    colluders: int = 0,
+    colluders: int = COLLUDERS,
     structure: Structure = "choices",
     noise: Noise | None = None,
     progress: Progress = no_progress,
@@ -90,7 +92,8 @@ def federate(
     dropouts
         How many holders may drop out on the way.
     colluders
-        How many holders may be in league with the analyst without breaking the guarantee of secure sums.
+        How many holders may be in league with the analyst, or pry by themselves, without breaking the guarantee of
+        secure sums. With 0 it does not hold against the holders, each of whom knows its own share of the noise.
     structure
         In the way "secure", where a network comes from: "choices" (one after the other, by sums of the holders' own
         scores) or "tables" (as in the way "statistics", but from securely summed tables). Choices are far more accurate
@@ -109,7 +112,7 @@ def federate(
 
     Examples
     --------
-    >>> model = federate(links, "schema.json", PrivBayes(epsilon=1.0), colluders=1)   # doctest: +SKIP
+    >>> model = federate(links, "schema.json", PrivBayes(epsilon=1.0), dropouts=1)   # doctest: +SKIP
     """
     schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
     _check(synthesizer, schema, way, structure)
@@ -196,7 +199,7 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
     progress("asking for tables", 0, 1)
     found = curator.measure(asked or [()], curator.ledger.left)
     progress("asking for tables", 1, 1)
-    tables = TablesCurator(curator, found)
+    tables = TablesCurator(curator, found if synthesizer.to_the_letter else pooled(found, curator.schema))
     letter = replace(synthesizer, degree=degree, tables="fixed", encoding="vanilla")
     return replace(letter.learn(tables, tables.ledger.budget, progress), method=synthesizer.parameters())
 
