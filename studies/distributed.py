@@ -8,8 +8,9 @@ from 0.01 to 20. Twelve classifiers are trained on synthetic rows and tested on 
 in the centralised study (thesis.py). What the thesis printed in its tables 10 to 15 stands beside what comes out here
 at the same settings; what it says of its figures 14 to 49 is tested.
 
-Two forms of its ways run: "thesis" as printed (mutual information, negative counts cut off), and "ours" (score R, the
-projection that repairs tables, at the same guarantee).
+Two forms of its ways run: "thesis" as printed (mutual information, negative counts cut off), and "ours" at the same
+guarantee: every attribute has the class as a parent, since the class is what will be told, further parents are chosen
+by score R, and tables are repaired by projection, for each class by itself.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ FEW_EPSILONS = (0.1, 1.0, 10.0)
 """Where splits are compared by what classifiers learn."""
 TESTED = 2_000
 """Test rows that classifiers are asked about, at most."""
+BEST_EPSILONS = EPSILONS[:7]
+"""Those of table 12."""
 QUICK_EPSILONS = (0.1, 10.0)
 
 # ---- what the thesis printed: split, way, degree, epsilon, accuracy lost in points
@@ -139,6 +142,7 @@ def holders_of(on: Task, settings: Settings, options: Options) -> list[Holder]:
             identity=known[name],
             peers=certificates,
             noise=_noise(options, settings, name),
+            colluders=0,
             neighbours="replace",
         )
         for name, part in zip(known, parts, strict=False)
@@ -149,11 +153,11 @@ def _noise(options: Options, settings: Settings, whose: str) -> Noise:
     return SystemNoise() if options.real_noise else SeededNoise(seed_of({**settings, "whose": whose}))
 
 
-def synthesizer(form: str, k: int, epsilon: float) -> Synthesizer:
+def synthesizer(form: str, k: int, epsilon: float, target: str) -> Synthesizer:
     """PrivBayes of a degree, as the thesis has it or as we would; neighbours differ in the values of one row."""
     if form == "thesis":
         return PrivBayes.paper(epsilon, degree=k, score="I", encoding="vanilla")
-    return PrivBayes(epsilon=epsilon, degree=k, neighbours="replace", encoding="vanilla")
+    return PrivBayes(epsilon=epsilon, degree=k, neighbours="replace", encoding="vanilla", target=target)
 
 
 def released(on: Task, options: Options, settings: Settings) -> Model | Merged:
@@ -161,8 +165,9 @@ def released(on: Task, options: Options, settings: Settings) -> Model | Merged:
     return federate(
         holders_of(on, settings, options),
         on.train.schema,
-        synthesizer(settings["form"], settings["k"], settings["epsilon"]),
+        synthesizer(settings["form"], settings["k"], settings["epsilon"], on.target),
         settings["way"],
+        colluders=0,
         noise=_noise(options, settings, "analyst"),
     )
 
@@ -206,6 +211,13 @@ def printed_cells(options: Options) -> list[Settings]:
 def _printed_rows(table: str) -> list[Printed]:
     unsplit = [("random", *row) for row in PRINTED_UNSPLIT] if table == "heart" else []
     return [*PRINTED[table], *unsplit]
+
+
+def best_cells(options: Options) -> list[Settings]:
+    """Table 12 as it came to be: all splits, ways 1 and 2, both degrees; once each, for the best is to be taken."""
+    tables, epsilons = (("heart",), (1.0,)) if options.quick else (("adult",), BEST_EPSILONS)
+    wanted = [(name, "ours", way, k, e) for e in epsilons for name in SPLITS[:4] for way in WAYS[:2] for k in DEGREES]
+    return _cells(options, dict.fromkeys(tables, wanted))
 
 
 def ways_cells(options: Options) -> list[Settings]:
@@ -263,7 +275,25 @@ def printed_claims(rows: list[Row]) -> list[Claim]:
     """Every row of tables 10 to 15 beside what comes out here."""
     found = _Lost(rows)
     claims = [_real(found), *(_printed(found, form) for form in FORMS)]
-    return claims + [_table_12(found, form) for form in FORMS if "adult" in found.tables]
+    if "adult" in found.tables:
+        claims += [_table_12(found, form, way) for form in FORMS for way in WAYS[:2]]
+    return claims
+
+
+def best_claims(rows: list[Row]) -> list[Claim]:
+    """Table 12 holds the best of many runs: so does what is compared with it."""
+    found = _Lost(rows)
+    held, numbers = [], []
+    for epsilon in sorted({row["epsilon"] for row in found.rows}) if "adult" in found.tables else ():
+        best = min(where(found.rows, epsilon=epsilon), key=lambda row: row["lost"])
+        printed = min(lost for _, way, _, e, lost in PRINTED["adult"] if e == epsilon and way != "models")
+        held.append(best["lost"] <= printed)
+        setting = f"{best['split']}, {best['way']}, k = {best['k']}"
+        numbers.append(f"{epsilon:g}: {best['lost']:.1f} ({setting}), there {printed:.1f}")
+    text = (
+        "On Adult, the best run of ways 1 and 2 in our form is no worse than the best that table 12 has, at any epsilon"
+    )
+    return [Claim(text, all(held), "; ".join(numbers))] if numbers else []
 
 
 def ways_claims(rows: list[Row]) -> list[Claim]:
@@ -301,16 +331,17 @@ def _printed(found: _Lost, form: str) -> Claim:
     return Claim(text, all(held), "; ".join(numbers))
 
 
-def _table_12(found: _Lost, form: str) -> Claim:
-    """Ways 1 and 2 on Adult: at each epsilon the best printed row, at its own setting."""
+def _table_12(found: _Lost, form: str, way: str) -> Claim:
+    """One way on Adult: at each epsilon its best printed row, at its own setting."""
     held, numbers = [], []
-    for epsilon in sorted({e for _, _, _, e, _ in PRINTED["adult"]}):
-        of_it = [row for row in PRINTED["adult"] if row[3] == epsilon and row[1] != "models"]
-        name, way, k, _, printed = min(of_it, key=lambda row: row[4])
-        mine = found.lost["adult", name, form, way, k, epsilon]
-        held.append(mine <= printed)
-        numbers.append(f"{epsilon:g} ({name}, {way}, k = {k}): {mine:.1f}, there {printed:.1f}")
-    text = f"On Adult, at the best setting of ways 1 and 2 in table 12, the {_of(form)} is no worse at any epsilon"
+    for epsilon in BEST_EPSILONS:
+        of_it = [row for row in PRINTED["adult"] if row[3] == epsilon and row[1] == way]
+        if of_it:
+            name, _, k, _, printed = min(of_it, key=lambda row: row[4])
+            mine = found.lost["adult", name, form, way, k, epsilon]
+            held.append(mine <= printed)
+            numbers.append(f"{epsilon:g} ({name}, k = {k}): {mine:.1f}, there {printed:.1f}")
+    text = f"On Adult, at the best settings of way {WAYS.index(way) + 1} in table 12, the {_of(form)} is no worse"
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -541,6 +572,7 @@ STUDY = Study(
     "The thesis: synthetic rows from Bayesian networks, many holders",
     [
         Part("printed", "Tables 10 to 15", printed_cells, accuracy_run, printed_claims, accuracy_drawing),
+        Part("best", "Table 12: the best of many runs", best_cells, accuracy_run, best_claims, accuracy_drawing),
         Part("ways", "Twelve classifiers, by way", ways_cells, accuracy_run, ways_claims, accuracy_drawing),
         Part("splits", "Twelve classifiers, by split", splits_cells, accuracy_run, splits_claims, splits_drawing),
         Part("divergence", "Divergence", divergence_cells, divergence_run, divergence_claims, divergence_drawing),

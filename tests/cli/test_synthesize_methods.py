@@ -20,6 +20,7 @@ def of(method: Method | None = None, **options: Any) -> Any:
     [
         ({}, "adaptive"),
         ({"target": "x"}, "adaptive"),
+        ({"target": "x", "degree": 1}, "privbayes"),
         ({"workload": [["x", "y"]]}, "adaptive"),
         ({"fast": True}, "adaptive"),
         ({"paper": True}, "privbayes"),
@@ -38,12 +39,17 @@ def test_options_reach_the_method() -> None:
     asked = of(target="x", workload=[["x", "y"]], fast=True)
     assert (asked.target, asked.workload, asked.cells) == ("x", [["x", "y"]], 25_000)
     assert of().cells == 250_000
+    assert (of(target="x", degree=1).target, of(Method.privbayes, target="x").degree) == ("x", None)
 
 
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        (Method.mst, {"target": "x"}, "--target goes with the method adaptive, not with mst."),
+        (
+            Method.mst,
+            {"target": "x"},
+            "--target goes with the methods adaptive, privbayes and correlated, not with mst.",
+        ),
         (Method.privbayes, {"fast": True}, "--fast goes with the method adaptive, not with privbayes."),
         (Method.adaptive, {"beta": 0.5}, "--beta goes with the methods privbayes and correlated, not with adaptive."),
         (

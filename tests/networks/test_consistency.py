@@ -12,7 +12,7 @@ from examples import schema_of
 from understudy.curator import Measurement
 from understudy.curator.mechanisms import SeededNoise
 from understudy.marginals import Axis, Marginal, marginal
-from understudy.networks.consistency import agreed
+from understudy.networks.consistency import agreed, pooled
 from understudy.networks.parameters import repaired
 from understudy.schema import Schema
 from understudy.synthesizers.privbayes import PrivBayes
@@ -125,3 +125,49 @@ def test_the_tables_of_a_consistent_model_agree() -> None:
     for found in margins.values():
         for other in found[1:]:
             assert other == pytest.approx(found[0], abs=1e-3)
+
+
+# --------------------------------------------------------------------------- for a target
+
+
+@pytest.mark.parametrize("repair", ["project", "clip"])
+@pytest.mark.parametrize("scale", [0.1, 40.0, 400.0])
+def test_tables_with_the_target_agree_on_it_and_could_be_real(repair: Any, scale: float) -> None:
+    for seed in range(10):
+        tables = agreed(measured(seed, scale)[0], schema(), float(ROWS), repair, target="a")
+        with_it = [(axes, table) for axes, table in zip(FAMILIES, tables, strict=True) if Axis("a") in axes]
+        assert len(with_it) == 2
+        assert margin(with_it[0][1], with_it[0][0], "a") == pytest.approx(margin(with_it[1][1], with_it[1][0], "a"))
+        for table in tables:
+            assert (table >= 0).all()
+            assert table.sum() == pytest.approx(ROWS)
+
+
+def test_for_a_target_a_rare_value_keeps_its_share() -> None:
+    """Of 1000 rows 40 have the rare value; one cell of theirs stands out. Noise is that of one draw, made up here."""
+    counts = np.array([[250, 230, 240, 240], [2, 1, 2, 35]]) + np.array([[9, -12, 7, 3], [-8, 8, 6, -9]])
+    families = [Measurement((Axis("a"), Axis("b")), counts, "laplace", 6.0)]
+    sized = schema_of(a={"kind": "integer", "min": 0, "max": 1}, b={"kind": "integer", "min": 0, "max": 3})
+    (table,) = agreed(families, sized, 1000.0, "project", target="a")
+    assert table[1].sum() == pytest.approx(counts[1].sum() * 1000 / counts.sum(), rel=0.1)
+    assert np.argmax(table[1]) == 3
+
+
+def test_pooled_tables_have_the_margins_that_all_of_them_tell() -> None:
+    noisy, _ = measured(3, 20.0)
+    moved = pooled(noisy, schema())
+    for name in SIZES:
+        told = [margin(m.counts, m.marginal, name) for m in moved if Axis(name) in m.marginal]
+        for one in told[1:]:
+            assert one == pytest.approx(told[0], abs=5)  # counts are whole
+    assert [m.scale for m in moved] == [m.scale for m in noisy]
+
+
+def test_pooling_lowers_the_error_on_average() -> None:
+    apart, together = 0.0, 0.0
+    for seed in range(25):
+        noisy, exact = measured(seed, 15.0)
+        for before, after, right in zip(noisy, pooled(noisy, schema()), exact, strict=True):
+            apart += float(((before.counts - right) ** 2).sum())
+            together += float(((after.counts - right) ** 2).sum())
+    assert together < 0.9 * apart

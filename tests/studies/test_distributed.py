@@ -24,13 +24,14 @@ def forget() -> None:
 def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
     data, output = heart(tmp_path), tmp_path / "out"
     assert distributed.STUDY.main(["--quick", "--data", str(data), "--output", str(output)]) == 0
-    for part, count in (("printed", 5), ("ways", 17), ("splits", 21), ("divergence", 16)):
+    for part, count in (("printed", 5), ("best", 17), ("ways", 17), ("splits", 21), ("divergence", 16)):
         with (output / f"{part}.csv").open() as file:
             assert len(list(csv.DictReader(file))) == count, part
         assert "<svg" in (output / f"{part}.svg").read_text()
     conclusions = json.loads((output / "conclusions.json").read_text())
     assert {part: len(claims) for part, claims in conclusions.items()} == {
         "printed": 3,
+        "best": 0,
         "ways": 3,
         "splits": 3,
         "divergence": 2,
@@ -129,8 +130,23 @@ def test_conclusions_on_what_was_printed() -> None:
                     found.append({**settings, "repeat": 0, "accuracy": 60.0 - lost - more})
         return found
 
-    assert [claim.held for claim in distributed.printed_claims(rows(-0.5))][1:] == [True] * 4
-    assert [claim.held for claim in distributed.printed_claims(rows(+0.5))][1:] == [False] * 4
+    assert [claim.held for claim in distributed.printed_claims(rows(-0.5))][1:] == [True] * 6
+    assert [claim.held for claim in distributed.printed_claims(rows(+0.5))][1:] == [False] * 6
+
+
+def test_conclusions_on_the_best_of_many_runs() -> None:
+    def rows(more: float) -> list[Row]:
+        found: list[Row] = [{"table": "adult", "way": "real", "repeat": 0, "accuracy": 60.0, "majority": 50.0}]
+        for settings in distributed.best_cells(Options(Path(), Path(), 1, quick=False, real_noise=False))[1:]:
+            best = thesis.SMALLEST_DIFFERENCE["adult"][settings["epsilon"]]
+            far = 0.0 if (settings["split"], settings["way"], settings["k"]) == ("class", "voting", 2) else 5.0
+            found.append({**settings, "accuracy": 60.0 - best - far - more})
+        return found
+
+    (better,), (worse,) = distributed.best_claims(rows(-0.1)), distributed.best_claims(rows(+0.1))
+    assert better.held
+    assert not worse.held
+    assert better.numbers.count("class, voting, k = 2") == len(distributed.BEST_EPSILONS)
 
 
 def divergences(statistics: float, voting: float, secure: float, k2: float, central: float) -> list[Row]:

@@ -226,6 +226,73 @@ def test_a_choice_without_alternatives_costs_nothing_and_the_tables_get_its_shar
     assert [(entry.question[:5], entry.amount) for entry in model.ledger.entries] == [("table", 1.0)]
 
 
+# --------------------------------------------------------------------------- a target
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_with_a_target_and_one_parent_nothing_is_chosen_and_tables_get_everything(neighbours: Any) -> None:
+    model = fitted(PrivBayes(epsilon=1.0, neighbours=neighbours, degree=1, target="x2"), 500, 3, 2, 4, 5)
+    assert choices(model) == []
+    parents = {node.attribute: node.parents for node in model.network}
+    assert parents == {"x2": (), **dict.fromkeys(("x0", "x1", "x3"), (Axis("x2"),))}
+    assert sum(entry.amount for entry in model.ledger.entries) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"degree": 2}, {"candidates": "all"}, {"candidates": "maximal"}, {"encoding": "hierarchical"}, {"delta": 1e-6}],
+)
+def test_with_a_target_every_attribute_has_it_as_a_parent(parameters: Any) -> None:
+    model = fitted(PrivBayes(epsilon=5.0, target="x3", **parameters), 4000, 3, 2, 4, 3, 2)
+    nodes = list(model.network)
+    assert (nodes[0].attribute, nodes[0].parents) == ("x3", ())
+    assert all(Axis("x3") in node.parents for node in nodes[1:])
+    assert any(len(node.parents) > 1 for node in nodes[1:])
+    assert total([entry.amount for entry in model.ledger.entries]) <= exact(model.ledger.budget.amount)
+
+
+@pytest.mark.parametrize("candidates", ["all", "maximal"])
+def test_an_attribute_too_large_to_stand_with_the_target_goes_without(candidates: Any) -> None:
+    method = PrivBayes(epsilon=1.0, neighbours="replace", candidates=candidates, target="x0")
+    parents = {node.attribute: node.parents for node in fitted(method, 1000, 4, 3, 100).network}
+    assert Axis("x0") in parents["x1"]
+    assert Axis("x0") not in parents["x2"]
+
+
+def test_a_target_of_one_value_changes_nothing() -> None:
+    aimed = fitted(PrivBayes(epsilon=1.0, target="x0"), 500, 1, 3, 4)
+    other = fitted(PrivBayes(epsilon=1.0), 500, 1, 3, 4)
+    assert aimed.to_dict()["network"] == other.to_dict()["network"]
+
+
+def test_a_target_is_told_better_by_the_model() -> None:
+    """Two classes, one rare; what tells them is spread thin over many attributes."""
+    rng = np.random.default_rng(3)
+    rare = rng.random(4000) < 0.2
+    columns = {"y": rare.astype(np.int64)}
+    for place in range(8):
+        columns[f"x{place}"] = np.where(rng.random(4000) < 0.4, 3 * rare, rng.integers(0, 4, 4000))
+    table = Table({name: Column("integer", values) for name, values in columns.items()})
+    schema = schema_of(
+        **{name: {"kind": "categorical", "values": list(range(2 if name == "y" else 4))} for name in columns}
+    )
+
+    def error(method: PrivBayes) -> float:
+        """How far the model's tables of the target and one other attribute are from the real ones, summed."""
+        off = 0.0
+        for seed in range(3):
+            rows = encode(method.fit(table, schema, noise=SeededNoise(seed)).sample(4000, seed), schema)
+            real = encode(table, schema)
+            for name in list(columns)[1:]:
+                pairs = [
+                    np.bincount(4 * of.codes["y"].astype(int) + of.codes[name], minlength=8) for of in (real, rows)
+                ]
+                off += float(np.abs(pairs[0] - pairs[1]).sum())
+        return off
+
+    assert error(PrivBayes(epsilon=0.5, degree=1, target="y")) < 0.7 * error(PrivBayes(epsilon=0.5, degree=1))
+
+
 # --------------------------------------------------------------------------- mechanisms and relations
 
 
@@ -516,6 +583,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"degree": 2, "tables": "bounded"}, "degree goes with fixed tables"),
     ({"degree": 3}, "A degree of 3 needs 4 attributes with more than one value; there are 3"),
     ({"score": "F"}, "Score F is for attributes with two values"),
+    ({"target": 3}, "target must be the name of a column"),
+    ({"target": "x0", "encoding": "gray"}, "A target goes with attributes as they are"),
+    ({"target": "x0", "degree": 0}, "With a degree of 0 no attribute has the target as a parent"),
+    ({"target": "y"}, "There is no column 'y' that is modelled"),
 ]
 
 
@@ -534,7 +605,7 @@ def test_bad_parameters_are_refused_in_one_sentence_and_nothing_is_debited(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "complaint"), [c for c in BAD if not c[1].startswith(("A degree of", "Score F"))]
+    ("parameters", "complaint"), [c for c in BAD if not c[1].startswith(("A degree of", "Score F", "There is no"))]
 )
 def test_parameters_that_are_bad_for_every_table_are_refused_before_a_domain_is_discovered(
     parameters: dict[str, Any], complaint: str, tmp_path: Path

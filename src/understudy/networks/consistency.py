@@ -7,6 +7,8 @@ average, weighted by how sure each is; each table is then moved to the agreed ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +22,35 @@ ROUNDS = 10
 
 
 def agreed(
-    measurements: Sequence[Measurement], schema: Schema, rows: float, repair: Repair
+    measurements: Sequence[Measurement], schema: Schema, rows: float, repair: Repair, target: str | None = None
 ) -> list[NDArray[np.float64]]:
-    """The measured tables, repaired, with the same one-way margins wherever they share an attribute."""
-    margins = _pooled_margins(measurements, rows, repair)
-    return [_moved(measurement, margins, schema, rows, repair) for measurement in measurements]
+    """The measured tables, repaired, with the same one-way margins wherever they share an attribute.
+
+    Given a target, tables that hold it agree exactly on the target alone: see :func:`_told_apart`.
+    """
+    margins = {name: repaired(margin, rows, repair) for name, margin in _pooled_margins(measurements).items()}
+    return [
+        _told_apart(measurement, margins, schema, repair, target)
+        if target is not None and Axis(target) in measurement.marginal
+        else _moved(measurement, margins, schema, rows, repair)
+        for measurement in measurements
+    ]
 
 
-def _pooled_margins(measurements: Sequence[Measurement], rows: float, repair: Repair) -> dict[str, NDArray[np.float64]]:
+def pooled(measurements: Sequence[Measurement], schema: Schema) -> list[Measurement]:
+    """The measured tables, each moved to the margins that all of them tell together; nothing is repaired yet.
+
+    Where some tables are used and others not, this lets the others tell what they know.
+    """
+    margins = _pooled_margins(measurements)
+    found = []
+    for measurement in measurements:
+        wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
+        found.append(replace(measurement, counts=np.rint(_shifted(measurement.counts, wanted)).astype(np.int64)))
+    return found
+
+
+def _pooled_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np.float64]]:
     """For each attribute measured at its finest level, its margin from all tables that hold it."""
     sums: dict[str, NDArray[np.float64]] = {}
     weights: dict[str, float] = {}
@@ -40,19 +63,14 @@ def _pooled_margins(measurements: Sequence[Measurement], rows: float, repair: Re
             weight = len(margin) / (measurement.counts.size * max(measurement.deviation, 1e-9) ** 2)
             sums[axis.attribute] = sums.get(axis.attribute, np.zeros(len(margin))) + weight * margin
             weights[axis.attribute] = weights.get(axis.attribute, 0.0) + weight
-    return {name: repaired(total / weights[name], rows, repair) for name, total in sums.items()}
+    return {name: total / weights[name] for name, total in sums.items()}
 
 
 def _moved(
     measurement: Measurement, margins: dict[str, NDArray[np.float64]], schema: Schema, rows: float, repair: Repair
 ) -> NDArray[np.float64]:
-    table = measurement.counts.astype(np.float64)
     wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
-    for place, margin in enumerate(wanted):
-        others = tuple(i for i in range(table.ndim) if i != place)
-        gap = (margin - table.sum(axis=others)) * len(margin) / table.size
-        table = table + np.expand_dims(gap, others)
-    table = repaired(table, rows, repair)
+    table = repaired(_shifted(measurement.counts, wanted), rows, repair)
     # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps zeros.
     for _ in range(ROUNDS):
         for place, margin in enumerate(wanted):
@@ -61,6 +79,32 @@ def _moved(
             factor = np.divide(margin, now, out=np.zeros_like(margin), where=now > 0)
             table = table * np.expand_dims(factor, others)
     return _with_margins(table, wanted)
+
+
+def _shifted(counts: NDArray[Any], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The nearest table that has the wanted margins, negative counts or not."""
+    table = counts.astype(np.float64)
+    for place, margin in enumerate(wanted):
+        others = tuple(i for i in range(table.ndim) if i != place)
+        gap = (margin - table.sum(axis=others)) * len(margin) / table.size
+        table = table + np.expand_dims(gap, others)
+    return table
+
+
+def _told_apart(
+    measurement: Measurement, margins: dict[str, NDArray[np.float64]], schema: Schema, repair: Repair, target: str
+) -> NDArray[np.float64]:
+    """A table repaired for each value of the target by itself.
+
+    Repaired as one, a rare value of the target loses most of its counts to the noise of the common ones; and scaling
+    to the margins afterwards makes much of the few counts that survived in rare values of the other attributes. Either
+    blurs what tells the target's values apart.
+    """
+    wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
+    table = _shifted(measurement.counts, wanted)
+    place = measurement.marginal.index(Axis(target))
+    slices = zip(np.moveaxis(table, place, 0), wanted[place], strict=True)
+    return np.moveaxis(np.stack([repaired(part, total, repair) for part, total in slices]), 0, place)
 
 
 def _with_margins(table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -89,6 +89,10 @@ class PrivBayes(Synthesizer):
         two values.
     rule
         How a choice is made: "permute_and_flip" or "exponential" (the paper).
+    target
+        An attribute that will be told from the others: it is a parent of every other one (as far as tables may be so
+        large). With a degree of 1 that leaves nothing to choose, so the whole budget goes to the tables; the network
+        is the one that the naive Bayes classifier assumes.
 
     See Also
     --------
@@ -110,6 +114,7 @@ class PrivBayes(Synthesizer):
     repair: Repair = "project"
     consistent: bool | None = None
     rule: Rule = "permute_and_flip"
+    target: str | None = None
     table_power: float = 1 / 3
     """A table's share of the parameters' budget is proportional to this power of its cells."""
     to_the_letter: bool = False
@@ -154,12 +159,20 @@ class PrivBayes(Synthesizer):
             isinstance(self.degree, bool) or not isinstance(self.degree, int) or self.degree < 0
         ):
             raise InputError(f"degree must be a whole number at or above 0, not {self.degree!r}.")
+        if self.target is not None and not isinstance(self.target, str):
+            raise InputError(f"target must be the name of a column, not {self.target!r}.")
+        if self.target is not None and self.encoding in ("binary", "gray"):
+            raise InputError("A target goes with attributes as they are, not with their bits; use another encoding.")
+        if self.target is not None and self.degree == 0:
+            raise InputError("With a degree of 0 no attribute has the target as a parent; give a degree of at least 1.")
         if self.degree is not None and self.tables == "bounded":
             raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
         if schema is not None:
             self._check_schema(schema)
 
     def _check_schema(self, schema: Schema) -> None:
+        if self.target is not None and self.target not in {attribute.name for attribute in schema.modelled}:
+            raise InputError(f"There is no column {self.target!r} that is modelled; give another target.")
         sizes = [attribute.size for attribute in schema.modelled if attribute.size > 1]
         if self.encoding in ("binary", "gray"):
             Bits(schema, self.encoding == "gray").check()
@@ -236,8 +249,8 @@ class PrivBayes(Synthesizer):
             tables = curator.measure([families[i] for i in asked], budget, weights)
             rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
             binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
-            if self.consistent or (self.consistent is None and not binary):
-                counts = agreed(tables, curator.schema, rows, self.repair)
+            if self.consistent or (self.consistent is None and (self.target is not None or not binary)):
+                counts = agreed(tables, curator.schema, rows, self.repair, self.target)
             else:
                 counts = [repaired(table.counts, rows, self.repair) for table in tables]
             at = {home: (counts[place], tables[place]) for place, home in enumerate(asked)}
@@ -289,7 +302,7 @@ class _Search:
         if self.binary and not self.fixed and not method.to_the_letter:
             most = affordable_degree(self.sizes, self.bound, MOST_FAMILIES, cumulative=False)
             self.bound = min(self.bound, 2.0 ** (most + 1))
-        if self._no_parents():
+        if self._no_choice():
             structure, self.parameters = budget.split(0.0, 1.0)
         elif self._too_many_sets():
             raise too_many()
@@ -332,6 +345,15 @@ class _Search:
         pairs = itertools.permutations(self.sizes.values(), 2)
         return min(child[0] * min(parent) for child, parent in pairs) > self.bound
 
+    @property
+    def target(self) -> str | None:
+        """What every other attribute has as a parent; one with a single value tells nothing and needs none."""
+        return self.method.target if self.method.target in self.sizes else None
+
+    def _no_choice(self) -> bool:
+        """Whether the network is known beforehand."""
+        return self._no_parents() or (self.target is not None and self.fixed and self.degree == 1)
+
     def _too_many_sets(self) -> bool:
         """Told before the first choice; the default search has a smaller bound or degree instead."""
         if self.fixed:
@@ -342,12 +364,15 @@ class _Search:
     # ---- algorithms 2 and 4
 
     def greedy_bayes(self, progress: Progress) -> list[Pair]:
-        """Grow the network: the first attribute is drawn uniformly, each other one is chosen with its parents."""
+        """Grow the network: the first attribute is the target or drawn, each other one is chosen with its parents."""
         if self._no_parents():
             return [(name, ()) for name in self.attributes]
         left = list(self.attributes)
-        first = left.pop(self.curator.toss(len(left)))
+        first = self.target or left[self.curator.toss(len(left))]
+        left.remove(first)
         pairs: list[Pair] = [(first, ())]
+        if self._no_choice():
+            return pairs + [(name, (Axis(first),)) for name in left]
         steps = self.structure.equally(len(left))
         pool = _Pool(self)
         for step, budget in enumerate(steps):
@@ -399,7 +424,10 @@ class _Pool:
         search = self.search
         if search.fixed:
             assert search.degree is not None
-            sets = subsets(placed, search.degree)
+            if search.target is None:
+                sets = subsets(placed, search.degree)
+            else:
+                sets = [(Axis(search.target), *more) for more in subsets(placed[1:], search.degree - 1)]
             return [(axis, *parents) for axis in map(Axis, left) for parents in sets]
         if search.handicapped:
             return self._all(placed, left)
@@ -410,8 +438,17 @@ class _Pool:
                 raise too_many()
         return pairs
 
+    def _must(self, child: str) -> Axis | None:
+        """The parent that an attribute must have: the target, unless a table with it would be too large."""
+        search = self.search
+        if search.target is None or search.sizes[child][0] * search.sizes[search.target][0] > search.bound:
+            return None
+        return Axis(search.target)
+
     def _maximal(self, child: str, placed: list[str]) -> list[Marginal]:
-        sets = self.maximal(placed, self.search.bound / self.search.sizes[child][0])
+        must = self._must(child)
+        found = self.maximal(placed, self.search.bound / self.search.sizes[child][0])
+        sets = [parents for parents in found if not must or must in parents]
         axis = Axis(child)
         return [(axis, *parents) for parents in sets] or [(axis,)]
 
@@ -419,13 +456,15 @@ class _Pool:
         search = self.search
         unit = search.handicap_unit
         if not self.of_child:
-            self.of_child = {child: [(Axis(child),)] for child in left}
-            self.handicaps = {child: [unit * search.sizes[child][0]] for child in left}
+            alone = {child for child in left if self._must(child) is None}
+            self.of_child = {child: [(Axis(child),)] if child in alone else [] for child in left}
+            self.handicaps = {child: [unit * search.sizes[child][0]] if child in alone else [] for child in left}
         grown = self.every.grown_by(placed[-1])
         for child in left:
             size, axis = search.sizes[child][0], Axis(child)
             room = search.bound / size
-            mine = [(parents, cells) for parents, cells in grown if cells <= room]
+            must = self._must(child)
+            mine = [(parents, cells) for parents, cells in grown if cells <= room and (not must or must in parents)]
             self.of_child[child] += [(axis, *parents) for parents, _ in mine]
             self.handicaps[child] += [unit * size * cells for _, cells in mine]
         if sum(len(self.of_child[child]) for child in left) > MOST_SETS:
