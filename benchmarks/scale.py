@@ -1,6 +1,6 @@
-"""Scale: the same PrivBayes over more and more rows, in memory and from files that DuckDB counts.
+"""Scale: the same PrivBayes over more and more rows, in memory and from files that DuckDB counts, and drawing them.
 
-    python benchmarks/scale.py --data ../shared/data --folder DIR [--rows 1e7 1e8] [--only engine memory rows columns]
+    python benchmarks/scale.py --folder DIR [--rows 1e7 1e8] [--only engine memory sampling rows columns]
 
 Rows are drawn from a model of Adult into Parquet files in the folder (kept there, and used again: 10^8 rows take some
 1.1 GB). Every run is a process of its own, so that its peak of memory is its own. CPU seconds (of all threads) stand
@@ -8,8 +8,10 @@ beside wall seconds, since other work on the machine inflates the latter.
 
 - engine: PrivBayes at epsilon 1 over DuckDB, against one GROUP BY pass over three columns of the same files
 - memory: the same in memory, reading included
+- sampling: rows drawn from the model into a folder of Parquet files (removed afterwards), a tenth of them and all
 - rows, columns: cost against the number of rows (10^4 up to the largest of --rows, over DuckDB) and of columns (10 to
-  200, in memory, 10^5 rows), with fitted exponents, as one picture (--picture)
+  200, in memory, 10^5 rows), with fitted exponents. What was measured stays in the folder (curves.json); --picture
+  draws what is there
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,10 +30,12 @@ from typing import Any
 
 import numpy as np
 
-SECTIONS = ("engine", "memory", "rows", "columns")
+SECTIONS = ("engine", "memory", "sampling", "rows", "columns")
 ROWS_A_FILE = 10_000_000
 COLUMNS = (10, 20, 50, 100, 200)
-MINUTES, GIGABYTES, MEMORY_SECONDS = 15.0, 8.0, 60.0
+COLUMN_ROWS = 100_000
+MINUTES, GIGABYTES, MEMORY_SECONDS, SAMPLED_A_SECOND = 15.0, 8.0, 60.0, 1e6
+FLAT = 1.1  # the peak of memory may grow by so much when rows are ten times as many
 
 
 def main() -> None:
@@ -38,7 +43,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where adult.csv lies")
     parser.add_argument("--folder", type=Path, required=True, help="where the rows are kept")
     parser.add_argument("--rows", type=float, nargs="+", default=[1e7], help="numbers of rows for engine")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all")
+    parser.add_argument("--only", nargs="*", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all")
     parser.add_argument("--picture", type=Path, help="where to draw the picture (SVG)")
     parser.add_argument("--job", help=argparse.SUPPRESS)  # what a process of its own does
     arguments = parser.parse_args()
@@ -50,23 +55,22 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     largest = int(max(arguments.rows))
     make_rows(arguments.data, arguments.folder, largest)
-    curves: dict[str, list[tuple[float, float]]] = {}
     if "engine" in arguments.only:
-        for rows in map(int, arguments.rows):
-            show_engine(arguments, rows)
+        show_flat([show_engine(arguments, rows) for rows in map(int, arguments.rows)])
     if "memory" in arguments.only:
         done = run(arguments, name="memory", rows=ROWS_A_FILE)
         line(f"in memory, {ROWS_A_FILE:.0e} rows", done, f"under {MEMORY_SECONDS:.0f} s", done["wall"] < MEMORY_SECONDS)
+    if "sampling" in arguments.only:
+        show_flat([show_sampling(arguments, rows) for rows in (largest // 10, largest)])
     if "rows" in arguments.only:
-        steps = [10**k for k in range(4, 12) if 10**k <= largest]
-        curves["rows"] = show_curve(arguments, "engine", "rows", steps)
+        show_curve(arguments, "engine", "rows", [10**k for k in range(4, 12) if 10**k <= largest])
     if "columns" in arguments.only:
-        curves["columns"] = show_curve(arguments, "columns", "columns", COLUMNS)
-    if arguments.picture is not None and curves:
-        draw(curves, arguments.picture)
+        show_curve(arguments, "columns", "columns", COLUMNS)
+    if arguments.picture is not None:  # of rows and columns, measured now or before
+        draw(known_curves(arguments.folder), arguments.picture)
 
 
-def show_engine(arguments: argparse.Namespace, rows: int) -> None:
+def show_engine(arguments: argparse.Namespace, rows: int) -> dict[str, Any]:
     """One size over DuckDB, against a pass over three columns."""
     once = run(arguments, name="group_by", rows=rows)
     line(f"GROUP BY over three columns, {rows:.0e} rows", once)
@@ -74,23 +78,50 @@ def show_engine(arguments: argparse.Namespace, rows: int) -> None:
     reached = done["wall"] < 60 * MINUTES and done["peak"] < GIGABYTES if rows >= 10**8 else None
     line(f"PrivBayes over DuckDB, {rows:.0e} rows", done, f"< {MINUTES:.0f} min, < {GIGABYTES:.0f} GB", reached)
     print(f"  as much as {done['cpu'] / once['cpu']:.0f} such passes (CPU), {done['wall'] / once['wall']:.0f} (wall)")
+    return done
 
 
-def show_curve(arguments: argparse.Namespace, job: str, axis: str, steps: Sequence[int]) -> list[tuple[float, float]]:
+def show_sampling(arguments: argparse.Namespace, rows: int) -> dict[str, Any]:
+    """Rows drawn into a folder of Parquet files."""
+    done = run(arguments, name="sampling", rows=rows)
+    speed = rows / done["wall"]
+    done["note"] = f"({speed / 1e6:.2f} million rows a second, {rows / done['cpu'] / 1e6:.2f} a CPU second)"
+    line(f"sampling {rows:.0e} rows", done, f"> {SAMPLED_A_SECOND / 1e6:.0f} million", speed > SAMPLED_A_SECOND)
+    return done
+
+
+def show_flat(runs: Sequence[dict[str, Any]]) -> None:
+    """Whether the last run, over most rows, took no more memory than the one before it."""
+    if len(runs) > 1:
+        growth = runs[-1]["peak"] / runs[-2]["peak"]
+        print(f"  memory times {growth:.2f}, target {FLAT} {'reached' if growth <= FLAT else 'MISSED'}", flush=True)
+
+
+def show_curve(arguments: argparse.Namespace, job: str, axis: str, steps: Sequence[int]) -> None:
     """Cost against one size, and the exponent of the power that fits the upper half best."""
     points = []
     for step in steps:
         done = run(arguments, name=job, **{axis: step})
         line(f"{step:,} {axis}", done)
-        points.append((float(step), float(done["cpu"])))
-    print(f"  cost grows as {axis} to the power of {exponent(points):.2f}")
-    return points
+        points.append({"size": step, **done})
+        curves = {**known_curves(arguments.folder), axis: points}
+        (arguments.folder / "curves.json").write_text(json.dumps(curves, indent=1))
+    print(f"  cost grows as {axis} to the power of {fitted(points)[0]:.2f}")
 
 
-def exponent(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of cost against size, both in logarithms, over the upper half of the sizes."""
-    upper = np.log(np.array(points[len(points) // 2 - 1 :] if len(points) > 3 else points))
-    return float(np.polyfit(upper[:, 0], upper[:, 1], 1)[0]) if len(upper) > 1 else float("nan")
+def known_curves(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What was measured so far, by what it was measured against."""
+    path = folder / "curves.json"
+    curves: dict[str, list[dict[str, Any]]] = json.loads(path.read_text()) if path.exists() else {}
+    return curves
+
+
+def fitted(points: Sequence[dict[str, Any]]) -> tuple[float, list[tuple[float, float]]]:
+    """The slope of CPU seconds against size, both in logarithms, over the upper half of the sizes; and that line."""
+    upper = points[len(points) // 2 :] if len(points) > 3 else points
+    sizes = np.array([point["size"] for point in upper], dtype=float)
+    slope, height = np.polyfit(np.log(sizes), np.log([point["cpu"] for point in upper]), 1)
+    return float(slope), [(size, float(np.exp(height) * size**slope)) for size in sizes.tolist()]
 
 
 def line(what: str, done: dict[str, Any], target: str = "", reached: bool | None = None) -> None:
@@ -129,7 +160,7 @@ def files_of(folder: Path, rows: int) -> str:
 
     parts = [folder / f"part-{part}.parquet" for part in range(-(-rows // ROWS_A_FILE))]
     relation = parquet_relation(parts)
-    return relation if rows % ROWS_A_FILE == 0 else f"(SELECT * FROM {relation} LIMIT {rows}) AS some"
+    return relation if rows % ROWS_A_FILE == 0 else f"(SELECT * FROM {relation} LIMIT {rows}) AS beginning"
 
 
 # ---- jobs, each in a process of its own
@@ -149,7 +180,7 @@ def measured(job: Any, folder: Path, **parameters: int) -> dict[str, Any]:
     return {
         "wall": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
         "note": note,
     }
 
@@ -208,13 +239,27 @@ def memory_job(folder: Path, rows: int) -> Any:
     return work
 
 
+def sampling_job(folder: Path, rows: int) -> Any:
+    """Rows drawn from the model into a folder of Parquet files, which is removed."""
+    from understudy import Model
+
+    model = Model.load(folder / "model.json")
+
+    def work() -> str:
+        with tempfile.TemporaryDirectory(dir=folder) as home:
+            model.write(f"{home}/sampled/", rows, seed=1)
+        return ""
+
+    return work
+
+
 def columns_job(folder: Path, columns: int) -> Any:
     """PrivBayes in memory over many columns of four values, each leaning on one before it."""
     from understudy import PrivBayes, Schema, Table
     from understudy.tables import Column
 
     rng = np.random.default_rng(0)
-    values = [rng.integers(0, 4, 100_000)]
+    values = [rng.integers(0, 4, COLUMN_ROWS)]
     for _ in range(columns - 1):
         before = values[rng.integers(len(values))]
         values.append(np.where(rng.random(len(before)) < 0.5, before, rng.integers(0, 4, len(before))))
@@ -231,28 +276,59 @@ def columns_job(folder: Path, columns: int) -> Any:
     return work
 
 
-JOBS = {"engine": engine_job, "group_by": group_by_job, "memory": memory_job, "columns": columns_job}
+JOBS = {
+    "engine": engine_job,
+    "group_by": group_by_job,
+    "memory": memory_job,
+    "sampling": sampling_job,
+    "columns": columns_job,
+}
 
 
 # ---- the picture
 
+INK, BLUE, ORANGE, PAPER = "#1d2733", "#2a6f97", "#c8553d", "#ffffff"
 
-def draw(curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
-    """CPU seconds against rows and against columns, both axes logarithmic."""
+
+def draw(curves: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """CPU seconds and memory against rows, and CPU seconds against columns: on paper, also where the page is dark."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    matplotlib.rcParams["svg.hashsalt"] = "understudy"
-    figure, axes = pyplot.subplots(1, len(curves), figsize=(4.2 * len(curves), 3.2), squeeze=False)
-    for axis, (name, points) in zip(axes[0], curves.items(), strict=True):
-        sizes, costs = zip(*points, strict=True)
-        axis.loglog(sizes, costs, marker="o", color="#2a6f97")
-        axis.set_xlabel(f"{name} (grows as {name}$^{{{exponent(points):.2f}}}$)")
-        axis.set_ylabel("CPU seconds")
-        axis.grid(visible=True, alpha=0.3)
-    figure.tight_layout()
+    matplotlib.rcParams.update({"svg.hashsalt": "understudy", "svg.fonttype": "none", "font.family": "sans-serif"})
+    matplotlib.rcParams.update({"font.sans-serif": ["system-ui", "DejaVu Sans"], "font.size": 10, "text.color": INK})
+    matplotlib.rcParams.update(dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK))
+    figure, (time_axis, memory_axis, wide_axis) = pyplot.subplots(1, 3, figsize=(10.5, 3.4), facecolor=PAPER)
+    panels = (
+        (time_axis, "rows", "cpu", BLUE, "CPU seconds against rows", "15 columns, counted by DuckDB"),
+        (memory_axis, "rows", "peak", ORANGE, "Peak memory (GB) against rows", "the same runs"),
+        (wide_axis, "columns", "cpu", BLUE, "CPU seconds against columns", "10$^5$ rows, in memory"),
+    )
+    for axis, name, shown, colour, title, below in panels:
+        points = curves[name]
+        sizes = [point["size"] for point in points]
+        axis.plot(sizes, [point[shown] for point in points], marker="o", markersize=5, linewidth=2, color=colour)
+        axis.set_xscale("log")
+        axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
+        axis.set_xlabel(f"{name} ({below})")
+        axis.grid(visible=True, which="major", color=INK, alpha=0.12)
+        axis.spines[["top", "right"]].set_visible(False)
+        if shown == "peak":
+            axis.set_ylim(0, 2)
+            axis.set_yticks((0, 0.5, 1, 1.5, 2), ("0", "0.5", "1", "1.5", "2"))
+        else:
+            slope, straight = fitted(points)
+            axis.plot(*zip(*straight, strict=True), linestyle=":", linewidth=2, color=INK, alpha=0.6)
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter("{x:g}")
+            power = f"{name}$^{{{slope:.2f}}}$"
+            axis.annotate(power, (0.96, 0.06), xycoords="axes fraction", ha="right", fontsize=12, color=colour)
+        axis.minorticks_off()
+    wide_axis.set_xticks(COLUMNS, [str(columns) for columns in COLUMNS])
+    wide_axis.set_ylim(0.1, 100)
+    figure.tight_layout(w_pad=2.0)
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import re
 import secrets
 import zlib
 from collections import Counter
@@ -23,17 +24,26 @@ GZIP_ABOVE = 1 << 20
 """A JSON document above this many bytes is written compressed."""
 
 
+def shown(path: str | Path) -> str:
+    """A file's name for messages; of what looks like a URL, which may hold a password, only how it begins."""
+    name = str(path)
+    if not re.search(r":/|:.*@", name, re.DOTALL):
+        return name
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", name)
+    return f"{scheme[1]}:..." if scheme else "..."
+
+
 def existing_file(path: str | Path, what: str) -> Path:
     """Return ``path`` if it names a readable file, else say what is wrong with it."""
     path = Path(path)
     try:
         folder, there = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long, say
-        raise InputError(f"The {what} {path} cannot be read ({error.strerror}); check the name.") from error
+        raise InputError(f"The {what} {shown(path)} cannot be read ({error.strerror}); check the name.") from error
     if folder:
         raise InputError(f"{path} is a folder, not a {what}; name a file.")
     if not there:
-        raise InputError(f"There is no {what} at {path}; check the name.")
+        raise InputError(f"There is no {what} at {shown(path)}; check the name.")
     if not os.access(path, os.R_OK):
         raise InputError(f"The {what} {path} cannot be read; check its permissions.")
     return path
@@ -50,13 +60,15 @@ def writable_file(path: str | Path, what: str) -> Path:
         raise InputError(f"The {what} cannot be written to {path}: it is a folder; name a file in it.")
     folder = path.parent
     if not os.path.isdir(folder):
-        raise InputError(f"The {what} cannot be written to {path}: there is no folder {folder}; make it first.")
+        raise InputError(
+            f"The {what} cannot be written to {shown(path)}: there is no folder {shown(folder)}; make it first."
+        )
     beside = name_beside(path)
     try:
         beside.touch(exist_ok=False)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
-        raise InputError(f"The {what} cannot be written to {path} ({cause}); choose another place.") from error
+        raise InputError(f"The {what} cannot be written to {shown(path)} ({cause}); choose another place.") from error
     finally:
         with suppress(OSError, ValueError):
             beside.unlink(missing_ok=True)
@@ -74,7 +86,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield beside
         os.replace(beside, path)
     except OSError as error:
-        raise InputError(f"{path} could not be written ({error.strerror or error}); nothing was left there.") from error
+        cause = error.strerror or error
+        raise InputError(f"{shown(path)} could not be written ({cause}); nothing was left there.") from error
     finally:
         beside.unlink(missing_ok=True)
 

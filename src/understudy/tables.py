@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.files import existing_file, writable_file, written_whole
+from understudy.files import existing_file, shown, writable_file, written_whole
 
 MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
 """Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
@@ -129,12 +129,13 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
         rows = _one(engine, "SELECT count(*) FROM raw")
         if rows == 0:
             raise InputError(f"The table {path} has a header but no rows; nothing can be learned from it.")
+        told = csv_kinds(_asking(engine), "raw", [name for name in kinds if not kinds[name] and name not in skip])
         columns: dict[str, Column] = {}
         for column, kind in kinds.items():
             if column in skip:
                 columns[column] = Column("text", np.zeros(rows, dtype=np.uint8), ("",))
             else:
-                columns[column] = _fetch(engine, column, kind) if kind else _fetch_csv(engine, column)
+                columns[column] = _fetch(engine, column, kind) if kind else _fetch_csv(engine, column, told[column])
     return Table(columns, f"The table {path}")
 
 
@@ -144,7 +145,9 @@ def table_suffix(path: str | Path) -> str:
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if name.endswith(suffix):
             return suffix
-    raise InputError(f"{path} is not a kind of table that is known here; its name must end in {', '.join(SUFFIXES)}.")
+    raise InputError(
+        f"{shown(path)} is not a kind of table that is known here; its name must end in {', '.join(SUFFIXES)}."
+    )
 
 
 @contextmanager
@@ -285,30 +288,61 @@ _REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _DATETIME = _DATE + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _TESTS = {
-    "integer": f"regexp_full_match(v, '{_INTEGER}')",
-    "real": f"regexp_full_match(v, '{_REAL}')",
-    "date": f"regexp_full_match(v, '{_DATE}') AND try_cast(v AS DATE) IS NOT NULL",
-    "datetime": f"regexp_full_match(v, '{_DATETIME}') AND try_cast(v AS TIMESTAMP) IS NOT NULL",
+    "integer": f"regexp_full_match(<v>, '{_INTEGER}')",
+    "real": f"regexp_full_match(<v>, '{_REAL}')",
+    "date": f"regexp_full_match(<v>, '{_DATE}') AND try_cast(<v> AS DATE) IS NOT NULL",
+    "datetime": f"regexp_full_match(<v>, '{_DATETIME}') AND try_cast(<v> AS TIMESTAMP) IS NOT NULL",
 }
 
 
-def _csv_kind(engine: Any, column: str) -> str:
-    """The narrowest kind that every value of the column fits.
+def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
+    """Of each column the narrowest kind that all of its values fit; "empty" where there are none.
 
     A number with a needless leading zero makes the column text: it is a code (a postcode, say) that must keep its
     zeros.
     """
-    value = f"trim({quoted(column)})"
-    # Each test is made once a distinct value, and first of all on a few: most kinds fall there.
-    engine.execute(f"CREATE OR REPLACE TEMP TABLE seen AS SELECT DISTINCT {value} AS v FROM raw")
-    present = f"(SELECT v FROM seen WHERE v IS NOT NULL AND v NOT IN ({_MARKS_SQL}))"
-    if _one(engine, f"SELECT count(*) FROM {present}") == 0:
-        return "empty" if _one(engine, "SELECT count(nullif(v, '')) FROM seen") == 0 else "text"
-    few = f"(SELECT v FROM {present} LIMIT 100)"
-    for kind, test in _TESTS.items():
-        if all(_one(engine, f"SELECT bool_and({test}) FROM {values}") for values in (few, present)):
-            return kind
-    return "text"
+    conditions: dict[tuple[str, str], str] = {}
+    for name in names:
+        value = f"trim({quoted(name)})"
+        present = f"{value} NOT IN ({_MARKS_SQL})"
+        conditions[name, "something"] = f"{quoted(name)} <> ''"
+        conditions[name, "present"] = present
+        for kind, test in _TESTS.items():
+            conditions[name, kind] = f"{present} AND NOT ({test.replace('<v>', value)})"
+    found = found_anywhere(ask, relation, conditions)
+
+    def kind_of(name: str) -> str:
+        if (name, "present") in found:
+            return next((kind for kind in _TESTS if (name, kind) not in found), "text")
+        return "text" if (name, "something") in found else "empty"
+
+    return {name: kind_of(name) for name in names}
+
+
+Ask = Callable[[str], Sequence[Any]]
+"""Puts a query whose answer is one row, and gives its values."""
+
+_FEW_ROWS = 1000
+_CONDITIONS_AT_A_TIME = 500
+
+
+def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
+    """Which of the conditions hold in some row of a relation.
+
+    What a few rows show is settled; only for the rest all of them are looked at. So the answer is the same whichever
+    the few are.
+    """
+    found: set[Any] = set()
+    for rows in (f"(SELECT * FROM {relation} LIMIT {_FEW_ROWS}) few", relation):
+        unsettled = [key for key in conditions if key not in found]
+        for first in range(0, len(unsettled), _CONDITIONS_AT_A_TIME):
+            keys = unsettled[first : first + _CONDITIONS_AT_A_TIME]
+            parts = ", ".join(
+                f"COALESCE(max(CASE WHEN {conditions[key]} THEN 1 ELSE 0 END), 0) AS f{i}" for i, key in enumerate(keys)
+            )
+            answer = ask(f"SELECT {parts} FROM {rows}")
+            found.update(key for key, holds in zip(keys, answer, strict=True) if holds)
+    return found
 
 
 _MARKS_SQL = ", ".join(f"'{mark}'" for mark in MARKS)
@@ -321,10 +355,25 @@ _CASTS = {
 }
 
 
-def _fetch_csv(engine: Any, column: str) -> Column:
+def csv_number(name: str, kind: str) -> tuple[str, str]:
+    """How SQL reads a cell of a CSV file as a number (a date is one, too) and how the cell says that it is missing.
+
+    The number is NULL where it is missing. Of the second, 0 means that it is there, else see :class:`Column`.
+    """
+    value = f"trim({quoted(name)})"
+    mark = f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], {value}), 0) END"
+    return _CASTS[kind].format(v=f"CASE WHEN {mark} = 0 THEN {value} END"), mark
+
+
+def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
+    """How columns of datetimes of a CSV file are written: with a T before the time, if that is so anywhere."""
+    found = found_anywhere(ask, relation, {name: f"contains({quoted(name)}, 'T')" for name in names})
+    return {name: "%Y-%m-%dT%H:%M:%S" if name in found else "" for name in names}
+
+
+def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
     """A column of a CSV file: its texts, and what they look like taken together."""
     raw = _fetch_text(engine, quoted(column))
-    kind = _csv_kind(engine, column)
     return raw if kind in ("text", "empty") else replace(_fetch(engine, column, kind, from_text=True), raw=raw)
 
 
@@ -333,23 +382,21 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
     if kind == "text":
         return _fetch_text(engine, name)
     if from_text:
-        value = f"trim({name})"
-        mark = f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], {value}), 0) END"
+        number, mark = csv_number(column, kind)
     else:
-        value = name
-        absent = f"{value} IS NULL OR isnan({value})" if kind == "real" else f"{value} IS NULL"
+        absent = f"{name} IS NULL OR isnan({name})" if kind == "real" else f"{name} IS NULL"
         mark = f"CASE WHEN {absent} THEN 1 ELSE 0 END"
-    zero = {"boolean": "false", "date": "DATE '1970-01-01'", "datetime": "TIMESTAMP '1970-01-01'"}.get(kind, "0")
-    present = f"CASE WHEN {mark} = 0 THEN {value} ELSE {zero if not from_text else 'NULL'} END"
-    cast = f"coalesce({_CASTS[kind].format(v=present)}, {_CASTS[kind].format(v=zero)})"
+        number = _CASTS[kind].format(v=f"CASE WHEN {mark} = 0 THEN {name} END")
+    zero = "false" if kind == "boolean" else "0"
+    cast = f"coalesce({number}, {zero})"
     try:
         fetched = engine.execute(f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw").fetchnumpy()
     except duckdb.Error as error:
         raise InputError(f"The column {column!r} holds numbers too large to be read: {_first_line(error)}") from error
     missing = fetched["m"]
     form = ""
-    if from_text and kind == "datetime" and _one(engine, f"SELECT bool_or(contains({name}, 'T')) FROM raw"):
-        form = "%Y-%m-%dT%H:%M:%S"
+    if from_text and kind == "datetime":
+        form = csv_format(_asking(engine), "raw", [column])[column]
     return Column(kind, fetched["v"], missing=missing if missing.any() else None, format=form)
 
 
@@ -498,6 +545,10 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _asking(engine: Any) -> Ask:
+    return lambda query: engine.execute(query).fetchone()
 
 
 def _one(engine: Any, query: str) -> Any:

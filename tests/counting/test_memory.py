@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.counting import Counter, kernels
+from understudy.counting import Counter, kernels, memory
 from understudy.counting.memory import MemoryCounter
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, marginal
@@ -139,9 +139,32 @@ def test_merging_counts_far_fewer_tables() -> None:
 
 def test_coarser_levels_are_summed_from_finer_ones() -> None:
     table = Table([8, 8, 8], 100_000, levels=3)
-    counter = check(table, table.marginals(2), collapse=False)
-    base = [counter._numbers[name, 0] for name in table.sizes]
-    assert np.flatnonzero(counter._filled).tolist() == base  # no generalised column was ever needed
+    counter = table.counter(collapse=False)
+    asked: list[int] = []
+    stretches = counter._stretches
+
+    def spy(axes: Any) -> Any:
+        asked.extend(axes.tolist())
+        return stretches(axes)
+
+    counter._stretches = spy  # type: ignore[method-assign]
+    counter.count(table.marginals(2))
+    assert asked == [counter._numbers[name, 0] for name in table.sizes]  # no generalised column was needed
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("stretch", [700, 1000, 3000])
+def test_generalised_columns_are_made_for_a_stretch_of_rows_at_a_time(
+    threads: int, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for tables that are counted alone, straight into their place."""
+    monkeypatch.setattr(memory, "STRETCH", stretch)
+    monkeypatch.setattr(memory, "_THREAD_WORK", 1)
+    table = Table([8, 40, 300, 70_000, 90], 3000, levels=2)
+    marginals = [axes for axes in table.marginals(2) if any(axis.level for axis in axes)]
+    marginals = [axes for axes in marginals if np.prod([table.sizes[a.attribute] for a in axes]) < 1e6]
+    check(table, marginals, collapse=False, pack=False, threads=threads)
+    check(table, [marginal(("a2", 1), ("a1", 1), ("a4", 1))], collapse=True, threads=threads)
 
 
 def test_more_than_64_axes() -> None:

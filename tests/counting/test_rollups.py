@@ -14,7 +14,7 @@ from understudy import InputError
 from understudy.counting import rollups
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.planning import SETS_AT_A_TIME, groups, planned
-from understudy.counting.rollups import RollUps
+from understudy.counting.rollups import RollUps, Room
 from understudy.marginals import marginal
 
 SIZES = {"a": 3, "b": 5, "c": 2, "d": 7, "e": 4, "f": 300}
@@ -59,11 +59,15 @@ def test_rolled_up_rows_are_the_distinct_ones_of_fewer_attributes() -> None:
     codes = rows(3000)
     counter = MemoryCounter(codes, HALVES, SIZES, collapse=True)
     fewer = counter.rolled_up({"a", "c", "f"})
+    assert fewer is not None
     assert fewer.attributes == ("a", "c", "f")
     assert fewer.rows == 3000
     assert fewer.distinct_rows == len(set(zip(codes["a"], codes["c"], codes["f"], strict=True)))
     asked = [marginal("a", ("f", 1)), marginal("c"), marginal("f", "a", "c")]
     np.testing.assert_array_equal(fewer.count_flat(asked)[0], counter.count_flat(asked)[0])
+    assert fewer.nbytes == fewer.distinct_rows * (1 + 1 + 2 + 4)
+    assert counter.rolled_up({"a", "c", "f"}, fewer.nbytes) is not None
+    assert counter.rolled_up({"a", "c", "f"}, fewer.nbytes - 1) is None
 
 
 def test_the_order_begins_with_what_tells_most_rows_apart() -> None:
@@ -92,6 +96,21 @@ def test_tables_are_the_same_however_much_is_rolled_up(price: int, seed: int) ->
         assert rolled._root.above, "nothing was rolled up"
 
 
+@given(st.integers(0, 100_000))
+def test_rolled_up_rows_never_take_more_room_than_there_is(bytes_left: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rollups, "SMALLEST", 10)
+        patch.setattr(rollups, "ROLL_UP_PRICE", 1)
+        plain = MemoryCounter(rows(4000), HALVES, SIZES, collapse=True)
+        room = Room(plain.nbytes + bytes_left)
+        rolled = RollUps(plain, room)
+        asked = every_marginal()[::7]
+        np.testing.assert_array_equal(rolled.count_flat(asked)[0], plain.count_flat(asked)[0])
+        assert 0 <= room.left <= bytes_left
+        rolled.leave()
+        assert room.left == plain.nbytes + bytes_left
+
+
 def test_a_few_questions_roll_nothing_up() -> None:
     counter = MemoryCounter(rows(300_000), HALVES, SIZES, collapse=True)
     rolled = RollUps(counter)
@@ -100,6 +119,12 @@ def test_a_few_questions_roll_nothing_up() -> None:
 
 
 # --------------------------------------------------------------------------- plans
+
+
+def test_several_groupings_share_a_query_where_they_fit() -> None:
+    sizes = dict.fromkeys("abcd", 10)
+    plan = planned({frozenset(pair) for pair in ("ab", "bc", "cd")}, sizes, distinct=10**9, most=250)
+    assert [len(query) for query in plan.queries] == [2, 1]
 
 
 def test_everything_is_asked_for_at_once_where_it_fits() -> None:
@@ -115,7 +140,9 @@ def test_a_plan_holds_all_that_is_wanted_within_the_limit(wanted: set[frozenset[
         assert any(need <= attributes for attributes in sets)
     for attributes in sets:
         assert groups(attributes, SIZES, 10**9) <= most or attributes in wanted
-    assert all(len(query) <= SETS_AT_A_TIME for query in plan.queries)
+    for query in plan.queries:
+        assert len(query) <= SETS_AT_A_TIME
+        assert len(query) == 1 or sum(groups(attributes, SIZES, 10**9) for attributes in query) <= most
 
 
 def test_pairs_share_groupings() -> None:

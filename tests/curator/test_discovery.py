@@ -232,10 +232,12 @@ def test_bounds_are_powers_of_two_around_the_values(values: list[int], low: int,
         ("uuid", words("a"), "identifier"),
         ("SSN", words("a"), "identifier"),
         ("index", integers(1), "identifier"),
+        ("id", words(None), "identifier"),  # nothing is asked about it
         ("humid", integers(1), "integer"),
         ("idea", words("a"), "categorical"),
         ("x", words("true", "false"), "boolean"),
         ("x", words("TRUE"), "boolean"),
+        ("x", words("", "TRUE"), "boolean"),  # an empty text is a missing one
         ("x", words("true", "maybe"), "categorical"),
         ("x", booleans(True), "boolean"),
         ("x", dates("2020-01-01"), "date"),

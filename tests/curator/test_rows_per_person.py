@@ -19,6 +19,7 @@ import understudy
 from examples import integers, reals, schema_of, words
 from running import run
 from understudy import BudgetError, Independent, InputError, Ledger, LedgerFile, Model, PrivBayes, Random
+from understudy.counting.columns import MemoryColumns
 from understudy.counting.memory import MemoryCounter
 from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
@@ -288,11 +289,12 @@ def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most
         gaussian = laplace
 
     named = {}
+    held = MemoryColumns(Table({"c": words("v")})).counted({"c": None})["c"]
     for height in (math.ceil(line) - 1, math.ceil(line)):
         noise = Edge()
         noise.height = height
         asker = _Asker(Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most), noise)
-        named[height] = isinstance(asker.categories("c", words("v"), cost, delta), Category)
+        named[height] = isinstance(asker.categories("c", held, cost, delta), Category)
     assert list(named.values()) == [False, True]
     # The exact tail: at worst M values of one person, each with M rows.
     steps = np.arange(math.ceil(line) - most, math.ceil(line) + int(60 * scale), dtype=np.float64)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from servers import Server, postgres_programs, running
+from servers import QUICK, Server, postgres_programs, running
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +32,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("understudy tests")
     for name, value in {
+        "spark.driver.extraJavaOptions": QUICK,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.extraJavaOptions": QUICK,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

@@ -84,3 +84,48 @@ def _run(command: list[Any]) -> None:
         done = subprocess.run([str(part) for part in command], stdout=output, stderr=output, cwd="/", check=False)
         output.seek(0)
         assert done.returncode == 0, output.read().decode()
+
+
+# --------------------------------------------------------------------------- Spark
+
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For programs in Java that run for seconds: compiling them well takes longer."""
+
+
+@contextlib.contextmanager
+def spark_master(folder: Path) -> Iterator[str]:
+    """A standalone Spark master and a worker, processes of their own on loopback; its URL."""
+    port = _free_port()
+    url = f"spark://127.0.0.1:{port}"
+    environment = os.environ | {
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(folder / "work"),
+    }
+    master = ["master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0]
+    worker = ["worker.Worker", "--host", "127.0.0.1", "--webui-port", 0, "--cores", 1, "--memory", "1g", url]
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((folder / "log").open("wb"))
+        for command in (master, worker):
+            words = [_spark_class(), *(str(word) for word in command)]
+            words[1] = f"org.apache.spark.deploy.{words[1]}"
+            started = subprocess.Popen(words, stdout=log, stderr=log, env=environment, cwd=folder)
+            stack.callback(_ended, started)
+        yield url
+
+
+def _spark_class() -> str:
+    import pyspark
+
+    return str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

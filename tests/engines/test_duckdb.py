@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,7 @@ from understudy import (
     Random,
     SmoothedHistogram,
 )
+from understudy.curator.mechanisms import SeededNoise
 from understudy.engines import EngineError, encoding, sources
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
@@ -223,8 +226,56 @@ def test_a_lazy_frame_and_an_ibis_table(folder: Path, tmp_path: Path) -> None:
     table = backend.read_parquet(folder / "people.parquet", table_name="coded").mutate(age=ibis._.age + 0)
     assert saved(tmp_path, method, table) == expected
     assert backend.con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
-    with pytest.raises(InputError, match="An ibis table of sqlite cannot be counted"):
-        method.fit(ibis.sqlite.connect().create_table("t", schema={"a": "int64"}), SCHEMA)
+
+
+def in_sqlite(people: Path, path: Path) -> Any:
+    """The people in a database of SQLite."""
+    ibis = pytest.importorskip("ibis")
+    types = {row[0]: row[1] for row in duckdb.execute(f"DESCRIBE FROM '{people}'").fetchall()}
+    written = ", ".join(f"CAST({n} AS VARCHAR)" if t in ("DATE", "TIMESTAMP") else n for n, t in types.items())
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(f"CREATE TABLE people ({', '.join(f'{n} {t}' for n, t in types.items())})")
+        rows = duckdb.execute(f"SELECT {written} FROM '{people}'").fetchall()
+        database.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(types))})", rows)
+        database.commit()
+    return ibis.sqlite.connect(path)
+
+
+def in_polars(people: Path, path: Path) -> Any:
+    ibis, polars = pytest.importorskip("ibis"), pytest.importorskip("polars")
+    return ibis.polars.connect({"people": polars.scan_parquet(people)})
+
+
+@pytest.mark.parametrize("connect", [in_sqlite, in_polars])
+def test_an_ibis_table_of_another_backend_is_copied_a_part_at_a_time(
+    connect: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = connect(folder / "people.parquet", tmp_path / "people.db")
+    table, told = backend.table("people"), []
+    table = table.filter(table.age >= 0)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    model = PrivBayes(epsilon=1.0).fit(table, SCHEMA, noise=SeededNoise(7), notify=told.append)
+    expected = PrivBayes(epsilon=1.0).fit(people(), SCHEMA, noise=SeededNoise(7), notify=lambda _: None)
+    assert model.to_dict() == expected.to_dict()
+    assert told[0] == (
+        f"The rows of the ibis table are copied into a private folder of this machine and removed at the end: "
+        f"{backend.name} cannot count them where they are."
+    )
+    assert list(scratch.iterdir()) == []
+
+
+def test_rows_of_another_backend_that_cannot_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ibis = pytest.importorskip("ibis")
+    backend = ibis.sqlite.connect()
+    backend.raw_sql("CREATE TABLE t (a INTEGER)")
+    table = backend.table("t")
+    backend.raw_sql("DROP TABLE t")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(EngineError, match="The ibis table could not be copied from sqlite: no such table"):
+        PrivBayes(epsilon=1.0).fit(table, SCHEMA, notify=lambda _: None)
+    assert list(tmp_path.iterdir()) == []
 
 
 # --------------------------------------------------------------------------- persons
@@ -271,10 +322,8 @@ def test_each_row_of_a_person_has_the_same_chance() -> None:
 # --------------------------------------------------------------------------- what goes wrong
 
 
-def test_without_a_schema_or_with_another(folder: Path) -> None:
+def test_with_another_schema(folder: Path) -> None:
     path = folder / "people.parquet"
-    with pytest.raises(InputError, match="needs a schema"):
-        PrivBayes(epsilon=1.0).fit(path, engine="duckdb")
     with pytest.raises(InputError, match="has no column 'z', which the schema describes"):
         PrivBayes(epsilon=1.0).fit(path, schema_of(z={"kind": "boolean"}), engine="duckdb")
     with pytest.raises(InputError, match="has a column 'id' that the schema does not describe"):

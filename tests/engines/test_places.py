@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_people import SCHEMA
@@ -52,14 +53,59 @@ def test_what_may_be_a_secret_is_refused_and_not_repeated(url: str) -> None:
         assert SECRET not in str(refused.value)
 
 
-def test_nor_is_it_repeated_on_the_command_line(tmp_path: Path) -> None:
-    SCHEMA.save(tmp_path / "schema.json")
-    url = "mysql://ann:s3cret@h/db?table=t"
-    for arguments in ((url,), (tmp_path / "people.csv", "--to", url)):
-        ran = run("synthesize", *arguments, "--schema", tmp_path / "schema.json")
-        assert ran.status == 2
-        assert "begins with mysql://" in ran.err
-        assert SECRET not in ran.err
+URLS = [
+    "mysql://ann:s3cret@h/db?table=t",
+    "mysql:/ann:s3cret@h/db?table=t",
+    "mysql://h/db?table=t&password=s3cret",
+    "mysql://h/db?table=t&password=s3cret.csv",
+    "mysql:/s3cret*@h/db",
+    "ann:s3cret@h/db.csv",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "synthesize URL",
+        "synthesize URL --engine memory",
+        "synthesize t.csv --to URL",
+        "synthesize t.csv -o URL",
+        "synthesize t.csv --schema URL",
+        "synthesize t.csv --model URL",
+        "synthesize t.csv --report URL",
+        "synthesize t.csv --ledger URL",
+        "schema URL",
+        "schema t.csv -o URL",
+        "sample URL",
+        "query URL count",
+        "show URL",
+        "plan --schema URL --rows 9",
+        "evaluate URL t.csv",
+        "evaluate t.csv URL",
+        "attack URL t.csv",
+        "attack t.csv URL",
+        "membership URL --schema t.json",
+        "ledger show URL",
+        "ledger create URL --epsilon 1",
+    ],
+)
+def test_nor_is_it_repeated_by_any_command(command: str, url: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("age\n1\n2\n")
+    ran = run(*(url if word == "URL" else word for word in command.split()))
+    assert ran.status == 2
+    assert SECRET not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("command", ["URL", "sample a b URL", "synthesize t.csv --rows URL", "show --URL"])
+def test_nor_where_no_url_is_expected(command: str) -> None:
+    ran = run(*command.replace("URL", URLS[0]).split())
+    assert ran.status == 2
+    assert ran.err == (
+        "understudy: A password does not belong into a URL, where others can read it; set PGPASSWORD or use a password "
+        "file.\n"
+    )
 
 
 @pytest.mark.parametrize("option", ["autocommit", "row_factory", "conninfo", "options", "host", "application_name"])

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from awkward import accepted_cases, by_engine, expected
+from column_counts import TYPED, rows, seen_by, seen_in_memory
 from engine_people import SCHEMA, people, saved
 from servers import Server
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from running import run
-from understudy import InputError, LedgerFile, Model, PrivBayes, Table
+from understudy import InputError, LedgerFile, Model, PrivBayes, Schema, Table
+from understudy.curator.mechanisms import SeededNoise
 from understudy.engines import EngineError
 from understudy.engines.dialects import POSTGRES
 from understudy.engines.postgres import PostgresEngine
@@ -97,6 +99,36 @@ def test_models_are_the_same_to_the_byte(method: Any, postgres: Server, patients
     assert tables(postgres) == set()
 
 
+def test_columns_are_counted_as_in_memory(postgres: Server) -> None:
+    columns = ", ".join(f"{POSTGRES.quoted(name)} {POSTGRES.types[name.split()[-1]]}" for name in TYPED)
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE TABLE typed ({columns})")
+        with connection.cursor().copy("COPY typed FROM STDIN") as copy:
+            for row in rows():
+                copy.write_row(row)
+        try:
+            assert seen_by(engine_of(postgres, "typed")) == seen_in_memory()
+        finally:
+            connection.execute("DROP TABLE typed")
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+def test_the_same_schema_is_discovered(person: str | None, postgres: Server, patients: Table) -> None:
+    method = PrivBayes(epsilon=3.0, person=person, max_rows_per_person=2)  # nobody has more
+    here, there = (
+        method.fit(table, noise=SeededNoise(7), notify=lambda _: None).to_dict()
+        for table in (patients, postgres.url("patients"))
+    )
+    assert there == here
+    assert tables(postgres) == set()
+
+
+def test_a_schema_is_drafted_on_the_command_line(postgres: Server, patients: Table, tmp_path: Path) -> None:
+    ran = run("schema", postgres.url("patients"), "--epsilon", 50, "-o", tmp_path / "s.json")
+    assert ran.status == 0, ran.err
+    assert Schema.load(tmp_path / "s.json").names == patients.names
+
+
 def test_an_ibis_table_is_counted_where_it_is(postgres: Server, patients: Table, tmp_path: Path) -> None:
     ibis = pytest.importorskip("ibis")
     backend = ibis.postgres.connect(host="127.0.0.1", port=postgres.port, user="owner", database="postgres")
@@ -175,12 +207,12 @@ def test_the_database_goes_away_in_the_middle(
     asked: list[str] = []
     numbers = PostgresEngine.numbers
 
-    def broken(self: PostgresEngine, query: str) -> Any:
+    def broken(self: PostgresEngine, query: str, **how: Any) -> Any:
         asked.append(query)
         if len(asked) == 4:  # the coded copy is there, and looked at; this is the first question of the curator
             with postgres.connect() as connection:
                 connection.execute("SELECT pg_terminate_backend(%s)", [self._connection.info.backend_pid])
-        return numbers(self, query)
+        return numbers(self, query, **how)
 
     monkeypatch.setattr(PostgresEngine, "numbers", broken)
     book = LedgerFile.create(tmp_path / "ledger.json", 10.0)
@@ -245,4 +277,6 @@ def test_on_the_command_line(postgres: Server, patients: Table, tmp_path: Path) 
         finally:
             connection.execute("DROP TABLE IF EXISTS synthetic")
     assert rows == Model.load(tmp_path / "model.json").rows
-    assert run("synthesize", url).err.count("\n") == 1
+    assert run("synthesize", url, "--discovery", 2).err == (
+        "understudy: discovery must be a share between 0 and 1, not 2.0.\n"
+    )

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from awkward import accepted_cases, by_engine, expected
+from column_counts import TYPED, rows, seen_by, seen_in_memory
 from engine_people import SCHEMA, people, saved
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from examples import schema_of, values_of
-from understudy import Independent, InputError, PrivBayes
+from understudy import Independent, InputError, PrivBayes, Table
 from understudy.engines import EngineError
 from understudy.engines.dialects import SPARK
 from understudy.engines.spark import SparkEngine
@@ -58,6 +59,15 @@ def test_models_are_the_same_to_the_byte_and_nothing_is_left_behind(spark: Any, 
     assert saved(tmp_path, method, path, engine="spark") == saved(tmp_path, method, people())
     assert [table.name for table in spark.catalog.listTables() if "understudy" in table.name] == []
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0
+
+
+def test_columns_are_counted_as_in_memory(spark: Any, patients: Any) -> None:
+    columns = ", ".join(f"{SPARK.quoted(name)} {SPARK.types[name.split()[-1]]}" for name in TYPED)
+    frame = spark.createDataFrame(rows(), columns).coalesce(1)
+    assert seen_by(SparkEngine(frame, "T")) == seen_in_memory()
+    names = ("id", "age", "smoker", "ward", "notes")
+    kept = seen_by(SparkEngine(patients.select(*names), "T"), "id", 2)  # nobody has more
+    assert kept == seen_in_memory(Table({name: people().columns[name] for name in names}))
 
 
 def test_a_table_of_a_cluster(spark: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

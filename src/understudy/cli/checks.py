@@ -22,13 +22,15 @@ def check_output(output: str) -> None:
 
 def check_distinct(*paths: Path | str | None) -> None:
     """No file is named for two things: nothing is overwritten by mistake."""
+    from understudy.files import shown
+
     seen: set[Path] = set()
     for path in paths:
         if path is None or path == "-":
             continue
         place = Path(path).resolve()
         if place in seen:
-            raise InputError(f"{path} is named for two things at once; give each file a name of its own.")
+            raise InputError(f"{shown(path)} is named for two things at once; give each file a name of its own.")
         seen.add(place)
 
 

@@ -18,6 +18,14 @@ class Relation(Enum):
     replace = "replace"
 
 
+class Engine(Enum):
+    """Who counts the rows of files, by name."""
+
+    memory = "memory"
+    duckdb = "duckdb"
+    spark = "spark"
+
+
 Epsilon = Annotated[
     float,
     typer.Option(metavar="NUMBER", help="Privacy budget of the release; smaller is more private."),
@@ -84,6 +92,22 @@ Partitions = Annotated[
     int | None,
     typer.Option(
         metavar="N", help="Parquet files in the folder of -o; of about a million rows each when not given.", min=1
+    ),
+]
+CountedBy = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="Who counts: memory, duckdb or spark; by default memory, where files fit.",
+    ),
+]
+RowsAnywhere = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table elsewhere "
+        "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]

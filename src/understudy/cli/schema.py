@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.cli.checks import check_distinct, check_ledger
 from understudy.cli.options import (
+    CountedBy,
     Epsilon,
     LedgerPath,
     Neighbour,
     Person,
     Quiet,
     Relation,
+    RowsAnywhere,
     RowsPerPerson,
-    SensitiveTable,
     relation_of,
 )
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyError
+
+if TYPE_CHECKING:
+    from understudy.counting.columns import Columns
+    from understudy.curator.contributions import LeftOut
+    from understudy.curator.ledger import Ledger
 
 
 @app.command(
@@ -31,10 +40,12 @@ from understudy.errors import InputError
         "understudy schema patients.csv --epsilon 0.1 -o patients.json",
         "# kinds only, free: fill in the rest yourself",
         "understudy schema patients.csv --blank -o patients.json",
+        "# rows that stay in a database",
+        "understudy schema 'postgresql://me@db/d?table=patients' -o patients.json",
     ),
 )
 def schema_command(
-    table: SensitiveTable,
+    table: RowsAnywhere,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output.")
     ] = "-",
@@ -47,46 +58,38 @@ def schema_command(
     rows_per_person: RowsPerPerson = 1,
     blank: Annotated[bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")] = False,
     ledger: LedgerPath = None,
+    engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
     """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
-    from understudy.curator.contributions import bounded
-    from understudy.curator.discovery import discover, needs_delta
-    from understudy.curator.ledger import Ledger, LedgerFile
+    from understudy.curator.ledger import Ledger
+    from understudy.engines.sources import opened
+    from understudy.engines.urls import is_url
     from understudy.files import writable_file, write_json
-    from understudy.tables import read_table
 
     talk = Talk(quiet)
-    check_distinct(table, output, ledger)
+    check_distinct(None if is_url(table) else table, output, ledger)
     if output != "-":
         writable_file(output, "schema")
     check_ledger(ledger)
     unit: dict[str, Any] = {"rows_per_person": rows_per_person, "unit": "row" if person is None else "person"}
     book = Ledger(epsilon, delta, relation_of(neighbours), threshold_delta=delta, **unit)
-    with talk.working("reading"):
-        rows = read_table(table)
+    notes: list[str] = []
+    with talk.working("reading"), opened(table, None if engine is None else engine.value, notes.append) as (rows, _):
+        columns, left_out = _columns(rows, person, rows_per_person)
+        if blank:
+            document = _blank_schema(columns, person)
+        else:
+            book = _needed(book, columns, person)
+            document = _discovered(columns, book, ledger, person)
+            notes += [str(left_out())] if left_out() else []
+    for sentence in notes:
+        talk.note(sentence)
     if blank:
-        document = _blank_schema(rows, person)
         talk.say(
             "Nothing was spent. Replace every null by a public bound or list of values (not one read off the data)."
         )
     else:
-        left_out = None
-        if person is not None:
-            rows, left_out = bounded(rows, person, rows_per_person)
-        if needs_delta(rows, person) and not delta:
-            raise InputError("There are categories to discover, which needs a --delta above 0, such as 1e-9.")
-        if not needs_delta(rows, person):
-            book = Ledger(epsilon, 0.0, relation_of(neighbours), **unit)
-        file = LedgerFile(ledger) if ledger is not None else None
-        number = None
-        if file is not None:
-            number = file.reserve("schema", book.epsilon, book.delta, book.neighbours, book.unit)
-        document = discover(rows, book, book.budget, book.delta, person=person).to_dict()
-        if file is not None and number is not None:
-            file.settle(number, book)
-        if left_out:
-            talk.note(str(left_out))
         talk.say(book.statement())
         talk.say(
             "Taken as public: column names, their kinds, and how dates and truth values are written. "
@@ -101,7 +104,52 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-def _blank_schema(rows: Any, person: str | None = None) -> dict[str, Any]:
+def _columns(rows: Any, person: str | None, most: int) -> tuple[Columns, Callable[[], LeftOut | None]]:
+    """What discovery sees of the rows, and what will tell, once they are counted, which of them were left out."""
+    from understudy.counting.columns import MemoryColumns
+    from understudy.curator.contributions import bounded
+    from understudy.engines.columns import EngineColumns
+    from understudy.tables import Table
+
+    if isinstance(rows, Table):
+        kept, left_out = bounded(rows, person, most) if person is not None else (rows, None)
+        return MemoryColumns(kept), lambda: left_out
+    if person is not None:
+        rows.check_person(person)
+    columns = EngineColumns(rows, person, most)
+    return columns, lambda: columns.left_out
+
+
+def _needed(book: Ledger, columns: Columns, person: str | None) -> Ledger:
+    """The book without a delta, where none is needed."""
+    from understudy.curator.discovery import needs_delta
+
+    if not needs_delta(columns, person):
+        return replace(book, delta=0.0, threshold_delta=0.0)
+    if not book.delta:
+        raise InputError("There are categories to discover, which needs a --delta above 0, such as 1e-9.")
+    return book
+
+
+def _discovered(columns: Columns, book: Ledger, ledger: Path | None, person: str | None) -> dict[str, Any]:
+    """The schema, paid for in the book and, where there is one, in the ledger's file."""
+    from understudy.curator.discovery import discover
+    from understudy.curator.ledger import LedgerFile
+
+    if ledger is None:
+        return discover(columns, book, book.budget, book.delta, person=person).to_dict()
+    file = LedgerFile(ledger)
+    number = file.reserve("schema", book.epsilon, book.delta, book.neighbours, book.unit)
+    try:
+        document = discover(columns, book, book.budget, book.delta, person=person).to_dict()
+    except UnderstudyError:  # refused: what was asked until then is in the book
+        file.settle(number, book)
+        raise
+    file.settle(number, book)
+    return document
+
+
+def _blank_schema(columns: Columns, person: str | None = None) -> dict[str, Any]:
     from understudy.curator.discovery import drafted_kinds
 
     forms: dict[str, dict[str, Any]] = {
@@ -113,5 +161,5 @@ def _blank_schema(rows: Any, person: str | None = None) -> dict[str, Any]:
         "boolean": {},
         "identifier": {},
     }
-    kinds = drafted_kinds(rows, person)
+    kinds = drafted_kinds(columns, person)
     return {"attributes": {name: {"kind": kind, **forms[kind]} for name, kind in kinds.items()}}

@@ -10,15 +10,18 @@ import typer
 
 from understudy.cli.checks import check_distinct, check_ledger, check_output
 from understudy.cli.options import (
+    CountedBy,
     Delta,
     Epsilon,
     LedgerPath,
     Neighbour,
     Out,
+    Partitions,
     Person,
     Quiet,
     Relation,
     Rows,
+    RowsAnywhere,
     RowsPerPerson,
     SchemaFile,
     Seed,
@@ -26,7 +29,7 @@ from understudy.cli.options import (
     relation_of,
 )
 from understudy.cli.root import app, examples
-from understudy.cli.sample import write_rows
+from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -64,14 +67,6 @@ class Encoding(Enum):
     gray = "gray"
 
 
-class Engine(Enum):
-    """Who counts the rows of files, by name."""
-
-    memory = "memory"
-    duckdb = "duckdb"
-    spark = "spark"
-
-
 _ROUNDS: Any = {"rich_help_panel": "Options of adaptive"}
 _NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
 _TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"}
@@ -91,17 +86,12 @@ _TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"
         "understudy synthesize patients.csv --method marginals --marginal age,sex",
         "# rows that stay in a database",
         "understudy synthesize 'postgresql://me@db/d?table=patients' --schema s.json",
+        "# as many rows as you like, in a folder of Parquet files",
+        "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
     )
 )
 def synthesize(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table elsewhere "
-            "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
-        ),
-    ],
+    table: RowsAnywhere,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     output: Out = "-",
@@ -172,10 +162,8 @@ def synthesize(
         int | None,
         typer.Option(metavar="K", help="Rows to draw privately (smoothed-histogram); fewer cost less each.", **_TABLES),
     ] = None,
-    engine: Annotated[
-        Engine | None,
-        typer.Option(metavar="ENGINE", help="Who counts: memory, duckdb or spark; by default memory, where files fit."),
-    ] = None,
+    partitions: Partitions = None,
+    engine: CountedBy = None,
     to: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Write the rows to a new table there: postgresql://... or spark://..."),
@@ -222,6 +210,7 @@ def synthesize(
         engine=None if engine is None else engine.value,
         to=to,
         explain=explain,
+        partitions=partitions,
     )
 
 
@@ -247,6 +236,7 @@ def run_synthesis(
     engine: str | None = None,
     to: str | None = None,
     explain: bool = False,
+    partitions: int | None = None,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
     from understudy.engines.sources import read_into_memory
@@ -258,11 +248,13 @@ def run_synthesis(
     from understudy.schema import Schema
     from understudy.tables import read_table
 
+    if to is not None and (output != "-" or partitions is not None):
+        raise InputError("The rows go to one place: give -o or --to, not both.")
+    if partitions is not None:
+        output = folder_of(output)
     check_output(output)
     table = str(table)
     check_distinct(None if is_url(table) else table, output, model, report, ledger, schema)
-    if to is not None and output != "-":
-        raise InputError("The rows go to one place: give -o or --to, not both.")
     if to is not None:
         check_target(to)
     for place, what in ((model, "model"), (report, "report")):
@@ -296,7 +288,7 @@ def run_synthesis(
     if report is not None:
         write_report(released, report)
     if to is None:
-        write_rows(released, output, rows, seed, talk)
+        write_rows(released, output, rows, seed, talk, partitions=partitions)
     else:
         with talk.working("writing rows") as progress:
             write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
@@ -359,21 +351,22 @@ def synthesizer_of(
         "max_rows_per_person": max_rows_per_person,
     }
     given = {name: value for name, value in network.items() if value is not None}
-    own = {  # options that go with some methods only
+    networks = (Method.privbayes, Method.correlated)
+    every = {  # options that go with some methods only
         "marginal": (marginals is not None, (Method.marginals,)),
         "draws": (draws is not None, (Method.smoothed_histogram,)),
-        "target": (target is not None, (Method.adaptive,)),
+        "target": (target is not None, (Method.adaptive, *networks)),
         "workload": (workload is not None, (Method.adaptive,)),
         "fast": (fast, (Method.adaptive,)),
-        "paper": (paper, (Method.privbayes, Method.correlated)),
-        **dict.fromkeys(given, (True, (Method.privbayes, Method.correlated))),
+        "paper": (paper, networks),
+        **dict.fromkeys(given, (True, networks)),
     }
-    for option, (asked, methods) in own.items():
-        if not asked:
-            continue
-        method = method or methods[0]
+    own = {option: methods for option, (asked, methods) in every.items() if asked}
+    for option, methods in own.items():
+        if method is None:
+            method = next((one for one in methods if all(one in others for others in own.values())), methods[0])
         if method not in methods:
-            names = " and ".join(one.value for one in methods)
+            names = _listed([one.value for one in methods])
             raise InputError(
                 f"--{option} goes with the method{'s' if len(methods) > 1 else ''} {names}, not with {method.value}."
             )
@@ -394,6 +387,12 @@ def synthesizer_of(
         return simple[method](**common)
     if method is Method.correlated:
         given.setdefault("degree", 2)
+    if target is not None:
+        given["target"] = target
     if paper:
         return PrivBayes.paper(**common, **given)
     return PrivBayes(neighbours=relation_of(neighbours), **common, **given)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +25,15 @@ class Counter(Protocol):
         ...
 
     def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """One table per marginal, shaped by the sizes of its axes; 0-d, holding the rows, for the empty one."""
-        ...
+        """One table per marginal, shaped by the sizes of its axes; 0-d, holding the rows, for the empty one.
+
+        The tables are views of one buffer, see `count_flat`: copy one to keep it and let the others go.
+        """
+        flat, offsets = self.count_flat(marginals)
+        return [
+            flat[begin:end].reshape([self.size(axis) for axis in axes])
+            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
+        ]
 
     def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""

@@ -16,16 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting import Counter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
 from understudy.counting.planning import Plan, planned
-from understudy.counting.rollups import RollUps
+from understudy.counting.rollups import RollUps, Room
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
 from understudy.networks.bits import Bits
 from understudy.schema import Attribute, Schema
-
-KEPT_ROWS = 1 << 26
-"""As many rows of cuboids are kept for later questions, times the number of their columns."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class CodedRows(Protocol):
         """How the rows were coded, in sentences for the owner."""
 
 
-class CuboidCounter:
+class CuboidCounter(Counter):
     """Exact tables of counts of rows that an engine holds.
 
     Parameters
@@ -90,6 +88,8 @@ class CuboidCounter:
             for level, size in enumerate(attribute.sizes_by_level())
         }
         self._held: dict[frozenset[str], RollUps] = {}
+        self._room = Room()
+        self._most = min(source.most_groups, self._room.left // (2 * self._bytes_a_row()))
         self.plans: list[Plan] = []
         """What was asked of the engine so far."""
 
@@ -109,23 +109,31 @@ class CuboidCounter:
         except KeyError:
             raise InputError(f"There is no attribute {axis} to count; check the schema.") from None
 
-    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """Count one table per marginal, shaped by the sizes of its axes."""
-        flat, offsets = self.count_flat(marginals)
-        return [
-            flat[begin:end].reshape([self._sizes[axis] for axis in axes])
-            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
-        ]
-
     def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum([self._cells(axes) for axes in marginals], out=offsets[1:])
         flat = np.full(int(offsets[-1]), self.rows, np.int64)  # as it stays where a table has no axes
-        for counter, places in self._homes(marginals):
-            counted, starts = counter.count_flat([marginals[place] for place in places])
-            for place, (begin, end) in zip(places, pairwise(starts.tolist()), strict=True):
-                flat[offsets[place] : offsets[place + 1]] = counted[begin:end]
+        waiting = {
+            place: frozenset(self._base[axis.attribute] for axis in axes)
+            for place, axes in enumerate(marginals)
+            if axes
+        }
+
+        def count_held() -> None:
+            for counter, places in self._homes(waiting):
+                counted, starts = counter.count_flat([marginals[place] for place in places])
+                for place, (begin, end) in zip(places, pairwise(starts.tolist()), strict=True):
+                    flat[offsets[place] : offsets[place + 1]] = counted[begin:end]
+                    del waiting[place]
+
+        count_held()
+        if waiting:
+            plan = planned(set(waiting.values()), self._base_sizes, self._source.distinct, self._most)
+            self.plans.append(plan)
+            for sets in plan.queries:  # each is counted before the next is asked, which may need its room
+                self._fetch(sets)
+                count_held()
         return flat, offsets
 
     def _cells(self, axes: Marginal) -> int:
@@ -144,20 +152,13 @@ class CuboidCounter:
 
     # ---- cuboids
 
-    def _homes(self, marginals: Sequence[Marginal]) -> list[tuple[RollUps, list[int]]]:
-        """Cuboids that hold all the marginals, each with the places of those it serves."""
-        wanted = [frozenset(self._base[axis.attribute] for axis in axes) for axes in marginals]
-        lacking = {need for need in wanted if need and self._home(need) is None}
-        if lacking:
-            self._fetch(lacking)
-            self._forget({need for need in wanted if need})
+    def _homes(self, waiting: Mapping[int, frozenset[str]]) -> list[tuple[RollUps, list[int]]]:
+        """Cuboids that are held, each with the places of the marginals that it serves."""
         served: dict[int, tuple[RollUps, list[int]]] = {}
-        for place, need in enumerate(wanted):
-            if not need:
-                continue
+        for place, need in waiting.items():
             home = self._home(need)
-            assert home is not None
-            served.setdefault(id(home), (home, []))[1].append(place)
+            if home is not None:
+                served.setdefault(id(home), (home, []))[1].append(place)
         return list(served.values())
 
     def _home(self, need: frozenset[str]) -> RollUps | None:
@@ -165,36 +166,31 @@ class CuboidCounter:
         held = [counter for attributes, counter in self._held.items() if need <= attributes]
         return min(held, key=lambda counter: counter.distinct_rows or 0, default=None)
 
-    def _fetch(self, lacking: set[frozenset[str]]) -> None:
-        source = self._source
-        plan = planned(lacking, self._base_sizes, source.distinct, source.most_groups)
-        self.plans.append(plan)
-        names = list(self._base_sizes)
-        for sets in plan.queries:
-            ordered = [tuple(name for name in names if name in attributes) for attributes in sets]
-            for attributes, cuboid in zip(ordered, source.grouped(ordered), strict=True):
-                self._held[frozenset(attributes)] = self._counter(attributes, cuboid)
+    def _fetch(self, sets: Sequence[frozenset[str]]) -> None:
+        """Ask the engine for cuboids, and let go of the oldest ones while there are too many."""
+        ordered = [tuple(name for name in self._base_sizes if name in attributes) for attributes in sets]
+        for names, cuboid in zip(ordered, self._source.grouped(ordered), strict=True):
+            self._held[frozenset(names)] = RollUps(self._counter(names, cuboid), self._room)
+        for attributes in list(self._held):
+            if self._room.left >= 0 or attributes in sets:
+                break
+            self._held.pop(attributes).leave()
 
-    def _counter(self, names: tuple[str, ...], cuboid: Cuboid) -> RollUps:
+    def _bytes_a_row(self) -> int:
+        """What a row of all attributes takes up in memory, with its weight."""
+        sizes = [attribute.size for attribute in self.schema.modelled]
+        return sum(np.min_scalar_type(size - 1).itemsize for size in sizes) + np.dtype(np.uint32).itemsize
+
+    def _counter(self, names: tuple[str, ...], cuboid: Cuboid) -> MemoryCounter:
         whole = [self._source.schema[name] for name in names]
         codes: Mapping[str, NDArray[Any]] = cuboid.codes
         attributes: Sequence[Attribute] = whole
         if self._bits is not None:
             bits = Bits(Schema(tuple(whole)), self._bits.gray)
             codes, attributes = bits.split(codes), [self.schema[name] for a in whole for name in bits.names(a)]
-        counter = MemoryCounter(
+        return MemoryCounter(
             codes,
             {attribute.name: attribute.generalisations for attribute in attributes},
             {attribute.name: attribute.size for attribute in attributes},
             weights=cuboid.weights,
         )
-        return RollUps(counter)
-
-    def _forget(self, needed: set[frozenset[str]]) -> None:
-        """Let go of the oldest cuboids that the question at hand does not need, while there are too many."""
-        for attributes in list(self._held):
-            room = sum((counter.distinct_rows or 0) * len(names) for names, counter in self._held.items())
-            if room <= KEPT_ROWS * 8:
-                return
-            if not any(need <= attributes for need in needed):
-                del self._held[attributes]

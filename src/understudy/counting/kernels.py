@@ -258,6 +258,7 @@ def count_merged(
         # A common cell is hit again before its last increment has settled. Four tables side by side, taken in
         # turn, avoid that wait (3x on skewed data), while they fit the cache and are few beside the rows.
         lanes = 4 if cells <= LANE_CELLS and 4 * cells <= last - first else 1
+        _clear(counts[: lanes * cells])
         tally(narrow, middle, no_wide, columns, strides, sizes, place, weights, first, last, index, lanes,
               counts[: lanes * cells])  # fmt: skip
         table = counts[:cells]
@@ -294,7 +295,7 @@ def count_alone(
     offsets: Array,
     flat: Array,
 ) -> None:
-    """Count the marginals in `chosen`, of any size below 2**32 cells, each straight into its place."""
+    """Add the marginals in `chosen`, of any size below 2**32 cells, each straight to its place."""
     index = np.empty(BLOCK, np.uint32)
     for m in chosen:
         columns = axes[starts[m] : starts[m + 1]]
@@ -319,7 +320,7 @@ def tally(
     lanes: int,
     counts: Array,
 ) -> None:
-    """Count rows `first` to `last` over some axes into `counts`, as `lanes` (1 or 4) tables side by side.
+    """Add rows `first` to `last`, counted over some axes, to `counts`: `lanes` (1 or 4) tables side by side.
 
     `index` is working space for BLOCK row indices, of a type that holds the number of cells. The indices of a
     block are computed column by column, which the compiler turns into vector instructions: a fraction of the
@@ -329,7 +330,6 @@ def tally(
     zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
     if lanes == 4:
         one, two, three = counts[cells : 2 * cells], counts[2 * cells : 3 * cells], counts[3 * cells :]
-    _clear(counts)
     for begin in range(first, last, BLOCK):
         end = min(begin + BLOCK, last)
         block = index[: end - begin]
@@ -615,34 +615,64 @@ def _ones(word: Number) -> Number:
 def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int:
     """Number the distinct keys in order of appearance, and stop with -1 once there are more than `limit`.
 
+    Keys are found again by a hash table that grows with their number, so that it is small where they are few.
+
     Parameters
     ----------
     keys : uint64 (rows,)
     limit : int
     ids : uint32 (rows,), written
         The number of each key.
-    examples : int64 (limit,), written
+    examples : uint32 (limit,), written
         Per number, the first row with that key.
     """
-    bits = 4
-    while (1 << bits) < 2 * limit:
-        bits += 1
-    slots = np.zeros(1 << bits, np.uint32)  # 0 is free, else 1 + the key's number
-    shift = np.uint64(64 - bits)
+    done = 0
     found = 0
-    for r in range(len(keys)):
-        key = keys[r]
-        slot = np.int64((key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> shift)
-        while slots[slot] != 0 and keys[examples[np.int64(slots[slot]) - 1]] != key:
-            slot = (slot + 1) & ((1 << bits) - 1)
+    bits = 12
+    while True:
+        slots = np.zeros(1 << bits, np.uint32)  # 0 is free, else 1 + the key's number
+        for number in range(found):
+            slots[_slot(keys, keys[examples[number]], examples, slots, bits)] = number + 1
+        done, found = _number_some(keys, done, found, min(limit, len(slots) // 2), ids, examples, slots, bits)
+        if done == len(keys):
+            return found
+        if found == limit:
+            return -1
+        bits += 2
+
+
+@njit(nogil=True, cache=True)
+def _number_some(
+    keys: Array, done: int, found: int, most: int, ids: Array, examples: Array, slots: Array, bits: int
+) -> tuple[int, int]:
+    """Go on from row `done` until more than `most` keys are found; returns how many rows are done, and keys found."""
+    for r in range(done, len(keys)):
+        slot = _slot(keys, keys[r], examples, slots, bits)
         if slots[slot] == 0:
-            if found == limit:
-                return -1
+            if found == most:
+                return r, found
             examples[found] = r
             found += 1
             slots[slot] = found
         ids[r] = slots[slot] - 1
-    return found
+    return len(keys), found
+
+
+@njit(nogil=True, cache=True)
+def _slot(keys: Array, key: Number, examples: Array, slots: Array, bits: int) -> Number:
+    """Where a key is, or where it is to be put."""
+    slot = np.int64((key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits))
+    while slots[slot] != 0 and keys[examples[np.int64(slots[slot]) - 1]] != key:
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@njit(nogil=True, cache=True)
+def sum_weights(ids: Array, weights: Array, totals: Array) -> None:
+    """Add up the weights (uint32; empty where each is 1) of the rows that have each number."""
+    _clear(totals)
+    for r in range(len(ids)):
+        totals[ids[r]] += 1 if len(weights) == 0 else weights[r]
 
 
 # --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these ------------------------------

@@ -12,8 +12,7 @@ Four things make it fast, each used where the shape of the data says that it pay
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
@@ -22,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting import kernels
+from understudy.counting import Counter, kernels
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
 
@@ -37,8 +36,11 @@ _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more tha
 
 Ints = NDArray[np.int64]
 
+STRETCH = 1 << 20
+"""Generalised columns are made for so many rows at a time: much longer than a table, much shorter than a large file."""
 
-class MemoryCounter:
+
+class MemoryCounter(Counter):
     """Exact tables of counts over columns of codes held in memory.
 
     The counter copies what it needs and never changes afterwards, so it can be used from several threads.
@@ -115,19 +117,6 @@ class MemoryCounter:
             raise self._unknown(axis)
         return int(self._sizes[number])
 
-    def count(self, marginals: Sequence[Marginal]) -> list[Ints]:
-        """Count one table per marginal, shaped by the sizes of its axes.
-
-        The tables are views of one buffer, see `count_flat`: copy one to keep it and let the others go.
-        """
-        flat, offsets = self.count_flat(marginals)
-        size = dict(zip(self._numbers, self._sizes.tolist(), strict=True))
-        bounds = offsets.tolist()
-        return [
-            flat[begin:end].reshape([size[axis] for axis in marginal])
-            for marginal, begin, end in zip(marginals, bounds[:-1], bounds[1:], strict=True)
-        ]
-
     def count_flat(self, marginals: Sequence[Marginal]) -> tuple[Ints, Ints]:
         """Count one table per marginal into one buffer.
 
@@ -166,13 +155,23 @@ class MemoryCounter:
         """The names of the columns."""
         return tuple(name for name, level in self._numbers if level == 0)
 
-    def rolled_up(self, kept: Collection[str]) -> MemoryCounter:
-        """The same rows without some attributes, equal ones collapsed."""
+    @property
+    def nbytes(self) -> int:
+        """How much memory the rows take up."""
+        return self._codes.nbytes + self._packed.nbytes + self._weights.nbytes
+
+    def rolled_up(self, kept: Collection[str], room: int | None = None) -> MemoryCounter | None:
+        """The same rows without some attributes, equal ones collapsed; None where they need more room (in bytes)."""
         names = [name for name in self.attributes if name in kept]
-        columns = {name: self._column(self._numbers[name, 0]) for name in names}
+        columns = {name: self._codes.column(self._numbers[name, 0]) for name in names}
         sizes = {name: int(self._sizes[self._numbers[name, 0]]) for name in names}
-        found = _distinct(columns, sizes, self._kept, self._weights if self._collapsed else None)
-        assert found is not None
+        most = self._kept
+        if room is not None:
+            each = sum(column.itemsize for column in columns.values()) + np.dtype(np.uint32).itemsize
+            most = min(most, room // each)
+        found = _distinct(columns, sizes, most, self._weights if self._collapsed else None)
+        if found is None:
+            return None
         examples, weights = found
         generalisations = {name: self._generalisations[name] for name in names if name in self._generalisations}
         codes = {name: column[examples] for name, column in columns.items()}
@@ -191,11 +190,11 @@ class MemoryCounter:
         }
         whole = np.zeros(self._kept, np.uint64)
         for name, table in tables.items():
-            whole += table[self._column(self._numbers[name, 0])]
+            whole += table[self._codes.column(self._numbers[name, 0])]
         share = np.uint64(max(1, self._kept // _SAMPLE_ROWS))
         joined = {}
         for name, table in tables.items():
-            others = whole - table[self._column(self._numbers[name, 0])]
+            others = whole - table[self._codes.column(self._numbers[name, 0])]
             sampled = others[(others >> np.uint64(32)) % share == 0]
             joined[name] = len(sampled) / max(1, len(np.unique(sampled)))
         return sorted(joined, key=lambda name: -joined[name])
@@ -249,41 +248,33 @@ class MemoryCounter:
             self._packed_place[self._numbers[name, 0]] = place
 
     def _store(self, columns: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """Put the columns into one matrix per code width, with room for the generalised ones.
-
-        The room costs address space only: a page of memory is taken when it is first written.
-        """
-        self._place = np.zeros(len(self._sizes), np.int64)
-        widths = np.digitize(self._sizes, [257, 65537])
-        matrices = []
-        for width, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
-            members = np.flatnonzero(widths == width)
-            self._place[members] = np.arange(len(members))
-            matrices.append(np.empty((len(members), rows), dtype))
-        self._narrow, self._middle, self._wide = matrices
+        """Keep the columns, one matrix per code width."""
         self._kept = rows
-        self._widths = widths
-        self._filled = self._base == np.arange(len(self._base))
-        self._filling = threading.Lock()
+        self._codes = _Matrices(np.unique(self._base), self._sizes, rows)
         for name, column in columns.items():
-            self._column(self._numbers[name, 0])[:] = column
+            self._codes.column(self._numbers[name, 0])[:] = column
 
-    def _column(self, axis: int) -> NDArray[Any]:
-        matrix: NDArray[Any] = (self._narrow, self._middle, self._wide)[self._widths[axis]]
-        column: NDArray[Any] = matrix[self._place[axis]]
-        return column
+    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, _Matrices, NDArray[np.uint32]]]:
+        """The codes of all rows at these axes, and their weights, some rows at a time, and how many these are.
 
-    def _fill(self, axes: NDArray[np.intp]) -> None:
-        """Make the generalised columns among these axes that were not needed before."""
-        for axis in axes[~self._filled[axes]].tolist():
-            with self._filling:
-                if self._filled[axis]:
-                    continue
-                base = self._base[axis]
-                mapping = self._maps[self._map_start[axis] :][: self._sizes[base]]
-                column = self._column(axis)
-                np.take(mapping.astype(column.dtype), self._column(base), out=column)
-                self._filled[axis] = True
+        Where all axes are at level 0, the columns are there. Generalised ones are made for a stretch of rows, counted,
+        and made for the next, so that they take little room however many rows there are.
+        """
+        if np.array_equal(self._base[axes], axes):
+            yield self._kept, self._codes, self._weights
+            return
+        codes = _Matrices(axes, self._sizes, min(self._kept, STRETCH))
+        for first in range(0, self._kept, STRETCH):
+            rows = slice(first, min(first + STRETCH, self._kept))
+            length = rows.stop - first
+            for axis in axes.tolist():
+                base, column = self._base[axis], codes.column(axis)[:length]
+                if base == axis:
+                    column[:] = self._codes.column(axis)[rows]
+                else:
+                    mapping = self._maps[self._map_start[axis] :][: self._sizes[base]]
+                    np.take(mapping.astype(column.dtype), self._codes.column(base)[rows], out=column)
+            yield length, codes, self._weights[rows]
 
     # Counting
 
@@ -356,14 +347,16 @@ class MemoryCounter:
         seeds, first_member = np.unique(owner[by_owner], return_index=True)
         tables = tables[seeds]
         member_starts = np.append(first_member, len(members))
-        self._fill(_axes_of(tables, len(self._sizes)))
 
-        def work(part: NDArray[np.intp], first: int, last: int, into: Ints) -> None:
+        def work(
+            part: NDArray[np.intp], codes: _Matrices, weights: NDArray[np.uint32], first: int, last: int, into: Ints
+        ) -> None:
             kernels.count_merged(part, tables, members, member_starts, starts, axes, self._sizes, self._base,
-                                 self._maps, self._map_start, self._narrow, self._middle, self._place,
-                                 self._weights, first, last, offsets, into)  # fmt: skip
+                                 self._maps, self._map_start, codes.narrow, codes.middle, codes.place, weights,
+                                 first, last, offsets, into)  # fmt: skip
 
-        self._share_tables_or_rows(work, np.arange(len(tables)), flat)
+        for rows, codes, weights in self._stretches(_axes_of(tables, len(self._sizes))):
+            self._share_tables_or_rows(work, np.arange(len(tables)), rows, codes, weights, flat)
 
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
@@ -375,31 +368,37 @@ class MemoryCounter:
         """Count marginals of more than MERGED_CELLS cells, one by one."""
         if not len(chosen):
             return
-        self._fill(np.unique(np.concatenate([axes[starts[m] : starts[m + 1]] for m in chosen])))
+        used = np.unique(np.concatenate([axes[starts[m] : starts[m + 1]] for m in chosen]))
 
-        def work(part: NDArray[np.intp], first: int, last: int, into: Ints) -> None:
-            kernels.count_alone(part, starts, axes, self._sizes, self._narrow, self._middle, self._wide,
-                                self._place, self._weights, first, last, offsets, into)  # fmt: skip
+        def work(
+            part: NDArray[np.intp], codes: _Matrices, weights: NDArray[np.uint32], first: int, last: int, into: Ints
+        ) -> None:
+            kernels.count_alone(part, starts, axes, self._sizes, codes.narrow, codes.middle, codes.wide, codes.place,
+                                weights, first, last, offsets, into)  # fmt: skip
 
-        self._share_tables_or_rows(work, chosen, flat)
+        for rows, codes, weights in self._stretches(used):
+            self._share_tables_or_rows(work, chosen, rows, codes, weights, flat)
 
     # Sharing out the work
 
     def _share_tables_or_rows(
         self,
-        work: Callable[[NDArray[np.intp], int, int, Ints], None],
+        work: Callable[[NDArray[np.intp], _Matrices, NDArray[np.uint32], int, int, Ints], None],
         tables: NDArray[np.intp],
+        rows: int,
+        codes: _Matrices,
+        weights: NDArray[np.uint32],
         flat: Ints,
     ) -> None:
         """Give each thread some of the tables or, if tables are few and rows many, some of the rows of each."""
-        threads, rows = self._threads, self._kept
+        threads = self._threads
         if threads == 1 or len(tables) >= 4 * threads or rows * len(tables) < _THREAD_WORK or len(flat) > rows:
-            self._share(lambda part: work(part, 0, rows, flat), tables, rows)
+            self._share(lambda part: work(part, codes, weights, 0, rows, flat), tables, rows)
             return
         bounds = [rows * i // threads for i in range(threads + 1)]
         buffers = [np.zeros_like(flat) for _ in range(threads)]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda i: work(tables, bounds[i], bounds[i + 1], buffers[i]), range(threads)))
+            list(pool.map(lambda i: work(tables, codes, weights, bounds[i], bounds[i + 1], buffers[i]), range(threads)))
         for buffer in buffers:
             flat += buffer
 
@@ -412,6 +411,30 @@ class MemoryCounter:
         portions = min(len(items), 8 * self._threads)
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(lambda i: work(items[i::portions].copy()), range(portions)))
+
+
+class _Matrices:
+    """Columns of codes at some axes, one matrix per code width, as the kernels want them."""
+
+    def __init__(self, axes: NDArray[np.intp], sizes: Ints, rows: int) -> None:
+        self.place = np.zeros(len(sizes), np.int64)
+        self._widths = np.digitize(sizes, [257, 65537])
+        matrices = []
+        for width, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
+            members = axes[self._widths[axes] == width]
+            self.place[members] = np.arange(len(members))
+            matrices.append(np.empty((len(members), rows), dtype))
+        self.narrow, self.middle, self.wide = matrices
+
+    def column(self, axis: int) -> NDArray[Any]:
+        """The codes at an axis, to be read or written."""
+        column: NDArray[Any] = (self.narrow, self.middle, self.wide)[self._widths[axis]][self.place[axis]]
+        return column
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take up."""
+        return self.narrow.nbytes + self.middle.nbytes + self.wide.nbytes
 
 
 def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> int:
@@ -464,7 +487,7 @@ def _axes_of(masks: NDArray[np.uint64], axes: int) -> NDArray[np.intp]:
 
 def _collapse(
     columns: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], rows: int, wanted: bool | None
-) -> tuple[Ints, NDArray[np.uint32]] | None:
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
     """Find the distinct rows and how often each occurs, or None where that does not pay.
 
     It pays when at most half as many rows remain. Finding out costs about as much as counting some twenty tables,
@@ -491,7 +514,7 @@ def _distinct(
     sizes: Mapping[str, int],
     limit: int,
     weights: NDArray[np.uint32] | None = None,
-) -> tuple[Ints, NDArray[np.uint32]] | None:
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
     """Find an example and the number (or weight) of each distinct row, or None if there are more than `limit`.
 
     Columns are packed into a 64-bit key until the next would not fit; then the keys so far are replaced by small
@@ -499,9 +522,8 @@ def _distinct(
     """
     rows = len(next(iter(columns.values())))
     keys = np.zeros(rows, np.uint64)
-    ids = np.zeros(rows, np.uint32)
-    examples = np.zeros(limit, np.int64)
-    found = 1
+    ids = np.empty(rows, np.uint32)
+    examples = np.empty(limit, np.uint32)
     room = 1 << 64
     for name, column in columns.items():
         if sizes[name] > room:
@@ -516,5 +538,6 @@ def _distinct(
     found = kernels.number_distinct(keys, limit, ids, examples)
     if found < 0:
         return None
-    # Sums of weights in 64-bit floats are exact far beyond the most rows that there can be.
-    return examples[:found].copy(), np.bincount(ids, weights, minlength=found).astype(np.uint32)
+    totals = np.empty(found, np.uint32)
+    kernels.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
+    return examples[:found].copy(), totals

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 SETS_AT_A_TIME = 8
-"""So many groupings are asked for in one query (grouping sets): one pass over the rows serves all of them."""
+"""Up to so many groupings are asked for in one query (grouping sets): one pass over the rows serves all of them."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def planned(wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distin
     distinct
         How many distinct rows there are at most.
     most
-        How many groups may be fetched at once; a wanted set that has more all the same is fetched by itself.
+        How many groups may be fetched by one query; a wanted set that has more all the same is fetched by itself.
     """
     everything = frozenset(sizes)
     if groups(everything, sizes, distinct) <= most:
@@ -51,7 +51,16 @@ def planned(wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distin
     while waiting:
         grouping, waiting = _grown(waiting[0], waiting[1:], sizes, distinct, most)
         sets.append(grouping)
-    queries = [tuple(sets[i : i + SETS_AT_A_TIME]) for i in range(0, len(sets), SETS_AT_A_TIME)]
+    queries: list[tuple[frozenset[str], ...]] = []
+    room = 0
+    for names in sets:
+        size = groups(names, sizes, distinct)
+        if queries and size <= room and len(queries[-1]) < SETS_AT_A_TIME:
+            queries[-1] += (names,)
+            room -= size
+        else:
+            queries.append((names,))
+            room = most - size
     return Plan(tuple(queries), len(wanted))
 
 

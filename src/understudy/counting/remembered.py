@@ -15,7 +15,7 @@ MOST_CELLS = 1 << 25
 """As many cells are remembered: 256 MB."""
 
 
-class Remembered:
+class Remembered(Counter):
     """A counter that keeps the tables it counted, as long as there is room for them.
 
     Parameters
@@ -39,14 +39,6 @@ class Remembered:
     def size(self, axis: Axis) -> int:
         """How many values an attribute has at a level."""
         return self._counter.size(axis)
-
-    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """One table per marginal."""
-        flat, offsets = self.count_flat(marginals)
-        return [
-            flat[begin:end].reshape([self.size(axis) for axis in axes])
-            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
-        ]
 
     def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other, and where each of them starts (and the last one ends)."""

@@ -11,12 +11,14 @@ the same leading attributes of the order so share their rolled-up rows.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting import Counter
 from understudy.counting.memory import MemoryCounter
 from understudy.marginals import Axis, Marginal
 
@@ -26,24 +28,36 @@ ROLL_UP_PRICE = 50
 SMALLEST = 1 << 16
 """Fewer rows than this are not rolled up further."""
 
+WORKING_BYTES = 20
+"""What rolling up takes for each row, for a while: keys, numbers, and a hash table."""
+
 ROOM = 1 << 29
-"""Bytes that the codes of rolled-up rows may take up."""
+"""Bytes that collapsed rows may take up, rolled-up ones among them: 512 MiB."""
 
 
-class RollUps:
+@dataclass
+class Room:
+    """Bytes that are left for collapsed rows, shared by all who hold some."""
+
+    left: int = ROOM
+
+
+class RollUps(Counter):
     """A counter over collapsed rows that keeps rolled-up ones at hand.
 
     Parameters
     ----------
     counter
         Who counts; where its rows are not collapsed, or few, it counts everything itself.
+    room
+        How much memory there is for its rows and rolled-up ones.
     """
 
-    def __init__(self, counter: MemoryCounter) -> None:
+    def __init__(self, counter: MemoryCounter, room: Room | None = None) -> None:
         self._counter = counter
-        entries = counter.distinct_rows
+        self._room = room or Room()
+        self._room.left -= counter.nbytes
         self._root = _Node(counter, frozenset(counter.attributes))
-        self._room = ROOM if entries is not None and entries > SMALLEST else 0
         self._order: list[str] | None = None
 
     @property
@@ -60,17 +74,9 @@ class RollUps:
         """How many values an attribute has at a level."""
         return self._counter.size(axis)
 
-    def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """Count one table per marginal, shaped by the sizes of its axes."""
-        flat, offsets = self.count_flat(marginals)
-        return [
-            flat[begin:end].reshape([self.size(axis) for axis in axes])
-            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
-        ]
-
     def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
-        if not self._room:
+        if self._root.entries <= SMALLEST:
             return self._counter.count_flat(marginals)
         if self._order is None:
             self._order = self._counter.joining_order()
@@ -101,11 +107,11 @@ class RollUps:
             (staying if spare is None else leaving[spare]).append(place)
         for name, those in leaving.items():
             node.asked[name] += len(those)
-            if name not in node.above and node.asked[name] >= ROLL_UP_PRICE and self._room > 0:
-                node.above[name] = node.without(name)
-                self._room -= node.above[name].room
-            if name in node.above:
-                homes += self._homes(node.above[name], wanted, those)
+            if name not in node.above and node.asked[name] >= ROLL_UP_PRICE:
+                node.above[name] = self._without(node, name)
+            above = node.above.get(name)
+            if above is not None:
+                homes += self._homes(above, wanted, those)
             else:
                 staying += those
         return [(node.counter, sorted(staying)), *homes] if staying else homes
@@ -117,6 +123,21 @@ class RollUps:
             return None
         return next((name for name in self._order if name in node.attributes and name not in wanted), None)
 
+    def _without(self, node: _Node, name: str) -> _Node | None:
+        """Rows rolled up further, if there is room for the work and for them."""
+        if node.entries * WORKING_BYTES > self._room.left:
+            return None
+        kept = node.attributes - {name}
+        counter = node.counter.rolled_up(kept, self._room.left)
+        if counter is None:
+            return None
+        self._room.left -= counter.nbytes
+        return _Node(counter, kept)
+
+    def leave(self) -> None:
+        """Give back the room, when this counter is not needed any more."""
+        self._room.left += sum(node.counter.nbytes for node in self._root.all())
+
 
 class _Node:
     """Rows collapsed over some attributes."""
@@ -125,11 +146,14 @@ class _Node:
         self.counter = counter
         self.attributes = attributes
         self.entries = counter.distinct_rows or 0
-        self.room = self.entries * (len(attributes) + 4)
         self.asked: defaultdict[str, int] = defaultdict(int)
         """For each attribute, how many tables were asked for that could do without it."""
-        self.above: dict[str, _Node] = {}
+        self.above: dict[str, _Node | None] = {}
+        """The same rows without an attribute, if there was room for them."""
 
-    def without(self, name: str) -> _Node:
-        kept = self.attributes - {name}
-        return _Node(self.counter.rolled_up(kept), kept)
+    def all(self) -> Iterator[_Node]:
+        """The node itself and all that it was rolled up to."""
+        yield self
+        for above in self.above.values():
+            if above is not None:
+                yield from above.all()

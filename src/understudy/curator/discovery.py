@@ -4,11 +4,10 @@ Column names, kinds and the way that dates are written are taken as public. All 
 histogram question, whose noisy answer gives bounds, bins, categories and whether values are missing.
 
 - **Numbers**: a histogram over zero and the powers of two on both sides of it. Cells that stand out of the noise give
-the
-  bounds; their noisy weights say how many bins each stretch gets. Dates: a histogram over years.
+  the bounds; their noisy weights say how many bins each stretch gets. Dates: a histogram over years.
 - **Categories**: the values are not known beforehand, so a histogram over the values that occur, of which only those
-with a
-  noisy count above a threshold are released. A value held by a single row passes it with probability at most delta.
+  with a noisy count above a threshold are released. A value held by a single row passes it with probability at most
+  delta.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.columns import ColumnCounts, ColumnKind, Columns, Edges, MemoryColumns
 from understudy.curator.budget import Budget, exact, rounded_down
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, SystemNoise, table_scale
 from understudy.errors import InputError
 from understudy.schema import DEFAULT_BINS, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
-from understudy.tables import MARKS, Column, Table
+from understudy.tables import MARKS, Table
 
 FALSE_ALARM = 0.05
 """Probability that noise alone makes some cell of a numeric histogram look occupied."""
@@ -40,42 +39,60 @@ _IDENTIFIER_NAME = re.compile(r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rown
 _YEARS = range(1600, 2201)
 
 
-def drafted_kinds(table: Table, person: str | None = None) -> dict[str, str]:
+def drafted_kinds(table: Table | Columns, person: str | None = None) -> dict[str, str]:
     """The kind of every column: from its type and its name, which are public; ``person`` says whose row it is."""
+    columns = _columns(table)
     kinds = {}
-    for name, column in table.columns.items():
-        if name == person:
+    for name, column in columns.kinds.items():
+        if is_identifier(name, person):
             kinds[name] = "identifier"
-            continue
-        if column.kind == "empty":
+        elif column.kind == "empty":
             raise InputError(
-                f"{table.source}, column {name!r} holds no values, so its kind is unknown; drop it or give a schema."
+                f"{columns.source}, column {name!r} holds no values, so its kind is unknown; drop it or give a schema."
             )
-        if _IDENTIFIER_NAME.fullmatch(name):
-            kinds[name] = "identifier"
         elif column.kind == "text":
-            kinds[name] = "boolean" if _boolean_spelling(column) else "categorical"
+            kinds[name] = "boolean" if column.spelling else "categorical"
         else:
             kinds[name] = column.kind
     return kinds
 
 
-def needs_delta(table: Table, person: str | None = None) -> bool:
+def is_identifier(name: str, person: str | None = None) -> bool:
+    """Whether a column is taken for one that tells rows or persons apart: by its name."""
+    return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
+
+
+def needs_delta(table: Table | Columns, person: str | None = None) -> bool:
     """Whether some column has categories that must be discovered; refuses a table with nothing to discover."""
-    kinds = drafted_kinds(table, person)
-    _asked(kinds, table)
+    columns = _columns(table)
+    kinds = drafted_kinds(columns, person)
+    _asked(kinds, columns)
     return "categorical" in kinds.values()
 
 
-def _asked(kinds: dict[str, str], table: Table) -> list[str]:
-    asked = [name for name, kind in kinds.items() if kind != "identifier"]
+def _columns(table: Table | Columns) -> Columns:
+    return MemoryColumns(table) if isinstance(table, Table) else table
+
+
+def _asked(kinds: dict[str, str], columns: Columns) -> dict[str, Edges | None]:
+    """What is to be counted, for each column that is asked about."""
+    asked = {name: _counted_by(kind) for name, kind in kinds.items() if kind != "identifier"}
     if not asked:
-        raise InputError(f"{table.source} has no column to model: all of them look like identifiers; give a schema.")
+        raise InputError(f"{columns.source} has no column to model: all of them look like identifiers; give a schema.")
     return asked
 
 
+def _counted_by(kind: str) -> Edges | None:
+    if kind == "categorical":
+        return None
+    if kind == "boolean":
+        return ()
+    cells = _cells(kind)
+    return (*(low for low, _ in cells), cells[-1][1])
+
+
 def discover(
-    table: Table,
+    table: Table | Columns,
     ledger: Ledger,
     budget: Budget,
     delta: float,
@@ -86,26 +103,29 @@ def discover(
 
     The column ``person``, if any, says whose row it is: it becomes an identifier and is not asked about.
     """
-    kinds = drafted_kinds(table, person)
-    asked = _asked(kinds, table)
+    columns = _columns(table)
+    kinds = drafted_kinds(columns, person)
+    asked = _asked(kinds, columns)
     costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
     categorical = [name for name in asked if kinds[name] == "categorical"]
     share = rounded_down(exact(delta) / len(categorical)) if categorical else 0.0
     asker = _Asker(ledger, noise if noise is not None else SystemNoise())
     if not asker.noise.private:
         ledger.private = False
+    # All columns in one pass. Nothing of it is looked at before it is paid for, and what goes wrong here costs nothing.
+    counted = columns.counted(asked)
     attributes: list[Attribute] = []
-    for name, column in table.columns.items():
+    for name, column in columns.kinds.items():
         kind = kinds[name]
         if kind == "identifier":
             pattern = None if column.kind in ("integer", "real") else "ID-########"
             attributes.append(Identifier(name, kind, None, pattern))
         elif kind == "categorical":
-            attributes.append(asker.categories(name, column, costs[name], share))
+            attributes.append(asker.categories(name, counted[name], costs[name], share))
         elif kind == "boolean":
-            attributes.append(asker.boolean(name, column, costs[name]))
+            attributes.append(asker.boolean(name, column, counted[name], costs[name]))
         else:
-            attributes.append(asker.quantity(name, kind, column, costs[name]))
+            attributes.append(asker.quantity(name, kind, column, counted[name], costs[name]))
     return Schema(tuple(attributes))
 
 
@@ -138,18 +158,20 @@ class _Asker:
         self.ledger = ledger
         self.noise = noise
 
-    def histogram(self, question: str, exact_counts: Any, cost: Budget, delta: float = 0.0) -> _Histogram:
+    def histogram(
+        self, question: str, counts: Sequence[NDArray[np.int64]], cost: Budget, delta: float = 0.0
+    ) -> _Histogram:
         gaussian = cost.currency == "rho"
         scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
         name = "discrete Gaussian" if gaussian else "discrete Laplace"
         self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
-        counts = np.asarray(exact_counts(), dtype=np.int64)
-        noisy = self.noise.gaussian(counts, scale) if gaussian else self.noise.laplace(counts, scale)
+        exact_counts = np.concatenate(counts).astype(np.int64)
+        noisy = self.noise.gaussian(exact_counts, scale) if gaussian else self.noise.laplace(exact_counts, scale)
         return _Histogram(noisy, scale, gaussian)
 
     # ---- categories
 
-    def categories(self, name: str, column: Column, cost: Budget, delta: float) -> Attribute:
+    def categories(self, name: str, column: ColumnCounts, cost: Budget, delta: float) -> Attribute:
         """Values with a noisy count above the threshold, "other" for the rest.
 
         (epsilon, delta): compare neighbours T and T' where T holds a value v that T' does not, necessarily in one
@@ -163,19 +185,13 @@ class _Asker:
         on all other outcomes the histograms differ by M rows, which their noise covers. Only values that occur in the
         rows that count are looked at: there may be any number of others, in rows left out.
         """
-        occurring: list[int] = []
-
-        def exact_counts() -> NDArray[np.int64]:
-            counts = _word_counts(column)
-            occurring.extend(np.flatnonzero(counts).tolist())
-            return np.append(counts[occurring], _absent(column).sum())
-
-        asked = self.histogram(f"categories of {name}", exact_counts, cost, delta)
+        counts = [column.counts, column.missing.sum(keepdims=True)]
+        asked = self.histogram(f"categories of {name}", counts, cost, delta)
         most = self.ledger.rows_per_person
         threshold = most + _tail(asked.scale, asked.gaussian, delta / most)
         kept = [
-            (column.words[place], count)
-            for place, count in zip(occurring, asked.counts[:-1].tolist(), strict=True)
+            (word, count)
+            for word, count in zip(column.words, asked.counts[:-1].tolist(), strict=True)
             if count >= threshold
         ]
         kept = sorted(kept, key=lambda pair: -pair[1])[:MOST_CATEGORIES]
@@ -187,38 +203,31 @@ class _Asker:
         other = next(o for o in ("other", "Other", "(other)", "_other_") if o not in values)
         return Category(name, "categorical", missing, values, False, None, other)
 
-    def boolean(self, name: str, column: Column, cost: Budget) -> Attribute:
-        asked = self.histogram(f"missing values of {name}", lambda: [_absent(column).sum()], cost)
+    def boolean(self, name: str, kind: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:
+        asked = self.histogram(f"missing values of {name}", [column.missing.sum(keepdims=True)], cost)
         missing = "" if asked.counts[0] >= asked.stands_out() else None
-        return Category(name, "boolean", missing, _boolean_spelling(column) or ("false", "true"))
+        return Category(name, "boolean", missing, kind.spelling or ("false", "true"))
 
     # ---- quantities
 
-    def quantity(self, name: str, kind: str, column: Column, cost: Budget) -> Attribute:
-        cells = _year_cells(kind) if kind in ("date", "datetime") else _octaves(kind)
-
-        def exact_counts() -> NDArray[np.int64]:
-            absent = _absent(column)
-            edges = np.array([low for low, _ in cells])
-            place = np.clip(np.searchsorted(edges, column.values[~absent], side="right") - 1, 0, len(cells) - 1)
-            present = np.bincount(place, minlength=len(cells))
-            marks = np.zeros(len(MARKS) + 1, dtype=np.int64)
-            if column.missing is not None:
-                marks += np.bincount(column.missing, minlength=len(MARKS) + 1)
-            return np.concatenate([present, marks[1:]])
-
-        asked = self.histogram(f"bounds of {name}", exact_counts, cost)
+    def quantity(self, name: str, kind: str, written: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:
+        cells = _cells(kind)
+        asked = self.histogram(f"bounds of {name}", [column.counts, column.missing], cost)
         line = asked.stands_out()
         weights = np.where(asked.counts > line, asked.counts, 0)
         marks = weights[len(cells) :]
         missing = MARKS[int(marks.argmax())] if marks.any() else None
         edges, equal = _edges(kind, cells, weights[: len(cells)])
-        return Quantity(name, kind, missing, edges, equal, column.format or None)
+        return Quantity(name, kind, missing, edges, equal, written.format or None)
 
 
 # --------------------------------------------------------------------------- cells and edges
 
 _Cell = tuple[float, float]
+
+
+def _cells(kind: str) -> list[_Cell]:
+    return _year_cells(kind) if kind in ("date", "datetime") else _octaves(kind)
 
 
 def _octaves(kind: str) -> list[_Cell]:
@@ -273,21 +282,3 @@ def _stretches(cells: Sequence[_Cell], weights: NDArray[np.int64]) -> list[tuple
             stretches.append((start, high, float(weight)))
             start = high
     return stretches
-
-
-# --------------------------------------------------------------------------- columns
-
-
-def _absent(column: Column) -> NDArray[np.bool_]:
-    return np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
-
-
-def _word_counts(column: Column) -> NDArray[np.int64]:
-    return np.bincount(column.values[~_absent(column)], minlength=len(column.words))
-
-
-def _boolean_spelling(column: Column) -> tuple[str, str] | None:
-    for spelling in (("false", "true"), ("False", "True"), ("FALSE", "TRUE")):
-        if column.words and set(column.words) <= set(spelling):
-            return spelling
-    return None

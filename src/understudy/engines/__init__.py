@@ -31,11 +31,13 @@ class Engine(Protocol):
     """What stands after FROM to name the table."""
     types: Mapping[str, tuple[str, str]]
     """For each column its type as the engine names it, and the kind of values that it holds; empty if not known here"""
+    csv: bool
+    """Whether the columns are those of CSV files: texts, of which all values together tell what they stand for."""
     most_groups: int
     """How many groups are worth fetching at once."""
 
-    def numbers(self, query: str) -> list[NDArray[Any]]:
-        """The columns of an answer that holds whole numbers only, none of them missing."""
+    def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
+        """The columns of an answer that holds whole numbers only, none of them missing; ``many`` of them, maybe."""
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""

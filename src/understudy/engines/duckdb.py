@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,13 @@ from understudy.engines.folders import PrivateFolder
 from understudy.errors import InputError
 from understudy.tables import literal
 
-_MEMORY = "1500MB"  # what DuckDB may take; beyond it, it uses the disk
+MEMORY = 768
+"""Megabytes that DuckDB may take; beyond it, it uses the disk."""
+
+THREAD_MEMORY = 125  # megabytes that a thread needs at least, say DuckDB's makers
+
+ROWS_AT_A_TIME = 1 << 20
+"""Answers of many rows are fetched so many rows at a time: while it hands them over, DuckDB holds them thrice."""
 
 
 class DuckDBEngine:
@@ -35,6 +43,8 @@ class DuckDBEngine:
         The files that the table lies in, to notice when they change.
     folder
         The folder for the copy, if there is one already; it is removed at the end.
+    csv
+        Whether the files are CSV files.
     """
 
     dialect = DUCKDB
@@ -48,8 +58,10 @@ class DuckDBEngine:
         connection: Any = None,
         files: Sequence[Path] = (),
         folder: PrivateFolder | None = None,
+        csv: bool = False,
     ) -> None:
         self.relation = relation
+        self.csv = csv
         self.source = source
         self._files = {path: _state(path) for path in files}
         self._own = connection is None
@@ -69,7 +81,8 @@ class DuckDBEngine:
         assert self._folder is not None
         connection = duckdb.connect(str(self._folder.path / "coded.duckdb"))
         connection.execute(f"SET temp_directory = {literal(str(self._folder.path / 'spill'))}")
-        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute(f"SET memory_limit = '{MEMORY}MB'")
+        connection.execute(f"SET threads = {min(os.cpu_count() or 1, MEMORY // THREAD_MEMORY)}")
         connection.execute("SET preserve_insertion_order = false")
         return connection
 
@@ -77,10 +90,36 @@ class DuckDBEngine:
         rows = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
         return {row[0]: (row[1], kind_of(row[1])) for row in rows}
 
-    def numbers(self, query: str) -> list[NDArray[Any]]:
+    def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
         """The columns of an answer that holds whole numbers only."""
+        if many:
+            return self._many_numbers(query)
         with self._speaking("counted"):
             return [np.asarray(column) for column in self._connection.execute(query).fetchnumpy().values()]
+
+    def _many_numbers(self, query: str) -> list[NDArray[Any]]:
+        """The columns of an answer that is stored first, and then read some rows at a time."""
+        name = f"understudy_answer_{secrets.token_hex(4)}"
+        self.keep(name, query)
+        (count,) = self.numbers(f"SELECT count(*) FROM {name}")
+        rows = int(count[0])
+        columns: list[NDArray[Any]] = []
+        for first in range(0, max(rows, 1), ROWS_AT_A_TIME):
+            last = min(first + ROWS_AT_A_TIME, rows)
+            part = self.numbers(f"SELECT * FROM {name} WHERE rowid >= {first} AND rowid < {last}")
+            columns = columns or [np.empty(rows, values.dtype) for values in part]
+            for column, values in zip(columns, part, strict=True):
+                column[first:last] = values
+        self.drop(name)
+        self._let_go()
+        return columns
+
+    def _let_go(self) -> None:
+        """Give back memory that DuckDB keeps in case that something is read again; the answer is there, in memory."""
+        if self._own:
+            with contextlib.suppress(duckdb.Error):  # it needs more at the moment
+                self._connection.execute("SET memory_limit = '64MB'")
+            self._connection.execute(f"SET memory_limit = '{MEMORY}MB'")
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""

@@ -61,6 +61,7 @@ class PostgresEngine:
     """
 
     dialect = POSTGRES
+    csv = False
     most_groups = 1 << 21
 
     def __init__(self, parameters: Mapping[str, str], table: str, source: str, *, query: str = "") -> None:
@@ -110,7 +111,7 @@ class PostgresEngine:
             types[column.name] = (shown, "text" if sort == "e" else _KINDS.get(base, ""))
         return types
 
-    def numbers(self, query: str) -> list[NDArray[Any]]:
+    def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
         """The columns of an answer that holds whole numbers only, as the server sends them: in binary."""
         with self._speaking("counted"), self._connection.cursor() as cursor:
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:

@@ -15,17 +15,15 @@ from understudy.curator.contributions import LeftOut
 from understudy.encoding import Outside
 from understudy.engines import Engine, EngineError
 from understudy.engines.encoding import CellCode, Raw, folded, outside
+from understudy.engines.persons import bounded, whose
 from understudy.errors import InputError
 from understudy.schema import Schema
-from understudy.tables import MARKS
 
 SAMPLE_ROWS = 1 << 14
 """So many rows are looked at to tell whether equal ones are worth collapsing."""
 
 COLUMNS_AT_A_TIME = 60
 """Spark takes up to 64 columns in grouping sets."""
-
-_SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 
 
 class EngineTable:
@@ -128,8 +126,8 @@ class EngineRows:
         if person is None:
             query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
         else:
-            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins} WHERE p IS NOT NULL"
-            query = f"SELECT {names} FROM ({self._ranked(query)}) k WHERE k <= {int(most)}"
+            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins}"
+            query = bounded(engine.dialect, query, names.split(", "), most)
         engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
@@ -163,33 +161,10 @@ class EngineRows:
         """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""
         parts = [f"{table.raw(cell.raw.name).sql} AS c{cell.place}" for cell in self.cells]
         if person is not None:
-            parts.append(f"{self._person(table.raw(person))} AS p")
+            parts.append(f"{whose(self.engine.dialect, table.raw(person))} AS p")
         inner = f"SELECT {', '.join(parts)} FROM {self.engine.relation}"
         read = [f"{cell.read} AS n{cell.place}" for cell in self.cells if cell.read]
         return f"SELECT *, {', '.join(read)} FROM ({inner}) q" if read else inner
-
-    def _person(self, raw: Raw) -> str:
-        """Whose row it is; NULL where the column does not tell."""
-        if raw.kind != "text":
-            return raw.sql
-        dialect = self.engine.dialect
-        spaces = dialect.literal(_SPACES)
-        marks = ", ".join(dialect.literal(mark) for mark in MARKS)
-        return f"CASE WHEN trim(BOTH {spaces} FROM {raw.sql}) NOT IN ({marks}) THEN {raw.sql} END"
-
-    def _ranked(self, query: str) -> str:
-        """Number the rows of each person in an order that is random, and the same if the query is made again.
-
-        The order is that of a keyed digest of the codes and, for equal rows, of which of them it is. It does not matter
-        which of equal rows is called the first. So an engine that loses part of an answer and works it out anew keeps
-        the same rows of the same person.
-        """
-        text = self.engine.dialect.types["text"]
-        names = ", ".join(f"e{cell.place}" for cell in self.cells)
-        alike = f"SELECT *, row_number() OVER (PARTITION BY p, {names} ORDER BY p) AS c FROM ({query}) a"
-        parts = ", ',', ".join(f"CAST({name} AS {text})" for name in ("p", *names.split(", "), "c"))
-        digest = f"md5(concat({self.engine.dialect.literal(secrets.token_hex(16))}, {parts}))"
-        return f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
 
     def _left_out(self, table: EngineTable, inner: str, person: str | None, most: int) -> LeftOut | None:
         if person is None:
@@ -245,12 +220,10 @@ class EngineRows:
         """A cuboid for each set of attributes, in one pass over the rows."""
         cuboids = []
         for names, (codes, weights) in zip(sets, self._grouped(sets), strict=True):
-            own: dict[str, NDArray[Any]] = {}
-            for name, column in zip(names, codes, strict=True):
-                fold = self._folded[self._places[name]]
+            for i, name in enumerate(names):  # one by one, as they may be large
                 narrow = np.min_scalar_type(self.schema[name].size - 1)
-                own[name] = fold.astype(narrow)[column]
-            cuboids.append(Cuboid(own, weights))
+                codes[i] = self._folded[self._places[name]].astype(narrow)[codes[i]]
+            cuboids.append(Cuboid(dict(zip(names, codes, strict=True)), weights))
         return cuboids
 
     def _grouped(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
@@ -259,25 +232,33 @@ class EngineRows:
         if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
             half = len(sets) // 2
             return self._grouped(sets[:half]) + self._grouped(sets[half:])
-        weight = "CAST(sum(w) AS BIGINT)" if self._weighted else "count(*)"
+        weight = f"CAST({'sum(w)' if self._weighted else 'count(*)'} AS INTEGER)"  # they add up to MAX_ROWS at most
         relation = self._named("grouped" if self._weighted else "coded")
         wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
         if len(sets) == 1:
             columns = "".join(f"{name}, " for name in wanted[0].split(", ") if name)
-            query = f"SELECT {columns}{weight} AS w FROM {relation}" + (f" GROUP BY {wanted[0]}" if wanted[0] else "")
-            *codes, weights = self.engine.numbers(query)
+            if self._weighted and len(used) == len(self.cells):  # these groups are there already
+                query = f"SELECT {columns}CAST(w AS INTEGER) AS w FROM {relation}"
+            else:
+                query = f"SELECT {columns}{weight} AS w FROM {relation}"
+                query += f" GROUP BY {wanted[0]}" if wanted[0] else ""
+            *codes, weights = self.engine.numbers(query, many=True)
             answers = [(codes, weights)]
         else:
-            columns = ", ".join(f"COALESCE(CAST(e{place} AS INTEGER), -1)" for place in used)
+            columns = ", ".join(f"COALESCE(CAST(e{place} AS {self._signed(place)}), -1) AS e{place}" for place in used)
             grouping = ", ".join(f"({names})" for names in wanted)
             *every, weights = self.engine.numbers(
-                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})"
+                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})", many=True
             )
             answers = [self._part(dict(zip(used, every, strict=True)), weights, names) for names in sets]
         for _, weights in answers:
             if int(weights.sum(dtype=np.int64)) != self.rows:
                 raise changed(self.source)
         return answers
+
+    def _signed(self, place: int) -> str:
+        """A type that holds the codes of a column, and -1."""
+        return "SMALLINT" if self.cells[place].codes <= 1 << 15 else "INTEGER"
 
     def _part(
         self, every: Mapping[int, NDArray[Any]], weights: NDArray[Any], names: Sequence[str]

@@ -10,22 +10,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from understudy.engines import EngineError
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PrivateFolder
 from understudy.engines.rows import EngineTable
 from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
+from understudy.files import shown
 from understudy.frames import Frame, Likeness, as_table
 from understudy.tables import SUFFIXES, Table, csv_relation, parquet_relation, table_suffix
 
 ENGINES = ("memory", "duckdb", "spark")
 
+_ROWS_AT_A_TIME = 1 << 17
 _BYTES_PER_CELL = 24  # of a Parquet file: the value, its copy while reading, where it is missing
 _BYTES_PER_BYTE = {".csv": 5, ".tsv": 5, ".csv.gz": 30, ".tsv.gz": 30}
 
 
 @contextmanager
-def opened(frame: Frame, engine: str | None = None) -> Iterator[tuple[Table | EngineTable, Likeness]]:
+def opened(
+    frame: Frame, engine: str | None = None, notify: Callable[[str], None] | None = None
+) -> Iterator[tuple[Table | EngineTable, Likeness]]:
     """The rows of whatever the user names, and what kind of frame it was; what was opened is closed at the end.
 
     Parameters
@@ -34,10 +39,12 @@ def opened(frame: Frame, engine: str | None = None) -> Iterator[tuple[Table | En
         A frame, an ibis table expression, a URL, or the name of a file, of a folder of files, or a pattern of names.
     engine
         For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into it, else duckdb.
+    notify
+        Told, for the owner's eyes, when rows are copied to this machine.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
-    found, likeness = _engine_of(frame, engine)
+    found, likeness = _engine_of(frame, engine, notify or (lambda _: None))
     if found is None:
         yield as_table(frame)
         return
@@ -57,7 +64,7 @@ def read_into_memory(name: str, engine: str | None = None) -> bool:
     return engine == "memory" or not path.exists() or _fits(path)
 
 
-def _engine_of(frame: Frame, engine: str | None) -> tuple[Any, Likeness]:
+def _engine_of(frame: Frame, engine: str | None, notify: Callable[[str], None]) -> tuple[Any, Likeness]:
     if isinstance(frame, str) and is_url(frame):
         place = place_of(frame)
         return (_spark_table if place.scheme == "spark" else _postgres_table)(place), Likeness()
@@ -74,7 +81,7 @@ def _engine_of(frame: Frame, engine: str | None) -> tuple[Any, Likeness]:
     if polars is not None and isinstance(frame, polars.LazyFrame):
         return _lazy_frame(frame), Likeness("polars")
     if module.startswith("ibis.") and hasattr(frame, "compile"):
-        return _ibis(frame), Likeness()
+        return _ibis(frame, notify), Likeness()
     return None, Likeness()
 
 
@@ -114,16 +121,17 @@ def _files(frame: str | Path, engine: str | None) -> Any:
     if read_into_memory(name, engine):
         return None
     if engine == "memory":
-        raise InputError(f"{name} names several files; the engine memory reads one, use duckdb or spark.")
+        raise InputError(f"{shown(name)} names several files; the engine memory reads one, use duckdb or spark.")
     if path.is_file():
         files = [path]
     else:
         files = sorted(Path(found) for found in (_inside(path) if path.is_dir() else glob.glob(name)))
         if not files:
-            raise InputError(f"There is no table at {name}: no file there ends in {', '.join(SUFFIXES)}.")
+            raise InputError(f"There is no table at {shown(name)}: no file there ends in {', '.join(SUFFIXES)}.")
     if engine == "spark":
         return _spark_files(files, f"The table {name}")
-    return DuckDBEngine(_relation(files), f"The table {name}", files=[path.resolve() for path in files])
+    relation, csv = _relation(files)
+    return DuckDBEngine(relation, f"The table {name}", files=[path.resolve() for path in files], csv=csv)
 
 
 def _inside(folder: Path) -> list[str]:
@@ -141,9 +149,12 @@ def _one_suffix(files: Sequence[Path]) -> str:
     return suffixes.pop()
 
 
-def _relation(files: Sequence[Path]) -> str:
+def _relation(files: Sequence[Path]) -> tuple[str, bool]:
+    """What stands after FROM, and whether it is CSV."""
     suffix = _one_suffix(files)
-    return parquet_relation(files) if suffix == ".parquet" else csv_relation(files, compressed=suffix.endswith(".gz"))
+    if suffix == ".parquet":
+        return parquet_relation(files), False
+    return csv_relation(files, compressed=suffix.endswith(".gz")), True
 
 
 def _fits(path: Path) -> bool:
@@ -195,20 +206,33 @@ def _spark_files(files: Sequence[Path], source: str) -> Any:
 # --------------------------------------------------------------------------- frames
 
 
-def _lazy_frame(frame: Any) -> Any:
-    """A polars LazyFrame goes to a private Parquet file first, a part at a time."""
+def _lazy_frame(frame: Any, source: str = "The frame") -> Any:
+    """A polars LazyFrame goes to a private file first, a part at a time."""
+    return _copied(frame.sink_parquet, source)
+
+
+def _copied(write: Callable[[Path], None], source: str) -> Any:
+    """Rows that are written to a private Parquet file, to be counted there."""
     folder = PrivateFolder()
     try:
-        frame.sink_parquet(folder.path / "frame.parquet")
+        write(folder.path / "rows.parquet")
     except BaseException:
         folder.remove()
         raise
-    return DuckDBEngine(parquet_relation([folder.path / "frame.parquet"]), "The frame", folder=folder)
+    return DuckDBEngine(parquet_relation([folder.path / "rows.parquet"]), source, folder=folder)
 
 
-def _ibis(expression: Any) -> Any:
-    """An ibis table expression is asked of the engine that it belongs to."""
+def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
+    """An ibis table expression is asked of the engine that it belongs to, or copied out of it."""
     backend = expression.get_backend()
+    if backend.name not in ("duckdb", "pyspark", "postgres"):
+        notify(
+            f"The rows of the ibis table are copied into a private folder of this machine and removed at the end: "
+            f"{backend.name} cannot count them where they are."
+        )
+        if backend.name == "polars":  # its batches are cut from a whole table in memory
+            return _lazy_frame(backend.compile(expression), "The ibis table")
+        return _copied(lambda path: _write_batches(expression, backend.name, path), "The ibis table")
     query = str(backend.compile(expression))
     if backend.name == "duckdb":
         return DuckDBEngine(f"({query}) AS source", "The ibis table", connection=backend.con)
@@ -216,10 +240,24 @@ def _ibis(expression: Any) -> Any:
         from understudy.engines.spark import SparkEngine
 
         return SparkEngine(backend._session.sql(query), "The ibis table")
-    if backend.name == "postgres":
-        from understudy.engines.postgres import PostgresEngine
+    from understudy.engines.postgres import PostgresEngine
 
-        known = backend.con.info
-        parameters = known.get_parameters() | ({"password": known.password} if known.password else {})
-        return PostgresEngine(parameters, "", "The ibis table", query=query)
-    raise InputError(f"An ibis table of {backend.name} cannot be counted; known are DuckDB, PostgreSQL and Spark.")
+    known = backend.con.info
+    parameters = known.get_parameters() | ({"password": known.password} if known.password else {})
+    return PostgresEngine(parameters, "", "The ibis table", query=query)
+
+
+def _write_batches(expression: Any, backend: str, path: Path) -> None:
+    """Write the rows of an ibis table to a Parquet file, never more of them in memory than the backend hands out."""
+    import pyarrow.parquet
+
+    try:
+        with (
+            expression.to_pyarrow_batches(chunk_size=_ROWS_AT_A_TIME) as batches,
+            pyarrow.parquet.ParquetWriter(path, batches.schema) as file,
+        ):
+            for batch in batches:
+                file.write_batch(batch)
+    except Exception as error:  # every backend has classes of errors of its own
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise EngineError(f"The ibis table could not be copied from {backend}: {first}.") from error

@@ -33,6 +33,7 @@ class SparkEngine:
     """
 
     dialect = SPARK
+    csv = False
     most_groups = 1 << 21
 
     def __init__(self, frame: Any, source: str, *, own_session: bool = False) -> None:
@@ -44,7 +45,7 @@ class SparkEngine:
         frame.createOrReplaceTempView(self.relation)
         self.types = {name: (type_name, kind_of(type_name)) for name, type_name in frame.dtypes}
 
-    def numbers(self, query: str) -> list[NDArray[Any]]:
+    def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
         """The columns of an answer that holds whole numbers only."""
         with self._speaking("counted"):
             found = self._session.sql(query).toArrow()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from understudy.counting.columns import Columns
 from understudy.counting.cuboids import CuboidCounter
 from understudy.curator import Curator
 from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
@@ -20,6 +21,7 @@ from understudy.curator.discovery import discover, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded, encode
+from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
@@ -128,7 +130,7 @@ class Synthesizer(ABC):
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
         """
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        with opened(table, engine) as (rows, likeness):
+        with opened(table, engine, notify) as (rows, likeness):
             return self._fit(rows, likeness, schema, ledger, noise, notify, progress, explain)
 
     def _fit(
@@ -147,9 +149,11 @@ class Synthesizer(ABC):
             rows, left_out = bounded(rows, self.person, self.max_rows_per_person)
             if left_out:
                 notify(str(left_out))
-        book = self._ledger(rows, schema, notify)
+        # What discovery sees of the rows; with a schema nobody looks there.
+        columns = rows if isinstance(rows, Table) else EngineColumns(rows, self.person, self.max_rows_per_person)
         if isinstance(rows, EngineTable):
-            progress("coding the rows", 0, 1)
+            progress("looking at the columns" if schema is None else "coding the rows", 0, 1)
+        book = self._ledger(columns, schema, notify)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         self.check(None)
@@ -162,11 +166,10 @@ class Synthesizer(ABC):
             number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours, book.unit)
         try:
             if coded is None:
-                assert isinstance(rows, Table)
                 share, _ = book.budget.split(*shares)
                 delta = book.threshold_delta if book.currency == "rho" else book.delta
                 progress("discovering the domain", 0, 1)
-                coded = self._encoded(rows, discover(rows, book, share, delta, noise, self.person), notify)
+                coded = self._encoded(rows, discover(columns, book, share, delta, noise, self.person), notify)
             curator = CentralCurator(coded, book, noise)
             model = replace(self.learn(curator, book.left, progress), likeness=likeness)
             if explain is not None and isinstance(coded, CuboidCounter):
@@ -204,17 +207,12 @@ class Synthesizer(ABC):
         unit = "row" if self.person is None and self.max_rows_per_person == 1 else "person"
         return {"rows_per_person": self.max_rows_per_person, "unit": unit}
 
-    def _ledger(self, rows: Table | EngineTable, schema: Schema | None, notify: Notify) -> Ledger:
+    def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
         check_epsilon(self.epsilon)
         delta = check_delta(self.delta)
         unit = self._protected
-        if schema is None and not isinstance(rows, Table):
-            raise InputError(
-                f"{rows.source} needs a schema: domains are discovered in memory only; write one, or draft it from a "
-                f"file of public rows (understudy schema)."
-            )
-        if schema is not None or not (isinstance(rows, Table) and needs_delta(rows, self.person)):
+        if schema is not None or not needs_delta(columns, self.person):
             return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit)
         if delta:
             return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.counting.columns import Columns
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
 from understudy.curator.ledger import Ledger
-from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
 from understudy.model import Model
 from understudy.networks.network import Network, Node
@@ -50,11 +50,11 @@ class Random(Synthesizer):
     def _discovery_shares(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def _ledger(self, rows: Table | EngineTable, schema: Schema | None, notify: Notify) -> Ledger:
+    def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
         if schema is not None:
             return Ledger(0.0, 0.0, self.neighbours, **self._protected)
         if not self.epsilon:
             raise InputError(
                 "Random needs a schema, or an epsilon to discover one with; `understudy schema` drafts a schema."
             )
-        return super()._ledger(rows, schema, notify)
+        return super()._ledger(columns, schema, notify)

@@ -1,0 +1,56 @@
+"""At most so many rows of each person, inside an engine; :mod:`understudy.curator.contributions` says why."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from understudy.engines.dialects import Dialect
+from understudy.engines.encoding import Raw
+from understudy.tables import MARKS
+
+_SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
+_COMMA = ", ',', "
+
+
+def whose(dialect: Dialect, raw: Raw) -> str:
+    """Whose row it is, by a column; NULL where the column does not tell."""
+    if raw.kind != "text":
+        return raw.sql
+    spaces = dialect.literal(_SPACES)
+    marks = ", ".join(dialect.literal(mark) for mark in MARKS)
+    return f"CASE WHEN trim(BOTH {spaces} FROM {raw.sql}) NOT IN ({marks}) THEN {raw.sql} END"
+
+
+def bounded(dialect: Dialect, query: str, names: Sequence[str], most: int, texts: Sequence[str] = ()) -> str:
+    """The rows of a query that count, without those that are nobody's (NULL in ``p``).
+
+    The rows of each person are numbered in an order that is random, and the same if the query is made again: that of a
+    keyed digest of their values and, for equal rows, of which of them it is. It does not matter which of equal rows is
+    called the first. So an engine that loses part of an answer and works it out anew keeps the same rows of the same
+    person.
+
+    Parameters
+    ----------
+    dialect
+        The SQL of the engine.
+    query
+        Has columns ``names``, none of them NULL, and ``p``.
+    names
+        The columns to keep.
+    most
+        How many rows a person may have.
+    texts
+        Those among ``names`` that hold texts.
+    """
+    listed = ", ".join(names)
+    alike = (
+        f"SELECT *, row_number() OVER (PARTITION BY p, {listed} ORDER BY p) AS c FROM ({query}) a WHERE p IS NOT NULL"
+    )
+    text = dialect.types["text"]
+    # A text is digested by itself: it may hold what stands between two values.
+    written = [f"md5({name})" if name in texts else f"CAST({name} AS {text})" for name in ("p", *names, "c")]
+    key = dialect.literal(secrets.token_hex(16))
+    digest = f"md5(concat({key}, {_COMMA.join(written)}))"
+    ranked = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
+    return f"SELECT {listed} FROM ({ranked}) k WHERE k <= {int(most)}"
