@@ -24,10 +24,20 @@ GZIP_ABOVE = 1 << 20
 """A JSON document above this many bytes is written compressed."""
 
 
+_PASSWORD = r"passw(or)?d\s*(=|%3d)"
+_COLON = "(:|%3a)"
+
+
+def holds_password(word: str) -> bool:
+    """Whether an argument has the form of a URL or of libpq's options with a password in it."""
+    url, bare = rf":/[^@]*{_COLON}[^@]*@", rf"^(-[\w-]+=)?/*[\w.%+-]+{_COLON}\S*@\S*[/:]"
+    return re.search(f"{_PASSWORD}|{url}|{bare}", word, re.IGNORECASE) is not None
+
+
 def shown(path: str | Path) -> str:
     """A file's name for messages; of what looks like a URL, which may hold a password, only how it begins."""
     name = str(path)
-    if not re.search(r":/|:.*@", name, re.DOTALL):
+    if not re.search(f":/|{_COLON}.*@|{_PASSWORD}", name, re.DOTALL | re.IGNORECASE):
         return name
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", name)
     return f"{scheme[1]}:..." if scheme else "..."

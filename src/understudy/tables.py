@@ -285,8 +285,10 @@ def _csv_complaint(path: Path, message: str) -> str:
 
 _INTEGER = r"[-+]?(0|[1-9][0-9]{0,17})"
 _REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_DATETIME = _DATE + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+# The engine's calendar has a year 0 and an hour 24; Python's, by which schemas are read, has not.
+_DATE = r"([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)-[0-9]{2}-[0-9]{2}"
+_MINUTE = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+_DATETIME = rf"{_DATE}[ T]{_MINUTE}(:[0-5][0-9](\.[0-9]+)?)?"
 _TESTS = {
     "integer": f"regexp_full_match(<v>, '{_INTEGER}')",
     "real": f"regexp_full_match(<v>, '{_REAL}')",
@@ -351,7 +353,8 @@ _CASTS = {
     "real": "CAST({v} AS DOUBLE)",
     "boolean": "CAST({v} AS BOOLEAN)",
     "date": "date_diff('day', DATE '1970-01-01', CAST({v} AS DATE))",
-    "datetime": "CAST(floor(epoch(CAST({v} AS TIMESTAMP))) AS BIGINT)",
+    # Cut first: a double holds whole seconds, but not always microseconds.
+    "datetime": "CAST(epoch(date_trunc('second', CAST({v} AS TIMESTAMP))) AS BIGINT)",
 }
 
 
@@ -366,9 +369,14 @@ def csv_number(name: str, kind: str) -> tuple[str, str]:
 
 
 def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
-    """How columns of datetimes of a CSV file are written: with a T before the time, if that is so anywhere."""
-    found = found_anywhere(ask, relation, {name: f"contains({quoted(name)}, 'T')" for name in names})
-    return {name: "%Y-%m-%dT%H:%M:%S" if name in found else "" for name in names}
+    """How columns of datetimes of a CSV file are written: with a T before the time, if all are, to the second."""
+    pattern = f"{_DATE}T{_MINUTE}:[0-5][0-9]"
+    others = {}
+    for name in names:
+        value = f"trim({quoted(name)})"
+        others[name] = f"{value} NOT IN ({_MARKS_SQL}) AND NOT regexp_full_match({value}, '{pattern}')"
+    found = found_anywhere(ask, relation, others)
+    return {name: "" if name in found else "%Y-%m-%dT%H:%M:%S" for name in names}
 
 
 def _fetch_csv(engine: Any, column: str, kind: str) -> Column:

@@ -10,13 +10,25 @@ import numpy as np
 import pytest
 
 from examples import booleans, dates, integers, schema_of, words
-from understudy import BudgetError, Independent, InputError, Ledger, LedgerFile, Random, Schema
+from understudy import (
+    Adaptive,
+    BudgetError,
+    Independent,
+    InputError,
+    Ledger,
+    LedgerFile,
+    Marginals,
+    PrivBayes,
+    Random,
+    Schema,
+    Synthesizer,
+)
 from understudy.curator.budget import Budget, exact, total
 from understudy.curator.discovery import _tail, discover, drafted_kinds, needs_delta
 from understudy.curator.mechanisms import SeededNoise, SystemNoise, table_scale
 from understudy.encoding import encode
 from understudy.schema import Category, Identifier, Quantity, Text
-from understudy.tables import Column, Table
+from understudy.tables import Column, Table, read_table
 
 ROWS = 20_000
 
@@ -170,6 +182,62 @@ def test_a_value_that_is_called_other_keeps_its_name() -> None:
     ward = discover(table, ledger, ledger.budget, 1e-6, NoNoise())["ward"]
     assert isinstance(ward, Category)
     assert (ward.values, ward.other) == (("other", "x"), "Other")
+
+
+def test_a_name_is_found_for_the_rest_whatever_the_values_are_called() -> None:
+    taken = ["other", "Other", "(other)", "_other_", "other2"]
+    table = Table({"x": words(*(word for word in taken for _ in range(500)))})
+    ledger = Ledger(5.0, 1e-6, threshold_delta=1e-6)
+    found = discover(table, ledger, ledger.budget, 1e-6, NoNoise())["x"]
+    assert isinstance(found, Category)
+    assert found.other == "other3"
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        (["2024-01-31T08:00:00", "2024-02-01T23:59:59", ""], "%Y-%m-%dT%H:%M:%S"),
+        (["2024-01-31T08:00:00", "2024-01-31 08:00:00"], ""),
+        (["2024-01-31T08:00", "2024-01-31T08:00:00.5"], ""),
+        (["2024-01-31 08:00", "0001-01-01 00:00:00.25", "9999-12-31 23:59"], ""),
+    ],
+)
+def test_however_moments_are_written_the_discovered_schema_can_read_them(
+    cells: list[str], form: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("when,x\n" + "".join(f"{cell},1\n" for cell in cells * 100))
+    table = read_table(tmp_path / "t.csv")
+    assert (table.columns["when"].kind, table.columns["when"].format) == ("datetime", form)
+    ledger = Ledger(5.0)
+    schema = discover(table, ledger, ledger.budget, 0.0, NoNoise())
+    assert encode(table, schema).rows == 100 * len(cells)
+
+
+@pytest.mark.parametrize("cell", ["0000-01-01", "0000-01-01 00:00:00", "2020-01-01 24:00", "2020-01-01 23:60:00"])
+def test_what_is_no_date_for_python_is_a_text(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"when,x\n{cell},1\n2020-01-01,1\n")
+    assert read_table(tmp_path / "t.csv").columns["when"].kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("method", "complaint"),
+    [
+        (PrivBayes(epsilon=1.0, target="nope"), "has no column 'nope'; check the name"),
+        (PrivBayes(epsilon=1.0, target="id"), "'id' looks like an identifier"),
+        (Adaptive(epsilon=1.0, target="nope"), "has no column 'nope'"),
+        (Adaptive(epsilon=1.0, workload=[("a", "nope")]), "has no column 'nope'"),
+        (Marginals(epsilon=1.0, marginals=[("a", "id")]), "'id' looks like an identifier"),
+    ],
+)
+def test_names_that_parameters_give_are_checked_before_discovery_is_paid_for(
+    method: Synthesizer, complaint: str, tmp_path: Path
+) -> None:
+    ledger = LedgerFile.create(tmp_path / "t.ledger", 1.0, 1e-6)
+    before = ledger.path.read_bytes()
+    table = Table({"id": integers(*range(50)), "a": integers(*[1, 2] * 25), "b": integers(*[3, 4] * 25)})
+    with pytest.raises(InputError, match=complaint):
+        method.fit(table, ledger=ledger)
+    assert ledger.path.read_bytes() == before
 
 
 def test_a_column_where_every_value_is_rare_becomes_text() -> None:

@@ -6,7 +6,6 @@ in one sentence and exit status 2.
 
 from __future__ import annotations
 
-import re
 import sys
 
 from rich.console import Console
@@ -29,7 +28,7 @@ from understudy.cli import (  # noqa: F401
 from understudy.cli.root import app
 from understudy.cli.talk import print_sentence
 from understudy.errors import InputError, UnderstudyError
-from understudy.files import shown
+from understudy.files import holds_password, shown
 
 __all__ = ["app", "main"]
 
@@ -49,10 +48,11 @@ def main() -> None:
 
 
 def _refuse_passwords(words: list[str]) -> None:
-    """A password in a URL is refused wherever it stands: whoever reads the command line would repeat it otherwise."""
-    if any(re.search(r":/[^@]*:[^@]*@", word) for word in words):
+    """A password is refused wherever it stands: whoever reads the command line would repeat it otherwise."""
+    if any(holds_password(word) for word in words):
         raise InputError(
-            "A password does not belong into a URL, where others can read it; set PGPASSWORD or use a password file."
+            "A password does not belong on the command line, where others can read it; set PGPASSWORD or use a "
+            "password file."
         )
 
 

@@ -200,7 +200,8 @@ class _Asker:
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only against noise.
         missing = "" if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM) else None
         values = tuple(sorted(word for word, _ in kept))
-        other = next(o for o in ("other", "Other", "(other)", "_other_") if o not in values)
+        names = itertools.chain(("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2)))
+        other = next(name for name in names if name not in values)
         return Category(name, "categorical", missing, values, False, None, other)
 
     def boolean(self, name: str, kind: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:

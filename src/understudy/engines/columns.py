@@ -7,6 +7,7 @@ values, and the texts read as numbers, by the very queries that read the file in
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -76,6 +77,7 @@ class EngineColumns:
 
     def counted(self, asked: Mapping[str, Edges | None]) -> Mapping[str, ColumnCounts]:
         """Count the values of some columns: those of up to sixty in one pass."""
+        self._try_reading(asked)
         cells = [self._cell(place, name, edges) for place, (name, edges) in enumerate(asked.items())]
         query = self._rows(cells)
         text = self._engine.dialect.types["text"]
@@ -96,9 +98,24 @@ class EngineColumns:
         totals = {cell.found.total() for cell in cells}
         if len(totals) != 1:
             raise changed(self.source)
+        rows = totals.pop()
+        self._table.check_rows(rows)
         if self._person is not None:
-            self.left_out = self._left_out(self._person, totals.pop())
+            self.left_out = self._left_out(self._person, rows)
         return {cell.column: cell.counts() for cell in cells}
+
+    def _try_reading(self, asked: Mapping[str, Edges | None]) -> None:
+        """Look at texts of a CSV file as the coding will: what it refuses must be refused before anything is paid."""
+        if not self._engine.csv:
+            return
+        cells = []
+        for place, (name, edges) in enumerate(asked.items()):
+            if edges:
+                column = self.kinds[name]
+                attribute = Quantity(name, column.kind, "", tuple(edges), format=column.format or None)
+                raw = Raw(name, "text", f"c{place}")
+                cells.append(CellCode(attribute, raw, self._engine.dialect, self.source, place))
+        self._table.learn_words(cells)
 
     def _cell(self, place: int, name: str, edges: Edges | None) -> _Cell:
         raw, kind = self._table.raw(name), self.kinds[name].kind
@@ -135,7 +152,7 @@ class EngineColumns:
 # --------------------------------------------------------------------------- what is counted of a cell
 
 
-class _Cell:
+class _Cell(ABC):
     """What is counted of a cell of one column: a text, or a code that says where it belongs; never NULL."""
 
     def __init__(self, place: int, column: str, raw: Raw) -> None:
@@ -149,17 +166,17 @@ class _Cell:
         """What is read off the table."""
         return [f"{self.raw.sql} AS c{self.place}"]
 
+    @abstractmethod
     def sql(self) -> str:
         """What is counted, given that."""
-        raise NotImplementedError
 
     def take(self, found: Mapping[str, int]) -> None:
         """Note how often some of it occurs."""
         self.found.update(found)
 
+    @abstractmethod
     def counts(self) -> ColumnCounts:
         """All that was noted."""
-        raise NotImplementedError
 
 
 class _Texts(_Cell):

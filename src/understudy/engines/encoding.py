@@ -34,8 +34,14 @@ LISTED_KEYS = 64
 """Lookups of up to this many keys are written out in the query, where the engine has a way to."""
 
 _UNKNOWN = "\x00"  # no text of a table holds it
-_PLAIN_NUMBER = "-?[0-9]{1,15}([.][0-9]{1,15})?"
-_PLAIN_MOMENT = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?"
+# All engines round these to the nearest double, as Python does; none is too large or too small for one.
+_PLAIN_NUMBER = "[-+]?([0-9]{1,20}([.][0-9]{0,25})?|[.][0-9]{1,25})([eE][-+]?[0-9]{1,2})?"
+_DAY = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
+_MINUTE = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_PLAIN_MOMENTS = {  # by format
+    "": f"{_DAY}([ T]{_MINUTE}(:[0-5][0-9]([.][0-9]{{1,6}})?)?)?",
+    "%Y-%m-%dT%H:%M:%S": f"{_DAY}T{_MINUTE}:[0-5][0-9]",
+}
 _LINEAR_BINS = 8
 
 
@@ -234,9 +240,10 @@ class CellCode:
         return self._read(f"CASE WHEN {plain} THEN {number} END", self._numbers(f"n{self.place}", "real"))
 
     def _read_moments(self, attribute: Quantity) -> str:
-        if attribute.format or not self.dialect.reads_moments:
+        pattern = _PLAIN_MOMENTS.get(attribute.format or "", "")
+        if not pattern or self.raw.kind != "text" or not self.dialect.reads_moments:
             return self._read("", "")
-        plain = self.dialect.matches(self.raw.sql, _PLAIN_MOMENT)
+        plain = self.dialect.matches(self.raw.sql, pattern)
         moment = self.dialect.try_cast(self.raw.sql, self.dialect.types["datetime"])
         return self._read(
             f"CASE WHEN {plain} THEN {moment} END", self._bins(f"n{self.place}", self._moments("datetime"))

@@ -10,7 +10,8 @@ from understudy.engines.encoding import Raw
 from understudy.tables import MARKS
 
 _SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
-_COMMA = ", ',', "
+_COMMA = "','"
+_ARGUMENTS = 100  # the most that a function takes in PostgreSQL
 
 
 def whose(dialect: Dialect, raw: Raw) -> str:
@@ -51,6 +52,13 @@ def bounded(dialect: Dialect, query: str, names: Sequence[str], most: int, texts
     # A text is digested by itself: it may hold what stands between two values.
     written = [f"md5({name})" if name in texts else f"CAST({name} AS {text})" for name in ("p", *names, "c")]
     key = dialect.literal(secrets.token_hex(16))
-    digest = f"md5(concat({key}, {_COMMA.join(written)}))"
+    digest = f"md5({_joined([key, *(part for value in written for part in (_COMMA, value))])})"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
     return f"SELECT {listed} FROM ({ranked}) k WHERE k <= {int(most)}"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Texts one after the other, whatever their number; none of them is NULL."""
+    while len(texts) > _ARGUMENTS:
+        texts = [_joined(texts[i : i + _ARGUMENTS]) for i in range(0, len(texts), _ARGUMENTS)]
+    return f"concat({', '.join(texts)})"

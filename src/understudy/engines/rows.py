@@ -86,6 +86,32 @@ class EngineTable:
                 )
         return Schema(tuple(schema[name] for name in self.names))
 
+    def read(self, cells: Sequence[CellCode], person: str | None = None) -> str:
+        """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""
+        parts = [f"{self.raw(cell.raw.name).sql} AS c{cell.place}" for cell in cells]
+        if person is not None:
+            parts.append(f"{whose(self.engine.dialect, self.raw(person))} AS p")
+        inner = f"SELECT {', '.join(parts)} FROM {self.engine.relation}"
+        read = [f"{cell.read} AS n{cell.place}" for cell in cells if cell.read]
+        return f"SELECT *, {', '.join(read)} FROM ({inner}) q" if read else inner
+
+    def learn_words(self, cells: Sequence[CellCode]) -> None:
+        """Look at the distinct texts of the columns where they matter, many columns in one pass."""
+        looked_at = [cell for cell in cells if cell.looked_at]
+        for some in batched(looked_at, COLUMNS_AT_A_TIME):
+            words = ", ".join(f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in some)
+            names = ", ".join(f"w{cell.place}" for cell in some)
+            sets = ", ".join(f"(w{cell.place})" for cell in some)
+            query = f"SELECT {words} FROM ({self.read(some)}) r"
+            for batch in self.engine.texts(f"SELECT {names} FROM ({query}) t GROUP BY GROUPING SETS ({sets})"):
+                for cell, column in zip(some, zip(*batch, strict=True), strict=True):
+                    cell.learn([word for word in column if word is not None])
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse more rows than can be counted."""
+        if rows > MAX_ROWS:
+            raise InputError(f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted.")
+
 
 class EngineRows:
     """Coded rows inside an engine.
@@ -112,8 +138,8 @@ class EngineRows:
 
     def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
         engine = self.engine
-        inner = self._inner(table, person)
-        self._learn_words(inner)
+        table.learn_words(self.cells)
+        inner = table.read(self.cells, person)
         joined = [cell for cell in self.cells if cell.joined]
         for cell in joined:
             engine.lookup(self._named(f"l{cell.place}"), list(cell.lookup), cell.key_kind, list(cell.lookup.values()))
@@ -131,42 +157,17 @@ class EngineRows:
         engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
-        self.left_out = self._left_out(table, inner, person, most)
+        self.left_out = self._left_out(inner, person, most)
         for cell in joined:
             engine.drop(self._named(f"l{cell.place}"))
-        if self.rows == 0:
+        if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
-        if self.rows > MAX_ROWS:
-            raise InputError(f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted.")
+        table.check_rows(self.rows)
         self.distinct = self.rows
         self._collapse(names)
         self.outside = self._outside()
 
-    def _learn_words(self, inner: str) -> None:
-        """Look at the distinct texts of the columns where they matter, many columns in one pass."""
-        looked_at = [cell for cell in self.cells if cell.looked_at]
-        for cells in batched(looked_at, COLUMNS_AT_A_TIME):
-            self._learn_some(inner, cells)
-
-    def _learn_some(self, inner: str, cells: Sequence[CellCode]) -> None:
-        words = ", ".join(f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in cells)
-        names = ", ".join(f"w{cell.place}" for cell in cells)
-        sets = ", ".join(f"(w{cell.place})" for cell in cells)
-        query = f"SELECT {names} FROM (SELECT {words} FROM ({inner}) r) t GROUP BY GROUPING SETS ({sets})"
-        for batch in self.engine.texts(query):
-            for cell, column in zip(cells, zip(*batch, strict=True), strict=True):
-                cell.learn([word for word in column if word is not None])
-
-    def _inner(self, table: EngineTable, person: str | None) -> str:
-        """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""
-        parts = [f"{table.raw(cell.raw.name).sql} AS c{cell.place}" for cell in self.cells]
-        if person is not None:
-            parts.append(f"{whose(self.engine.dialect, table.raw(person))} AS p")
-        inner = f"SELECT {', '.join(parts)} FROM {self.engine.relation}"
-        read = [f"{cell.read} AS n{cell.place}" for cell in self.cells if cell.read]
-        return f"SELECT *, {', '.join(read)} FROM ({inner}) q" if read else inner
-
-    def _left_out(self, table: EngineTable, inner: str, person: str | None, most: int) -> LeftOut | None:
+    def _left_out(self, inner: str, person: str | None, most: int) -> LeftOut | None:
         if person is None:
             return None
         every, known = self._one(f"SELECT count(*), count(p) FROM ({inner}) r")
@@ -228,6 +229,9 @@ class EngineRows:
 
     def _grouped(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
         """Extended codes and weights, for each set."""
+        if self.rows == 0:  # an answer without rows does not tell its columns everywhere
+            nothing = np.zeros(0, dtype=np.int64)
+            return [([nothing] * len(names), nothing) for names in sets]
         used = sorted({self._places[name] for names in sets for name in names})
         if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
             half = len(sets) // 2

@@ -17,7 +17,7 @@ from understudy.curator import Curator
 from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
 from understudy.curator.central import CentralCurator
 from understudy.curator.contributions import bounded, person_column
-from understudy.curator.discovery import discover, needs_delta
+from understudy.curator.discovery import discover, drafted_kinds, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded, encode
@@ -91,6 +91,11 @@ class Synthesizer(ABC):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """The method itself: ask the curator, build a model. Everything private stays behind the curator."""
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The columns that the parameters name."""
+        return frozenset()
+
     def check(self, schema: Schema | None) -> None:  # noqa: B027 - some methods have nothing to add
         """Refuse parameters that make no sense or, where it is known, do not go with the schema, before a debit."""
 
@@ -157,6 +162,8 @@ class Synthesizer(ABC):
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         self.check(None)
+        if schema is None:
+            self._check_named(columns)
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
         if file is not None and noise is not None and not noise.private:
@@ -206,6 +213,15 @@ class Synthesizer(ABC):
         """What the ledger is to be kept for."""
         unit = "row" if self.person is None and self.max_rows_per_person == 1 else "person"
         return {"rows_per_person": self.max_rows_per_person, "unit": unit}
+
+    def _check_named(self, columns: Table | Columns) -> None:
+        """Refuse names of columns that cannot be modelled, before discovery is paid for: names and kinds are public."""
+        kinds = drafted_kinds(columns, self.person)
+        for name in sorted(self.named):
+            if name not in kinds:
+                raise InputError(f"{columns.source} has no column {name!r}; check the name.")
+            if kinds[name] == "identifier":
+                raise InputError(f"{name!r} looks like an identifier, which is never read; give a schema if it is not.")
 
     def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""

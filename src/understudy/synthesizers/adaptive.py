@@ -110,6 +110,11 @@ class Adaptive(Synthesizer):
         """On the command line: ``--method adaptive``."""
         return "adaptive"
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The target and the columns of the workload."""
+        return frozenset(name for group in self.workload for name in group) | frozenset(filter(None, (self.target,)))
+
     def check(self, schema: Schema | None) -> None:
         """Refuse parameters that make no sense, or not with this schema."""
         for name, share in (("first", self.first), ("choosing", self.choosing)):
@@ -131,8 +136,7 @@ class Adaptive(Synthesizer):
             self._check_names(schema)
 
     def _check_names(self, schema: Schema) -> None:
-        named = {name for group in self.workload for name in group} | ({self.target} if self.target else set())
-        for name in sorted(named):
+        for name in sorted(self.named):
             if not schema[name].modelled:  # the schema says itself when there is no such column
                 raise InputError(f"{name!r} is of kind {schema[name].kind} and never read; no table can hold it.")
 

@@ -74,6 +74,11 @@ class Marginals(Synthesizer):
         """On the command line: ``--method marginals``."""
         return "marginals"
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The columns of the marginals."""
+        return frozenset(name for group in self.marginals for name in group)
+
     def check(self, schema: Schema | None) -> None:
         """Groups are lists of known names, of a size that can be counted, and free of circles."""
         if self.repair not in ("project", "clip"):
@@ -85,7 +90,7 @@ class Marginals(Synthesizer):
             if twice:
                 raise InputError(f"The marginal {', '.join(group)} names {twice[0]!r} twice.")
         if schema is not None:
-            for name in {name for group in self.marginals for name in group}:
+            for name in sorted(self.named):
                 if not schema[name].modelled:
                     raise InputError(
                         f"{name!r} is of kind {schema[name].kind} and never read; take it off the marginal."

@@ -140,6 +140,11 @@ class PrivBayes(Synthesizer):
         """On the command line: ``--method privbayes``."""
         return "privbayes"
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The target."""
+        return frozenset(() if self.target is None else (self.target,))
+
     def check(self, schema: Schema | None) -> None:
         """Refuse parameters that make no sense, or not with this schema."""
         _check_range("beta", self.beta, 0, 1, open_ended=True)
