@@ -30,7 +30,7 @@ _COLON = "(:|%3a)"
 
 def holds_password(word: str) -> bool:
     """Whether an argument has the form of a URL or of libpq's options with a password in it."""
-    url, bare = rf":/[^@]*{_COLON}[^@]*@", rf"^(-[\w-]+=)?/*[\w.%+-]+{_COLON}\S*@\S*[/:]"
+    url, bare = rf":/[^@]*{_COLON}[^@]*@", rf"^(-+([\w-]+=)?)?/*[\w.%+-]+{_COLON}[^\s/\\]\S*@\S*[/:]"
     return re.search(f"{_PASSWORD}|{url}|{bare}", word, re.IGNORECASE) is not None
 
 

@@ -36,14 +36,19 @@ from understudy import (
     PerturbedHistogram,
     PrivBayes,
     Random,
+    Schema,
     SmoothedHistogram,
+    read_table,
 )
 from understudy.curator.mechanisms import SeededNoise
+from understudy.encoding import encode
 from understudy.engines import EngineError, encoding, sources
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PREFIX
 from understudy.engines.rows import EngineTable
+from understudy.engines.sources import opened
+from understudy.schema import Quantity
 from understudy.synthesizers.privbayes import correlated
 
 # --------------------------------------------------------------------------- codes
@@ -113,6 +118,20 @@ def test_large_integers_are_told_apart_as_in_memory() -> None:
                   for missing in (False, "-99", str(2**53 + 3))]  # fmt: skip
     cases = [Case(str(i), replace(named, name=str(i)), "integer", near) for i, named in enumerate(attributes)]
     assert by_engine(engine_of(cases), cases) == expected(cases)
+
+
+@pytest.mark.parametrize("year", [1599, 1969, 2300])
+def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: Path) -> None:
+    """A double does not tell it from the next year; neither memory nor the engine goes through one."""
+    path = tmp_path / "t.parquet"
+    duckdb.execute(f"COPY (SELECT TIMESTAMP '{year}-12-31 23:59:59.999999' AS t) TO '{path}'")
+    midnight = (dt.date(year + 1, 1, 1) - dt.date(1970, 1, 1)).days * 86400
+    schema = Schema((Quantity("t", "datetime", None, (midnight - 9, midnight, midnight + 9)),))
+    assert read_table(path).columns["t"].values.tolist() == [midnight - 1]
+    assert encode(read_table(path), schema).codes["t"].tolist() == [0]
+    with opened(path, "duckdb") as (table, _):
+        assert isinstance(table, EngineTable)
+        assert table.coded(schema).grouped([("t",)])[0].codes["t"].tolist() == [0]
 
 
 # --------------------------------------------------------------------------- collations

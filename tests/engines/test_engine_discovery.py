@@ -17,7 +17,8 @@ from running import run
 from understudy import Adaptive, Independent, InputError, Ledger, LedgerFile, PrivBayes, Random, Schema, read_table
 from understudy.curator.discovery import discover
 from understudy.curator.mechanisms import SeededNoise
-from understudy.engines import EngineError, columns
+from understudy.engines import EngineError, columns, encoding
+from understudy.engines import rows as engine_rows
 from understudy.engines.columns import EngineColumns
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
@@ -233,6 +234,50 @@ def test_what_cannot_be_discovered_costs_nothing(tmp_path: Path, monkeypatch: py
         connection.execute(f"CREATE TABLE t AS {query}")
         (tmp_path / str(place)).mkdir()
         refused(connection, tmp_path / str(place), sentence)
+
+
+@pytest.mark.parametrize(
+    "cells", [[f"2020-01-01 10:00:00.{i:07}" for i in range(1, 10)], [f" {i}.5" for i in range(9)]]
+)
+def test_texts_that_the_coding_would_refuse_cost_nothing(
+    cells: list[str], written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More digits of a second than an engine keeps, or a blank before a number: such are read one by one."""
+    monkeypatch.setattr(encoding, "MOST_WORDS", 5)
+    book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
+    with pytest.raises(InputError, match="column 'x' holds more than 5 texts that must be read one by one"):
+        Independent(epsilon=1.0).fit(written({"x": cells}), engine="duckdb", ledger=book)
+    assert book.left() == (9.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("2020-01-01T10:{:02}:00", "2020-01-01 10:{:02}", "2020-01-01T10:00:00.{:06}"),
+        *("{}e-3", "+.{}", "-{}.", "0.123456789012345678{}", "12345678901234567{}"),
+    ],
+)
+def test_any_number_of_plain_texts_is_read(form: str, written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written({"x": [form.format(i) for i in range(1, 10)]})
+    expected = fitted(Independent(epsilon=50.0), path)
+    monkeypatch.setattr(encoding, "MOST_WORDS", 0)
+    assert fitted(Independent(epsilon=50.0), path, engine="duckdb") == expected
+
+
+def test_too_many_rows_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_rows, "MAX_ROWS", 8)
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i AS a FROM range(9) r(i)")
+    refused(connection, tmp_path, "has more than 8 rows, which are more than can be counted")
+
+
+def test_rows_that_are_all_nobodys_are_released_as_from_memory(tmp_path: Path) -> None:
+    """Whether any row is somebody's is private."""
+    path = tmp_path / "t.parquet"
+    duckdb.execute(f"COPY (SELECT NULL::BIGINT AS who, i % 3 AS a, i % 2 = 0 AS b FROM range(50) r(i)) TO '{path}'")
+    for method in (Independent, PrivBayes, Adaptive.fast):
+        there, here = (fitted(method(epsilon=1.0, person="who"), path, engine=name) for name in ("duckdb", "memory"))
+        assert there == here
 
 
 def test_a_type_without_a_place_is_no_matter_where_nothing_is_asked() -> None:

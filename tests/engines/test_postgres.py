@@ -14,7 +14,7 @@ from servers import Server
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from running import run
-from understudy import InputError, LedgerFile, Model, PrivBayes, Schema, Table
+from understudy import Independent, InputError, LedgerFile, Model, PrivBayes, Schema, Table
 from understudy.curator.mechanisms import SeededNoise
 from understudy.engines import EngineError
 from understudy.engines.dialects import POSTGRES
@@ -146,6 +146,21 @@ def test_a_person_counts_with_so_many_rows(kind: str, postgres: Server, patients
     )
     assert notes[0] == "rows left out: 750 so that nobody counts with more than 1 row"
     assert abs(model.rows - 750) < 400
+
+
+@pytest.mark.parametrize("who", ["g / 2", "NULL::bigint"])
+def test_persons_with_many_columns(who: str, postgres: Server) -> None:
+    """More than a function has arguments; also where no row is anybody's."""
+    columns = ", ".join(f"g % 3 AS c{i}" for i in range(120))
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE TABLE wide AS SELECT {who} AS who, {columns} FROM generate_series(0, 9) g")
+        notes: list[str] = []
+        try:
+            Independent(epsilon=9.0, person="who").fit(postgres.url("wide"), notify=notes.append)
+        finally:
+            connection.execute("DROP TABLE wide")
+    reason = "5 so that nobody counts" if who == "g / 2" else "10 because who does not tell"
+    assert notes[0].startswith(f"rows left out: {reason}")
 
 
 # --------------------------------------------------------------------------- what goes wrong
