@@ -9,7 +9,7 @@ demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one come
 	$(BIN)/understudy demo -o $(OUTPUT)
 
 test: $(VENV)/dev.stamp  ## install and run the tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader
 	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/audit/test_fuzz.py $(ARGS)

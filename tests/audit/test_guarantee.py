@@ -65,7 +65,7 @@ def test_a_door_that_is_built_wrong_would_be_seen(name: str, wrong: Any, monkeyp
     assert any(finding.verdict == "broken" for finding in doors(1.0))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]])
 @pytest.mark.parametrize("name", [name for make in SETTINGS.values() for name in make(1.0)])
 def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> None:
     method = SETTINGS[name.split(",")[0]](epsilon)[name]

@@ -166,7 +166,7 @@ def wide(columns: int, rows: int = 2000) -> tuple[Table, Schema]:
     return Table({name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()}), known
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-6, marks=pytest.mark.slow)])
 def test_a_look_at_a_wide_table_is_for_several_choices(delta: float) -> None:
     rows, known = wide(34)
     model = Adaptive(epsilon=20.0, delta=delta).fit(rows, known, noise=SeededNoise(0))
