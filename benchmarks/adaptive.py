@@ -50,22 +50,52 @@ WIDE = {"columns": 200, "rows": 10**5, "largest": 30}
 POINTS = 1.5
 EDGES = {
     "capital_gain": [0, 1, *range(1000, 9000, 1000), 10000, 15000, 20000, 30000, 50000, 100000],
-    "capital_loss": [0, 1, 500, 1000, 1250, 1500, 1625, 1750, 1875, 2000, 2125, 2250, 2500, 3000, 5000],
+    "capital_loss": [
+        0,
+        1,
+        500,
+        1000,
+        1250,
+        1500,
+        1625,
+        1750,
+        1875,
+        2000,
+        2125,
+        2250,
+        2500,
+        3000,
+        5000,
+    ],
     "hours_per_week": [0, 10, 20, 30, 35, 40, 41, 45, 46, 50, 51, 60, 61, 80, 101],
 }
 COMPARED = ("Adaptive", "Adaptive, fast", "MST", "PrivBayes", "dpmm", "smartnoise-synth")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the published tables lie")
-    parser.add_argument(
-        "--only", nargs="+", choices=tuple(RUN), default=tuple(RUN), help="parts to run, by default all"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES, help="tables for errors and peers")
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="where the published tables lie"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=tuple(RUN),
+        default=tuple(RUN),
+        help="parts to run, by default all",
+    )
+    parser.add_argument(
+        "--tables", nargs="+", choices=TABLES, default=TABLES, help="tables for errors and peers"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="runs that errors are the mean of")
-    parser.add_argument("--cap", type=float, default=600.0, metavar="SECONDS", help="for each run of a peer")
-    parser.add_argument("--venvs", type=Path, default=CACHE, help="where the peers' environments are made and kept")
+    parser.add_argument(
+        "--cap", type=float, default=600.0, metavar="SECONDS", help="for each run of a peer"
+    )
+    parser.add_argument(
+        "--venvs", type=Path, default=CACHE, help="where the peers' environments are made and kept"
+    )
     parser.add_argument("--job", help=argparse.SUPPRESS)  # what a process of its own does
     arguments = parser.parse_args()
     missing = [name for name in TABLES if not (arguments.data / f"{name}.csv").exists()]
@@ -82,7 +112,9 @@ def main() -> None:
         started = time.perf_counter()
         print(f"\n{section}", flush=True)
         RUN[section](arguments)
-        print(f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})")
+        print(
+            f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})"
+        )
 
 
 # ---- errors
@@ -97,18 +129,33 @@ def errors(arguments: argparse.Namespace) -> None:
             budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA}
             told = mean_error(Adaptive(**budget), real, coded, arguments.repeats)
             what = f"{table}, epsilon {epsilon:g}"
-            line(f"{what}: Adaptive", words(told), f"<= {targets[table]:.3f}", told[0] <= targets[table])
-            others: list[Synthesizer] = [Adaptive.fast(**budget), PrivBayes(**budget), MST(**budget)]
+            line(
+                f"{what}: Adaptive",
+                words(told),
+                f"<= {targets[table]:.3f}",
+                told[0] <= targets[table],
+            )
+            others: list[Synthesizer] = [
+                Adaptive.fast(**budget),
+                PrivBayes(**budget),
+                MST(**budget),
+            ]
             for name, method in zip(("Adaptive, fast", "PrivBayes", "MST"), others, strict=True):
                 told = mean_error(method, real, coded, arguments.repeats)
-                target = FAST_TARGET if (name, table, epsilon) == ("Adaptive, fast", "adult", 1.0) else None
+                target = (
+                    FAST_TARGET
+                    if (name, table, epsilon) == ("Adaptive, fast", "adult", 1.0)
+                    else None
+                )
                 line(f"{what}: {name}", words(told), *against(told[0], target))
             for name, method in {
                 "Adaptive": Adaptive(epsilon=epsilon),
                 "PrivBayes": PrivBayes(epsilon=epsilon),
             }.items():
                 told = mean_error(method, real, coded, arguments.repeats)
-                target = PURE_TARGET if (name, table, epsilon) == ("Adaptive", "adult", 1.0) else None
+                target = (
+                    PURE_TARGET if (name, table, epsilon) == ("Adaptive", "adult", 1.0) else None
+                )
                 line(f"{what}: {name}, pure", words(told), *against(told[0], target))
 
 
@@ -116,7 +163,9 @@ def against(found: float, target: float | None) -> tuple[str, bool | None]:
     return ("", None) if target is None else (f"<= {target:.3f}", found <= target)
 
 
-def mean_error(method: Synthesizer, real: Table, coded: Coded, repeats: int) -> tuple[float, float, float]:
+def mean_error(
+    method: Synthesizer, real: Table, coded: Coded, repeats: int
+) -> tuple[float, float, float]:
     """Mean and deviation of the error, and CPU seconds a run."""
     cpu = time.process_time()
     found = []
@@ -152,10 +201,17 @@ def speed(arguments: argparse.Namespace) -> None:
         found = in_own_process(arguments.data, "fit", table=table, fast=False)
         if found is not None:
             reached = found["cold"] < limit and found["peak"] < 1000
-            line(f"{table}, epsilon 1, fit and sample", told_times(found), f"< {limit:g} s, < 1 GB", reached)
+            line(
+                f"{table}, epsilon 1, fit and sample",
+                told_times(found),
+                f"< {limit:g} s, < 1 GB",
+                reached,
+            )
     found = in_own_process(arguments.data, "fit", table="adult", fast=True)
     if found is not None:
-        line("adult, fast", told_times(found), f"< {FAST_SECONDS:g} s", found["cold"] < FAST_SECONDS)
+        line(
+            "adult, fast", told_times(found), f"< {FAST_SECONDS:g} s", found["cold"] < FAST_SECONDS
+        )
     with tempfile.TemporaryDirectory() as folder:
         adult, schema = published("adult", arguments.data)
         adult.write(Path(folder) / "adult.csv")
@@ -170,18 +226,32 @@ def speed(arguments: argparse.Namespace) -> None:
                 "-q",
                 "--schema",
             ]
-            command += [Path(folder) / "schema.json", "--delta", str(DELTA), "-o", Path(folder) / "out.csv", *more]
+            command += [
+                Path(folder) / "schema.json",
+                "--delta",
+                str(DELTA),
+                "-o",
+                Path(folder) / "out.csv",
+                *more,
+            ]
             started, before = time.perf_counter(), os.times()
             subprocess.run([str(part) for part in command], check=True, capture_output=True)
             cpu = sum(os.times()[2:4]) - sum(before[2:4])
             wall = time.perf_counter() - started
             limit = FAST_SECONDS if more else SECONDS["adult"]
             shown = f"{wall:.1f} s wall, {cpu:.1f} s CPU, start of Python and files included"
-            line(f"understudy synthesize adult.csv {' '.join(more)}".rstrip(), shown, f"< {limit:g} s", wall < limit)
+            line(
+                f"understudy synthesize adult.csv {' '.join(more)}".rstrip(),
+                shown,
+                f"< {limit:g} s",
+                wall < limit,
+            )
 
 
 def told_times(found: dict[str, Any]) -> str:
-    return f"{found['cold']:.1f} s wall at first, then {Times(*found['warm'])}; {found['peak']:.0f} MB"
+    return (
+        f"{found['cold']:.1f} s wall at first, then {Times(*found['warm'])}; {found['peak']:.0f} MB"
+    )
 
 
 def fit_job(data: Path, table: str, fast: bool) -> dict[str, Any]:
@@ -199,14 +269,22 @@ def fit_job(data: Path, table: str, fast: bool) -> dict[str, Any]:
 
 def wide(arguments: argparse.Namespace) -> None:
     """200 columns x 10^5 rows, 2 to 30 values a column, against every column by itself."""
-    found = {name: in_own_process(arguments.data, "wide", method=name) for name in ("Adaptive", "Independent", "MST")}
+    found = {
+        name: in_own_process(arguments.data, "wide", method=name)
+        for name in ("Adaptive", "Independent", "MST")
+    }
     for name, told in found.items():
         if told is not None:
             times = Times(told["wall"], told["cpu"])
             shown = f"2-way error {told['error']:.4f}; {times}; {told['peak']:.0f} MB"
             limits = name == "Adaptive"
             reached = told["wall"] < 300 and told["peak"] < 4000 if limits else None
-            line(f"200 columns x 10^5 rows: {name}", shown, "< 300 s, < 4 GB" if limits else "", reached)
+            line(
+                f"200 columns x 10^5 rows: {name}",
+                shown,
+                "< 300 s, < 4 GB" if limits else "",
+                reached,
+            )
     mine, independent = found["Adaptive"], found["Independent"]
     if mine is not None and independent is not None:
         ratio = mine["error"] / independent["error"]
@@ -215,14 +293,20 @@ def wide(arguments: argparse.Namespace) -> None:
 
 def wide_job(data: Path, method: str) -> dict[str, Any]:
     table, schema = wide_table(**WIDE)
-    kinds: dict[str, Callable[..., Synthesizer]] = {"Adaptive": Adaptive, "Independent": Independent, "MST": MST}
+    kinds: dict[str, Callable[..., Synthesizer]] = {
+        "Adaptive": Adaptive,
+        "Independent": Independent,
+        "MST": MST,
+    }
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic = kinds[method](epsilon=1.0, delta=DELTA).fit(table, schema).sample(table.rows)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = peak_megabytes()
     assert isinstance(synthetic, Table)
     pairs = marginals_of_order(schema, 2, 5000)
-    error = statistics.fmean(total_variation(encode(table, schema), encode(synthetic, schema), pairs))
+    error = statistics.fmean(
+        total_variation(encode(table, schema), encode(synthetic, schema), pairs)
+    )
     return {"error": error, "wall": wall, "cpu": cpu, "peak": peak}
 
 
@@ -262,13 +346,20 @@ def learning(arguments: argparse.Namespace) -> None:
             mean = statistics.fmean(lost)
             shown = f"loses {mean:.2f} points (at most {max(lost):.2f})"
             wanted = (learner, name) == ("gradient boosting", "Adaptive")
-            line(f"{learner}, {name}", shown, f"<= {POINTS}" if wanted else "", mean <= POINTS if wanted else None)
+            line(
+                f"{learner}, {name}",
+                shown,
+                f"<= {POINTS}" if wanted else "",
+                mean <= POINTS if wanted else None,
+            )
 
 
 def accuracy(learner: str, train: Table, test: Table, schema: Any) -> float:
     tables = compared(test, train, schema)
     held, shown = (examples(side, schema, "income") for side in tables)
-    return scores(CLASSIFIERS[learner], shown, [held], classification_scores, ("accuracy",), 0).scores[0]["accuracy"]
+    return scores(
+        CLASSIFIERS[learner], shown, [held], classification_scores, ("accuracy",), 0
+    ).scores[0]["accuracy"]
 
 
 # ---- peers
@@ -282,11 +373,16 @@ def peers(arguments: argparse.Namespace) -> None:
         real = plain(encode(*published(table, arguments.data)))
         with tempfile.TemporaryDirectory() as folder:
             job = written(real, Path(folder), 1.0)
-            pythons = {tool: environment(tool, arguments.venvs, say) for tool in dict.fromkeys(c.tool for c in chosen)}
+            pythons = {
+                tool: environment(tool, arguments.venvs, say)
+                for tool in dict.fromkeys(c.tool for c in chosen)
+            }
             results = []
             for contender in chosen:
                 repeats = arguments.repeats if contender.tool == "Understudy" else 1
-                results.append(tried(contender, pythons[contender.tool], job, real, arguments.cap, repeats))
+                results.append(
+                    tried(contender, pythons[contender.tool], job, real, arguments.cap, repeats)
+                )
                 say.print(f"{table}, {contender.name}: {results[-1].story()}")
         print(f"\n{table}: {real.rows:,} rows, {len(real.codes)} columns\n")
         print("\n".join(table_of(chosen, results)), flush=True)

@@ -27,7 +27,9 @@ RUNS = 3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=10**6)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--triples", type=int, default=1000)
@@ -35,30 +37,56 @@ def main() -> None:
     rng = np.random.default_rng(20)
 
     cardinalities = rng.integers(2, 17, args.columns)
-    cardinalities[:: max(1, args.columns // 3)] = rng.integers(24, 41, len(cardinalities[:: max(1, args.columns // 3)]))
+    cardinalities[:: max(1, args.columns // 3)] = rng.integers(
+        24, 41, len(cardinalities[:: max(1, args.columns // 3)])
+    )
     mixed = random_columns(rng, cardinalities, args.rows)
     binary = random_columns(rng, np.full(args.columns, 2), args.rows)
     few = random_columns(rng, np.full(args.columns, 4), args.rows)
     for name in list(few)[6:]:  # six columns decide the others: at most 4^6 distinct rows
         few[name] = (few["c0"] + few["c1"]) % np.uint8(4)
 
-    print(f"{args.rows:,} rows x {args.columns} columns, {args.triples} random triples, {os.cpu_count()} cores")
-    print(f"best of {RUNS} runs, kernels warmed up; load of the machine before: {os.getloadavg()[0]:.1f}")
+    print(
+        f"{args.rows:,} rows x {args.columns} columns, {args.triples} random triples, {os.cpu_count()} cores"
+    )
+    print(
+        f"best of {RUNS} runs, kernels warmed up; load of the machine before: {os.getloadavg()[0]:.1f}"
+    )
     print()
-    print(f"{'data':<18}{'counter':<38}{'build s':>8}{'count s':>9}{'row visits/s':>14}{'x bincount':>12}")
-    compare("mixed, 2 to 40", mixed, args.triples, [("as chosen", {}), ("one thread", {"threads": 1})])
+    print(
+        f"{'data':<18}{'counter':<38}{'build s':>8}{'count s':>9}{'row visits/s':>14}{'x bincount':>12}"
+    )
+    compare(
+        "mixed, 2 to 40", mixed, args.triples, [("as chosen", {}), ("one thread", {"threads": 1})]
+    )
     plain = {"collapse": False, "pack": False}
-    compare("binary", binary, args.triples, [("packed bits", {"collapse": False}), ("not packed", plain)])
-    compare("few distinct rows", few, args.triples, [("as chosen", {}), ("not collapsed", {"collapse": False})])
+    compare(
+        "binary",
+        binary,
+        args.triples,
+        [("packed bits", {"collapse": False}), ("not packed", plain)],
+    )
+    compare(
+        "few distinct rows",
+        few,
+        args.triples,
+        [("as chosen", {}), ("not collapsed", {"collapse": False})],
+    )
     prepare(mixed)
 
 
-def random_columns(rng: np.random.Generator, sizes: NDArray[Any], rows: int) -> dict[str, NDArray[Any]]:
+def random_columns(
+    rng: np.random.Generator, sizes: NDArray[Any], rows: int
+) -> dict[str, NDArray[Any]]:
     """Columns in which small codes are more common, as in real tables."""
-    return {f"c{i}": (size * rng.random(rows) ** 1.5).astype(np.uint8) for i, size in enumerate(sizes)}
+    return {
+        f"c{i}": (size * rng.random(rows) ** 1.5).astype(np.uint8) for i, size in enumerate(sizes)
+    }
 
 
-def compare(title: str, columns: Columns, triples: int, variants: list[tuple[str, dict[str, Any]]]) -> None:
+def compare(
+    title: str, columns: Columns, triples: int, variants: list[tuple[str, dict[str, Any]]]
+) -> None:
     sizes = {name: int(column.max(initial=0)) + 1 for name, column in columns.items()}
     every = list(itertools.combinations(columns, 3))
     chosen = np.random.default_rng(3).choice(len(every), min(triples, len(every)), replace=False)
@@ -71,13 +99,23 @@ def compare(title: str, columns: Columns, triples: int, variants: list[tuple[str
         for merged in (True, False):
             counter = MemoryCounter(columns, {}, sizes, **options)
             built, _ = best(partial(MemoryCounter, columns, {}, sizes, **options))
-            run = partial(counter.count, marginals) if merged else partial(one_by_one, counter, marginals)
+            run = (
+                partial(counter.count, marginals)
+                if merged
+                else partial(one_by_one, counter, marginals)
+            )
             run()  # compile, or load what was compiled
             took, counted = best(run)
             assert all(map(np.array_equal, counted, expected)), "tables differ"
-            label = name if counter.distinct_rows is None else f"{name} ({counter.distinct_rows:,} rows)"
+            label = (
+                name
+                if counter.distinct_rows is None
+                else f"{name} ({counter.distinct_rows:,} rows)"
+            )
             label += "" if merged else ", one by one"
-            print(f"{'':<18}{label:<38}{built:>8.3f}{took:>9.3f}{visits / took:>14.2g}{seconds / took:>12.1f}")
+            print(
+                f"{'':<18}{label:<38}{built:>8.3f}{took:>9.3f}{visits / took:>14.2g}{seconds / took:>12.1f}"
+            )
 
 
 def one_by_one(counter: MemoryCounter, marginals: list[Marginal]) -> list[NDArray[np.int64]]:

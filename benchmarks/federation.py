@@ -43,9 +43,15 @@ FEARED = ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the published tables lie")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="where the published tables lie"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all"
+    )
     parser.add_argument("--repeats", type=int, default=10, help="runs that errors are the mean of")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
@@ -64,7 +70,15 @@ def holders_of(parts: list[Coded]) -> list[Holder]:
     identities = [Identity.new(f"holder-{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
     return [
-        Holder(identity.name, part, allowance=1e6, delta=0.5, identity=identity, peers=peers, colluders=0)
+        Holder(
+            identity.name,
+            part,
+            allowance=1e6,
+            delta=0.5,
+            identity=identity,
+            peers=peers,
+            colluders=0,
+        )
         for identity, part in zip(identities, parts, strict=True)
     ]
 
@@ -81,11 +95,19 @@ def errors(arguments: argparse.Namespace) -> None:
         line(f"delta {delta:g}, one trusted curator", text)
         for dropouts, colluders in FEARED:
             mean, text = _mean_error(
-                coded, arguments.repeats, partial(_federated, coded, method, dropouts=dropouts, colluders=colluders)
+                coded,
+                arguments.repeats,
+                partial(_federated, coded, method, dropouts=dropouts, colluders=colluders),
             )
             told = f"{dropouts} may drop out, {colluders} collude"
-            target = ("<= 1.03 x", mean / central <= WITHIN) if not dropouts + colluders else ("", None)
-            line(f"delta {delta:g}, {HOLDERS} holders, {told}", f"{text}, {mean / central:.3f} x", *target)
+            target = (
+                ("<= 1.03 x", mean / central <= WITHIN) if not dropouts + colluders else ("", None)
+            )
+            line(
+                f"delta {delta:g}, {HOLDERS} holders, {told}",
+                f"{text}, {mean / central:.3f} x",
+                *target,
+            )
 
 
 def ways(arguments: argparse.Namespace) -> None:
@@ -119,11 +141,15 @@ def _federated(
 
 
 def _central(coded: Coded, method: PrivBayes, seed: int) -> Model:
-    ledger = Ledger(method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon")
+    ledger = Ledger(
+        method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon"
+    )
     return method.learn(CentralCurator(coded, ledger), ledger.left, no_progress)
 
 
-def _mean_error(coded: Coded, repeats: int, learn: Callable[[int], Model | Merged]) -> tuple[float, str]:
+def _mean_error(
+    coded: Coded, repeats: int, learn: Callable[[int], Model | Merged]
+) -> tuple[float, str]:
     found, seconds = [], []
     tables = marginals_of_order(coded.schema, 3, 600)
     for seed in range(repeats):
@@ -132,9 +158,13 @@ def _mean_error(coded: Coded, repeats: int, learn: Callable[[int], Model | Merge
         seconds.append(time.perf_counter() - started)
         synthetic = model.sample(coded.rows)
         assert isinstance(synthetic, Table)
-        found.append(statistics.mean(total_variation(coded, encode(synthetic, coded.schema), tables)))
+        found.append(
+            statistics.mean(total_variation(coded, encode(synthetic, coded.schema), tables))
+        )
     spread = f" +- {statistics.stdev(found) / repeats**0.5:.4f}" if repeats > 1 else ""
-    return statistics.mean(found), f"{statistics.mean(found):.4f}{spread} ({statistics.median(seconds):.1f} s)"
+    return statistics.mean(
+        found
+    ), f"{statistics.mean(found):.4f}{spread} ({statistics.median(seconds):.1f} s)"
 
 
 # ---- rounds
@@ -143,19 +173,32 @@ def _mean_error(coded: Coded, repeats: int, learn: Callable[[int], Model | Merge
 def rounds(arguments: argparse.Namespace) -> None:
     """A round of 100 tables of 1000 cells, without and with drop-outs in mind."""
     schema = Schema.from_dict(
-        {"attributes": {name: {"kind": "categorical", "values": list(range(10))} for name in "abcdefg"}}
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": list(range(10))} for name in "abcdefg"
+            }
+        }
     )
     rng = np.random.default_rng(0)
     parts = [
-        Coded(schema, {name: rng.integers(0, 10, 10_000).astype(np.uint8) for name in "abcdefg"}, 10_000, ())
+        Coded(
+            schema,
+            {name: rng.integers(0, 10, 10_000).astype(np.uint8) for name in "abcdefg"},
+            10_000,
+            (),
+        )
         for _ in range(HOLDERS)
     ]
-    triples = [(a, b, c) for a in "abcdefg" for b in "abcdefg" for c in "abcdefg" if len({a, b, c}) == 3]
+    triples = [
+        (a, b, c) for a in "abcdefg" for b in "abcdefg" for c in "abcdefg" if len({a, b, c}) == 3
+    ]
     tables = [marginal(*triple) for triple in triples[:100]]
     for delta in (0.0, 1e-9):
         for dropouts in (0, 1):
             with Federation(map(MemoryLink, holders_of(parts))) as federation:
-                session = federation.open(schema, "secure", epsilon=10.0, delta=delta, dropouts=dropouts, colluders=0)
+                session = federation.open(
+                    schema, "secure", epsilon=10.0, delta=delta, dropouts=dropouts, colluders=0
+                )
                 curator = FederatedCurator(session, schema)
                 cost = Budget(curator.ledger.budget.amount / 8, curator.ledger.currency)
                 curator.measure(tables, cost)
@@ -167,7 +210,12 @@ def rounds(arguments: argparse.Namespace) -> None:
             best = min(took)
             noise = "Gaussian" if delta else "Laplace"
             what = f"100 tables of 1000 cells, {noise}, {dropouts} may drop out"
-            line(what, f"{best:.2f} s (all {HOLDERS} holders on {os.cpu_count()} cores)", "< 1 s", best < 1)
+            line(
+                what,
+                f"{best:.2f} s (all {HOLDERS} holders on {os.cpu_count()} cores)",
+                "< 1 s",
+                best < 1,
+            )
 
 
 if __name__ == "__main__":

@@ -51,16 +51,29 @@ RELEASE_TARGET, ROUND_TARGET = 20.0, 1.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the published tables lie")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="where the published tables lie"
+    )
     parser.add_argument("--holders", type=int, default=5, help="how many processes hold rows")
-    parser.add_argument("--repeats", type=int, default=5, help="runs that figures are the median of")
-    parser.add_argument("--only", nargs="+", choices=("releases", "rounds"), default=("releases", "rounds"))
-    parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=tuple(WAYS), help="which releases to time")
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="runs that figures are the median of"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=("releases", "rounds"), default=("releases", "rounds")
+    )
+    parser.add_argument(
+        "--ways", nargs="+", choices=tuple(WAYS), default=tuple(WAYS), help="which releases to time"
+    )
     arguments = parser.parse_args()
     say = Console(highlight=False, soft_wrap=True)
     for name in arguments.only:
-        measure: Callable[[argparse.Namespace, Console], None] = {"releases": releases, "rounds": rounds}[name]
+        measure: Callable[[argparse.Namespace, Console], None] = {
+            "releases": releases,
+            "rounds": rounds,
+        }[name]
         measure(arguments, say)
 
 
@@ -70,7 +83,9 @@ def releases(arguments: argparse.Namespace, say: Console) -> None:
     real = encode(table, schema)
     three_way = marginals_of_order(real.schema, 3, 600)
     with town(table, schema, arguments.holders) as folder:
-        central = [_error(real, PrivBayes(epsilon=1.0).fit(table, schema).sample(table.rows), three_way)]
+        central = [
+            _error(real, PrivBayes(epsilon=1.0).fit(table, schema).sample(table.rows), three_way)
+        ]
         say.print(f"central, in this process: error {central[0]:.4f} (one run)")
         for way in arguments.ways:
             seconds, errors = [], []
@@ -78,8 +93,24 @@ def releases(arguments: argparse.Namespace, say: Console) -> None:
                 started = time.perf_counter()
                 subprocess.run(
                     [
-                        *(COMMAND, "federate", "--holders", "parties.toml", "--schema", "schema.json"),
-                        *("--cert", "analyst.pem", "--rows", str(table.rows), "-q", "-o", "out.csv", *WAYS[way]),
+                        *(
+                            COMMAND,
+                            "federate",
+                            "--holders",
+                            "parties.toml",
+                            "--schema",
+                            "schema.json",
+                        ),
+                        *(
+                            "--cert",
+                            "analyst.pem",
+                            "--rows",
+                            str(table.rows),
+                            "-q",
+                            "-o",
+                            "out.csv",
+                            *WAYS[way],
+                        ),
                     ],
                     cwd=folder,
                     check=True,
@@ -104,15 +135,26 @@ def rounds(arguments: argparse.Namespace, say: Console) -> None:
     schema = Schema.from_dict({"attributes": dict.fromkeys(names, ten)})
     rng = np.random.default_rng(1)
     values = tuple(str(value) for value in range(10))
-    table = Table({name: Column("text", rng.integers(0, 10, 50_000).astype(np.uint8), values) for name in names})
-    asked = [marginal(*group) for group in itertools.islice(itertools.combinations(names, 3), TABLES)]
+    table = Table(
+        {
+            name: Column("text", rng.integers(0, 10, 50_000).astype(np.uint8), values)
+            for name in names
+        }
+    )
+    asked = [
+        marginal(*group) for group in itertools.islice(itertools.combinations(names, 3), TABLES)
+    ]
     about, arrays = packed(asked)
     with town(table, schema, arguments.holders) as folder:
         identity = Identity.load(folder / "analyst.pem", folder / "analyst.key")
-        links = [HttpLink(holder, identity) for holder in Parties.load(folder / "parties.toml").holders]
+        links = [
+            HttpLink(holder, identity) for holder in Parties.load(folder / "parties.toml").holders
+        ]
         for dropouts in (0, 1):
             with Federation(links) as federation:
-                session = federation.open(schema, "secure", epsilon=100.0, dropouts=dropouts, colluders=0)
+                session = federation.open(
+                    schema, "secure", epsilon=100.0, dropouts=dropouts, colluders=0
+                )
                 seconds = [_timed(session, about, arrays) for _ in range(arguments.repeats + 1)][1:]
                 session.close()
             say.print(
@@ -143,7 +185,13 @@ def town(table: Table, schema: Schema, holders: int) -> Iterator[Path]:
         write_parties(folder, dict.fromkeys(names, 9))
         processes = {name: started(folder, name) for name in names}
         try:
-            write_parties(folder, {name: _port(folder / f"{name}.err", process) for name, process in processes.items()})
+            write_parties(
+                folder,
+                {
+                    name: _port(folder / f"{name}.err", process)
+                    for name, process in processes.items()
+                },
+            )
             yield folder
         finally:
             for process in processes.values():
@@ -153,7 +201,10 @@ def town(table: Table, schema: Schema, holders: int) -> Iterator[Path]:
 
 
 def _some(table: Table, rows: np.ndarray) -> Table:
-    columns = {name: Column(column.kind, column.values[rows], column.words) for name, column in table.columns.items()}
+    columns = {
+        name: Column(column.kind, column.values[rows], column.words)
+        for name, column in table.columns.items()
+    }
     return Table(columns)
 
 
@@ -168,10 +219,30 @@ def write_parties(folder: Path, ports: dict[str, int]) -> None:
 
 
 def started(folder: Path, name: str) -> subprocess.Popen[bytes]:
-    options = ["--table", f"{name}.csv", "--schema", "schema.json", "--cert", f"{name}.pem", "--peers", "parties.toml"]
-    allowance = ["--allowance", "10000", "--delta", "0.01", "--colluders", "0", "--listen", "127.0.0.1:0"]
+    options = [
+        "--table",
+        f"{name}.csv",
+        "--schema",
+        "schema.json",
+        "--cert",
+        f"{name}.pem",
+        "--peers",
+        "parties.toml",
+    ]
+    allowance = [
+        "--allowance",
+        "10000",
+        "--delta",
+        "0.01",
+        "--colluders",
+        "0",
+        "--listen",
+        "127.0.0.1:0",
+    ]
     with (folder / f"{name}.err").open("wb") as said:
-        return subprocess.Popen([COMMAND, "holder", "serve", *options, *allowance], cwd=folder, stderr=said)
+        return subprocess.Popen(
+            [COMMAND, "holder", "serve", *options, *allowance], cwd=folder, stderr=said
+        )
 
 
 def _port(said: Path, process: subprocess.Popen[bytes]) -> int:

@@ -40,15 +40,26 @@ def encoding_rate(rows: int) -> None:
         name = f"c{place}"
         if place % 2:
             words = tuple(f"value {i}" for i in range(2 + 3 * place))
-            columns[name] = Column("text", rng.integers(0, len(words), rows).astype(np.uint8), words)
+            columns[name] = Column(
+                "text", rng.integers(0, len(words), rows).astype(np.uint8), words
+            )
             attributes[name] = {"kind": "categorical", "values": list(words)}
         else:
             columns[name] = Column("integer", rng.integers(0, 1000 * (place + 1), rows))
-            attributes[name] = {"kind": "integer", "min": 0, "max": 1000 * (place + 1) - 1, "bins": 16}
+            attributes[name] = {
+                "kind": "integer",
+                "min": 0,
+                "max": 1000 * (place + 1) - 1,
+                "bins": 16,
+            }
     table, schema = Table(columns), Schema.from_dict({"attributes": attributes})
     coded = encode(table, schema)
-    seconds = best_of(3, lambda: decode(encode(table, schema).codes, schema, np.random.default_rng(0), rows))
-    print(f"encode + decode  {rows:,} x 15: {rows * 15 / seconds / 1e6:.1f} million cells a second on one core")
+    seconds = best_of(
+        3, lambda: decode(encode(table, schema).codes, schema, np.random.default_rng(0), rows)
+    )
+    print(
+        f"encode + decode  {rows:,} x 15: {rows * 15 / seconds / 1e6:.1f} million cells a second on one core"
+    )
     again = encode(decode(coded.codes, schema, rng, rows), schema)
     assert all(np.array_equal(coded.codes[name], again.codes[name]) for name in coded.codes)
     try:
@@ -58,9 +69,13 @@ def encoding_rate(rows: int) -> None:
     frame = to_pandas(table)
 
     def through_pandas() -> None:
-        to_pandas(decode(encode(as_table(frame)[0], schema).codes, schema, np.random.default_rng(0), rows))
+        to_pandas(
+            decode(encode(as_table(frame)[0], schema).codes, schema, np.random.default_rng(0), rows)
+        )
 
-    print(f"  the same from and to pandas: {rows * 15 / best_of(2, through_pandas) / 1e6:.1f} million cells a second")
+    print(
+        f"  the same from and to pandas: {rows * 15 / best_of(2, through_pandas) / 1e6:.1f} million cells a second"
+    )
 
 
 def whole_run(data: Path) -> None:
@@ -82,7 +97,9 @@ def whole_run(data: Path) -> None:
         run()  # warm-up: compiled code is loaded, OpenDP too
         seconds = best_of(3, run)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"Independent on adult.csv (48,842 x 15), read to written: {seconds:.2f} s warm, peak memory {peak:.0f} MB")
+    print(
+        f"Independent on adult.csv (48,842 x 15), read to written: {seconds:.2f} s warm, peak memory {peak:.0f} MB"
+    )
 
 
 def error(data: Path, repeats: int) -> None:
@@ -91,7 +108,9 @@ def error(data: Path, repeats: int) -> None:
         errors = []
         for _ in range(repeats):
             model = Independent(epsilon=1.0, neighbours=neighbours).fit(table, schema)
-            errors.append(np.mean(list(marginal_errors(table, model.sample(table.rows), schema, 1).values())))
+            errors.append(
+                np.mean(list(marginal_errors(table, model.sample(table.rows), schema, 1).values()))
+            )
         print(
             f"Independent, epsilon 1, {neighbours}: mean one-way error of Adult {np.mean(errors):.4f} "
             f"(+- {np.std(errors):.4f}, {repeats} runs)"
@@ -99,7 +118,9 @@ def error(data: Path, repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=10)

@@ -25,7 +25,9 @@ def seconds(job: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - used, time.perf_counter() - clock
 
 
-def against_opendp(name: str, ours: Any, theirs: Any, scale: float, cells: int, opendp_cells: int) -> None:
+def against_opendp(
+    name: str, ours: Any, theirs: Any, scale: float, cells: int, opendp_cells: int
+) -> None:
     ours(1, scale)  # compiles, and finds the probabilities of this scale
     measurement, counts = theirs(scale), np.zeros(opendp_cells, dtype=np.int64).tolist()
     used, clock = seconds(lambda: ours(cells, scale))
@@ -40,7 +42,9 @@ def against_opendp(name: str, ours: Any, theirs: Any, scale: float, cells: int, 
 
 def shares(scale: float, share: Fraction, cells: int) -> None:
     used, clock = seconds(lambda: exact_noise.polya(cells, scale, share))
-    print(f"share {share!s:<6} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time ({clock:.2f} s)")
+    print(
+        f"share {share!s:<6} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time ({clock:.2f} s)"
+    )
 
 
 def main() -> None:

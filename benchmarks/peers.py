@@ -55,7 +55,9 @@ class Peer:
 
 
 PEERS = {
-    "DataSynthesizer": Peer("0.1.13", "DataSynthesizer.DataDescriber", (("DataSynthesizer==0.1.13",),)),
+    "DataSynthesizer": Peer(
+        "0.1.13", "DataSynthesizer.DataDescriber", (("DataSynthesizer==0.1.13",),)
+    ),
     "dpmm": Peer("0.1.9", "dpmm.pipelines", (("dpmm==0.1.9",),)),
     # Its dependencies would bring gigabytes of torch, which MST does not use.
     "smartnoise-synth": Peer(
@@ -63,7 +65,14 @@ PEERS = {
         "snsynth.mst.mst",
         (
             ("--no-deps", "smartnoise-synth==1.0.8"),
-            ("smartnoise-sql==1.0.10", "mbi>=1.1,<2", "disjoint-set>=0.9,<0.10", "Faker>=17", "networkx", "scipy"),
+            (
+                "smartnoise-sql==1.0.10",
+                "mbi>=1.1,<2",
+                "disjoint-set>=0.9,<0.10",
+                "Faker>=17",
+                "networkx",
+                "scipy",
+            ),
         ),
     ),
 }
@@ -131,7 +140,15 @@ CONTENDERS = (
     Contender(
         "DataSynthesizer",
         "correlated, k = 2",
-        lambda job: ["run_datasynthesizer.py", job.source, job.target, job.rows, 2, job.epsilon, job.sizes],
+        lambda job: [
+            "run_datasynthesizer.py",
+            job.source,
+            job.target,
+            job.rows,
+            2,
+            job.epsilon,
+            job.sizes,
+        ],
         "not epsilon",
         "It spends epsilon on the histograms of single columns and again on network and tables, all of which it "
         "publishes; all noise comes from NumPy with seed 0 unless one is given, so it can be subtracted; row count "
@@ -178,28 +195,56 @@ CONTENDERS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the published tables lie")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="where the published tables lie"
+    )
     parser.add_argument("--table", choices=("nltcs", "acs", "adult", "br2000"), default="nltcs")
-    parser.add_argument("--epsilon", type=float, default=1.0, help=f"delta is {DELTA:g} where a tool needs one")
-    parser.add_argument("--cap", type=float, default=600.0, metavar="SECONDS", help="for each run, once it is warm")
-    parser.add_argument("--repeats", type=int, default=1, help="runs of each contender; figures are means")
-    parser.add_argument("--venvs", type=Path, default=CACHE, help="where the peers' environments are made and kept")
+    parser.add_argument(
+        "--epsilon", type=float, default=1.0, help=f"delta is {DELTA:g} where a tool needs one"
+    )
+    parser.add_argument(
+        "--cap", type=float, default=600.0, metavar="SECONDS", help="for each run, once it is warm"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, help="runs of each contender; figures are means"
+    )
+    parser.add_argument(
+        "--venvs", type=Path, default=CACHE, help="where the peers' environments are made and kept"
+    )
     tools = ("Understudy", *PEERS)
-    parser.add_argument("--only", nargs="+", choices=tools, default=tools, help="tools to run, by default all")
+    parser.add_argument(
+        "--only", nargs="+", choices=tools, default=tools, help="tools to run, by default all"
+    )
     arguments = parser.parse_args()
     if not (arguments.data / f"{arguments.table}.csv").exists():
-        parser.error(f"there is no {arguments.table}.csv in {arguments.data}; give its folder by --data")
+        parser.error(
+            f"there is no {arguments.table}.csv in {arguments.data}; give its folder by --data"
+        )
     real = plain(encode(*published(arguments.table, arguments.data)))
     chosen = [contender for contender in CONTENDERS if contender.tool in arguments.only]
     say = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:
         job = written(real, Path(folder), arguments.epsilon)
-        pythons = {tool: environment(tool, arguments.venvs, say) for tool in dict.fromkeys(c.tool for c in chosen)}
+        pythons = {
+            tool: environment(tool, arguments.venvs, say)
+            for tool in dict.fromkeys(c.tool for c in chosen)
+        }
         results = []
         for contender in chosen:
             with say.status(f"{contender.name} (at most {arguments.cap:.0f} s a run)"):
-                results.append(tried(contender, pythons[contender.tool], job, real, arguments.cap, arguments.repeats))
+                results.append(
+                    tried(
+                        contender,
+                        pythons[contender.tool],
+                        job,
+                        real,
+                        arguments.cap,
+                        arguments.repeats,
+                    )
+                )
             say.print(f"{contender.name}: {results[-1].story()}")
     print(
         f"{arguments.table}: {real.rows:,} rows, {len(real.codes)} columns; epsilon {arguments.epsilon:g}, delta ",
@@ -215,14 +260,19 @@ def main() -> None:
 
 def plain(coded: Coded) -> Coded:
     """The same codes, of which nothing is known but how many there are: what every contender is told."""
-    attributes = {a.name: {"kind": "categorical", "values": list(range(a.size))} for a in coded.schema.modelled}
+    attributes = {
+        a.name: {"kind": "categorical", "values": list(range(a.size))}
+        for a in coded.schema.modelled
+    }
     return Coded(Schema.from_dict({"attributes": attributes}), coded.codes, coded.rows, ())
 
 
 def written(real: Coded, folder: Path, epsilon: float) -> Job:
     """The files that every contender reads."""
     names = [attribute.name for attribute in real.schema.modelled]
-    job = Job(folder / "codes.csv", folder / "synthetic.csv", folder / "sizes.json", real.rows, epsilon)
+    job = Job(
+        folder / "codes.csv", folder / "synthetic.csv", folder / "sizes.json", real.rows, epsilon
+    )
     codes = np.column_stack([real.codes[name] for name in names])
     np.savetxt(job.source, codes, fmt="%d", delimiter=",", header=",".join(names), comments="")
     sizes = {attribute.name: attribute.size for attribute in real.schema.modelled}
@@ -286,7 +336,9 @@ class Result:
         """In one line."""
         if self.problem:
             return self.problem
-        distances = ", ".join(f"{order}-way {error:.4f}" for order, error in zip(ORDERS, self.errors, strict=True))
+        distances = ", ".join(
+            f"{order}-way {error:.4f}" for order, error in zip(ORDERS, self.errors, strict=True)
+        )
         return f"{distances}; {self.wall:.2f} s"
 
     @classmethod
@@ -295,12 +347,19 @@ class Result:
         for result in results:
             if result.problem:
                 return result
-        errors = tuple(statistics.fmean(found) for found in zip(*(r.errors for r in results), strict=True))
-        wall, cpu = statistics.fmean(r.wall for r in results), statistics.fmean(r.cpu for r in results)
+        errors = tuple(
+            statistics.fmean(found) for found in zip(*(r.errors for r in results), strict=True)
+        )
+        wall, cpu = (
+            statistics.fmean(r.wall for r in results),
+            statistics.fmean(r.cpu for r in results),
+        )
         return cls("", errors, wall, cpu, max(r.peak for r in results), results[0].guarantee)
 
 
-def tried(contender: Contender, python: Path | str, job: Job, real: Coded, cap: float, repeats: int) -> Result:
+def tried(
+    contender: Contender, python: Path | str, job: Job, real: Coded, cap: float, repeats: int
+) -> Result:
     """Some runs of a contender."""
     if isinstance(python, str):
         return Result(python)
@@ -364,12 +423,17 @@ def watched(command: Iterable[object], cap: float) -> Result:
             if not warm and "ready" in said.read_text(encoding="utf-8", errors="replace").split():
                 since, warm, before = time.perf_counter(), True, spent
             if time.perf_counter() - since > cap:
-                os.killpg(process.pid, signal.SIGKILL)  # its own session: the script and the workers it started
+                os.killpg(
+                    process.pid, signal.SIGKILL
+                )  # its own session: the script and the workers it started
                 process.wait()
                 return Result(f"{ENDED} {cap:g} s", (), cap, spent - before, peak)
             time.sleep(LOOK_EVERY)
         if process.returncode:
-            return Result(f"failed: {_last_words(complained.read_text(encoding='utf-8', errors='replace'))}", peak=peak)
+            return Result(
+                f"failed: {_last_words(complained.read_text(encoding='utf-8', errors='replace'))}",
+                peak=peak,
+            )
         report = json.loads(said.read_text(encoding="utf-8").strip().splitlines()[-1])
     return Result("", (), report["wall"], report["cpu"], peak, report.get("guarantee", ""))
 
@@ -382,7 +446,12 @@ def session(leader: int) -> tuple[float, float]:
     kilobytes, ticks = _field(Path(f"/proc/{leader}/status"), "VmHWM"), 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            fields = (
+                (folder / "stat")
+                .read_text(encoding="utf-8", errors="replace")
+                .rpartition(")")[2]
+                .split()
+            )
         except OSError:
             continue  # it has just ended
         if len(fields) > 14 and int(fields[3]) == leader:
@@ -405,10 +474,20 @@ def _field(path: Path, name: str) -> int:
 
 def table_of(contenders: Sequence[Contender], results: Sequence[Result]) -> list[str]:
     """A Markdown table, a row a contender."""
-    head = ["contender", *(f"{order}-way" for order in ORDERS), "wall s", "CPU s", "peak MB", "the guarantee it gives"]
+    head = [
+        "contender",
+        *(f"{order}-way" for order in ORDERS),
+        "wall s",
+        "CPU s",
+        "peak MB",
+        "the guarantee it gives",
+    ]
     rows = [head, ["---"] * len(head)]
     for contender, result in zip(contenders, results, strict=True):
-        errors = [f"{error:.4f}" for error in result.errors] or [result.problem, *[""] * (len(ORDERS) - 1)]
+        errors = [f"{error:.4f}" for error in result.errors] or [
+            result.problem,
+            *[""] * (len(ORDERS) - 1),
+        ]
         figures = [_figure(result.wall, 2), _figure(result.cpu, 2), _figure(result.peak, 0)]
         rows.append([contender.name, *errors, *figures, result.guarantee or contender.guarantee])
     return ["| " + " | ".join(row) + " |" for row in rows]

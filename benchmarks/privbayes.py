@@ -54,20 +54,41 @@ COMPARED = ("DataSynthesizer", "dpmm")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the published tables lie")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all")
-    parser.add_argument(
-        "--tables", nargs="+", choices=tuple(ORDERS), default=tuple(ORDERS), help="tables for the errors"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--repeats", type=int, default=5, help="runs that errors are the mean of, and times the best of"
+        "--data", type=Path, default=Path("../shared/data"), help="where the published tables lie"
     )
-    parser.add_argument("--venvs", type=Path, help="keep the peers' environments here; by default they are temporary")
-    parser.add_argument("--peers", nargs="+", choices=COMPARED, default=COMPARED, help="peers to run")
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all"
+    )
+    parser.add_argument(
+        "--tables",
+        nargs="+",
+        choices=tuple(ORDERS),
+        default=tuple(ORDERS),
+        help="tables for the errors",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=5,
+        help="runs that errors are the mean of, and times the best of",
+    )
+    parser.add_argument(
+        "--venvs",
+        type=Path,
+        help="keep the peers' environments here; by default they are temporary",
+    )
+    parser.add_argument(
+        "--peers", nargs="+", choices=COMPARED, default=COMPARED, help="peers to run"
+    )
     parser.add_argument("--datasynthesizer-cap", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--dpmm-cap", type=float, default=400.0, metavar="SECONDS")
-    parser.add_argument("--dpmm-degree", type=int, default=2, help="dpmm counts the child too: 2 is one parent")
+    parser.add_argument(
+        "--dpmm-degree", type=int, default=2, help="dpmm counts the child too: 2 is one parent"
+    )
     parser.add_argument("--job", help=argparse.SUPPRESS)  # what a process of its own does
     arguments = parser.parse_args()
     missing = [name for name in ORDERS if not (arguments.data / f"{name}.csv").exists()]
@@ -78,12 +99,16 @@ def main() -> None:
         print(json.dumps(JOBS[job.pop("name")](arguments.data, **job)))
         return
     state = source_state()
-    print(f"Understudy {understudy.__version__}, source {state}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"Understudy {understudy.__version__}, source {state}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
     for section in arguments.only:
         started = time.perf_counter()
         print(f"\n{section}", flush=True)
         RUN[section](arguments)
-        print(f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})")
+        print(
+            f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})"
+        )
     if source_state() != state:
         print(f"\nThe source changed during this run: it is now {source_state()}.")
 
@@ -95,7 +120,10 @@ def source_state() -> str:
     for file in sorted(folder.rglob("*.py")):
         digest.update(file.read_bytes())
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "no commit"
+    commit = (
+        subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        or "no commit"
+    )
     return f"{commit} ({digest.hexdigest()[:8]})"
 
 
@@ -144,7 +172,9 @@ def peak_megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def in_own_process(data: Path, name: str, threads: int | None = None, **parameters: Any) -> dict[str, Any] | None:
+def in_own_process(
+    data: Path, name: str, threads: int | None = None, **parameters: Any
+) -> dict[str, Any] | None:
     """What the job of that name reports, from a process of its own; ``None`` where it failed."""
     job = json.dumps({"name": name, **parameters})
     environment = os.environ | ({} if threads is None else {"NUMBA_NUM_THREADS": str(threads)})
@@ -166,7 +196,10 @@ def errors(arguments: argparse.Namespace) -> None:
         coded = encode(real, schema)
         what = f"{ORDERS[table]}-way {table}, "
         low, high = PAPER_TARGETS[table] - PAPER_WITHIN, PAPER_TARGETS[table] + PAPER_WITHIN
-        for kind, more in {"algorithms 1, 2": {"tables": "fixed"}, "algorithms 3, 4": {"tables": "bounded"}}.items():
+        for kind, more in {
+            "algorithms 1, 2": {"tables": "fixed"},
+            "algorithms 3, 4": {"tables": "bounded"},
+        }.items():
             if more["tables"] == "fixed" and ORDERS[table] == 3:
                 continue  # algorithms 1 and 2 are for binary data
             method = PrivBayes.paper(1.0, encoding="vanilla", score="R", **more)
@@ -175,10 +208,17 @@ def errors(arguments: argparse.Namespace) -> None:
         for neighbours, targets in DEFAULT_TARGETS.items():
             method = PrivBayes(epsilon=1.0, neighbours=neighbours)  # type: ignore[arg-type]
             mean, text = mean_error(method, real, coded, ORDERS[table], arguments.repeats)
-            line(f"{what}default, {neighbours}", text, f"<= {targets[table]:.3f}", mean <= targets[table])
+            line(
+                f"{what}default, {neighbours}",
+                text,
+                f"<= {targets[table]:.3f}",
+                mean <= targets[table],
+            )
 
 
-def mean_error(method: PrivBayes, real: Table, coded: Coded, order: int, repeats: int) -> tuple[float, str]:
+def mean_error(
+    method: PrivBayes, real: Table, coded: Coded, order: int, repeats: int
+) -> tuple[float, str]:
     cpu = time.process_time()
     found = []
     for _ in range(repeats):
@@ -192,7 +232,9 @@ def mean_error(method: PrivBayes, real: Table, coded: Coded, order: int, repeats
 
 
 def error_of(real: Coded, synthetic: Coded, order: int) -> float:
-    return statistics.mean(total_variation(real, synthetic, marginals_of_order(real.schema, order, 600)))
+    return statistics.mean(
+        total_variation(real, synthetic, marginals_of_order(real.schema, order, 600))
+    )
 
 
 # ---- speed
@@ -201,7 +243,9 @@ def error_of(real: Coded, synthetic: Coded, order: int) -> float:
 def speed(arguments: argparse.Namespace) -> None:
     """Adult whole, and the searches that the paper calls slow."""
     for neighbours in ("add_remove", "replace"):
-        found = in_own_process(arguments.data, "adult", repeats=arguments.repeats, neighbours=neighbours)
+        found = in_own_process(
+            arguments.data, "adult", repeats=arguments.repeats, neighbours=neighbours
+        )
         if found is not None:
             times = Times(*found["times"])
             line(
@@ -217,7 +261,11 @@ def speed(arguments: argparse.Namespace) -> None:
     )
     for what, table, parameters, limit in searches:
         found = in_own_process(
-            arguments.data, "search", repeats=min(arguments.repeats, 2), table=table, parameters=parameters
+            arguments.data,
+            "search",
+            repeats=min(arguments.repeats, 2),
+            table=table,
+            parameters=parameters,
         )
         if found is not None:
             times = Times(*found["times"])
@@ -238,7 +286,11 @@ def search_job(data: Path, repeats: int, table: str, parameters: dict[str, Any])
     method = PrivBayes.paper(1.0, **parameters)
     models: list[Model] = []
     times = Times.of(repeats, lambda: models.append(method.fit(real, schema)))
-    result = {"times": [times.wall, times.cpu], "peak": peak_megabytes(), "candidates": candidates_of(models[-1])}
+    result = {
+        "times": [times.wall, times.cpu],
+        "peak": peak_megabytes(),
+        "candidates": candidates_of(models[-1]),
+    }
     return result | {"distinct": evaluated_by(lambda: method.fit(real, schema))}
 
 
@@ -263,7 +315,9 @@ def evaluated_by(job: Callable[[], object]) -> int:
 
 def candidates_of(model: Model) -> int:
     """How many pairs were chosen from, by what the ledger says."""
-    found = (re.match(r"choice among (\d+) candidates", entry.question) for entry in model.ledger.entries)
+    found = (
+        re.match(r"choice among (\d+) candidates", entry.question) for entry in model.ledger.entries
+    )
     return sum(int(match[1]) for match in found if match)
 
 
@@ -277,7 +331,9 @@ def sampling(arguments: argparse.Namespace) -> None:
         path = str(Path(folder) / "adult.model.json")
         PrivBayes(epsilon=1.0).fit(table, schema).save(path)
         for spread in ("even", "independent"):
-            found = in_own_process(arguments.data, "draw", threads=1, model=path, rows=10**6, spread=spread)
+            found = in_own_process(
+                arguments.data, "draw", threads=1, model=path, rows=10**6, spread=spread
+            )
             if found is not None:
                 wall, cpu = (found["cells"] / seconds / 1e6 for seconds in found["times"])
                 line(
@@ -293,7 +349,12 @@ def sampling(arguments: argparse.Namespace) -> None:
             if found is not None:
                 peaks.append(found["peak"])
                 what = f"streaming {rows:,} rows of Adult to Parquet"
-                line(what, f"{found['peak']:.0f} MB, {found['wall']:.1f} s wall, {found['cpu']:.1f} s CPU", "", None)
+                line(
+                    what,
+                    f"{found['peak']:.0f} MB, {found['wall']:.1f} s wall, {found['cpu']:.1f} s CPU",
+                    "",
+                    None,
+                )
         if len(peaks) == 2:
             growth = peaks[1] / peaks[0]
             line("memory at ten times the rows", f"{growth:.2f} x", "flat (< 1.2 x)", growth < 1.2)
@@ -311,7 +372,11 @@ def stream_job(data: Path, model: str, rows: int, path: str) -> dict[str, Any]:
     loaded = Model.load(model)
     wall, cpu = time.perf_counter(), time.process_time()
     loaded.write(path, rows)
-    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak_megabytes()}
+    return {
+        "wall": time.perf_counter() - wall,
+        "cpu": time.process_time() - cpu,
+        "peak": peak_megabytes(),
+    }
 
 
 # ---- wide tables
@@ -374,8 +439,12 @@ def wide_table(columns: int, rows: int, largest: int = 50) -> tuple[Table, Schem
 
 def peers(arguments: argparse.Namespace) -> None:
     """The same jobs by DataSynthesizer and by dpmm."""
-    note("Neither peer keeps its epsilon, so neither buys its figures at the stated price. DataSynthesizer spends it")
-    note("twice and draws noise from a fixed seed; dpmm's choices have far less noise than their score needs.")
+    note(
+        "Neither peer keeps its epsilon, so neither buys its figures at the stated price. DataSynthesizer spends it"
+    )
+    note(
+        "twice and draws noise from a fixed seed; dpmm's choices have far less noise than their score needs."
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         venvs = arguments.venvs if arguments.venvs is not None else folder / "venvs"
@@ -396,7 +465,9 @@ def against_datasynthesizer(arguments: argparse.Namespace, venvs: Path, folder: 
 
     mine = Times.of(arguments.repeats, ours)
     line("NLTCS, k = 2, CSV to CSV: Understudy, pure, add/remove", str(mine), "", None)
-    cap = min(arguments.datasynthesizer_cap, ENOUGH * 500 * mine.wall)  # no need to wait once the point is made
+    cap = min(
+        arguments.datasynthesizer_cap, ENOUGH * 500 * mine.wall
+    )  # no need to wait once the point is made
     command = ("run_datasynthesizer.py", source, folder / "theirs.csv", table.rows, 2, 1.0)
     theirs = run_of("DataSynthesizer", venvs, cap, *command)
     if theirs is None:
@@ -414,7 +485,12 @@ def against_datasynthesizer(arguments: argparse.Namespace, venvs: Path, folder: 
         coded = encode(table, schema)
         both = [encode(read_table(folder / file), schema) for file in ("ours.csv", "theirs.csv")]
         mine_error, their_error = (error_of(coded, synthetic, 4) for synthetic in both)
-        line("  4-way error: Understudy, DataSynthesizer", f"{mine_error:.4f}, {their_error:.4f}", "", None)
+        line(
+            "  4-way error: Understudy, DataSynthesizer",
+            f"{mine_error:.4f}, {their_error:.4f}",
+            "",
+            None,
+        )
 
 
 def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> None:
@@ -429,9 +505,14 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
     codes = np.column_stack([coded.codes[name] for name in names])
     source, target, sizes = folder / "codes.csv", folder / "dpmm.csv", folder / "sizes.json"
     np.savetxt(source, codes, fmt="%d", delimiter=",", header=",".join(names), comments="")
-    sizes.write_text(json.dumps({attribute.name: attribute.size for attribute in schema.modelled}), encoding="utf-8")
+    sizes.write_text(
+        json.dumps({attribute.name: attribute.size for attribute in schema.modelled}),
+        encoding="utf-8",
+    )
     degree, cap = arguments.dpmm_degree, arguments.dpmm_cap
-    theirs = run_of("dpmm", venvs, cap, "run_dpmm.py", source, target, table.rows, degree, 1.0, sizes)
+    theirs = run_of(
+        "dpmm", venvs, cap, "run_dpmm.py", source, target, table.rows, degree, 1.0, sizes
+    )
     if theirs is None:
         return
     label = f"Adult: dpmm 0.1.9 PrivBayes, degree {degree}, delta 1e-9"
@@ -441,7 +522,10 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
     their_error = float("nan")
     if theirs.finished:
         drawn = np.loadtxt(target, delimiter=",", skiprows=1, dtype=np.int64)
-        synthetic = {name: drawn[:, place].astype(coded.codes[name].dtype) for place, name in enumerate(names)}
+        synthetic = {
+            name: drawn[:, place].astype(coded.codes[name].dtype)
+            for place, name in enumerate(names)
+        }
         their_error = error_of(coded, Coded(coded.schema, synthetic, len(drawn), ()), 3)
         end = f"; 3-way error {their_error:.4f} (1 run)"
     else:
@@ -451,7 +535,12 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
     reached = True if ratio >= 100 else (False if theirs.finished else None)
     line("  Understudy is faster by", measured, ">= 100 x wall", reached)
     if theirs.finished:
-        line("  error of Understudy / of dpmm", f"{error / their_error:.2f}", "<= 1", error <= their_error)
+        line(
+            "  error of Understudy / of dpmm",
+            f"{error / their_error:.2f}",
+            "<= 1",
+            error <= their_error,
+        )
 
 
 def run_of(tool: str, venvs: Path, cap: float, *command: object) -> Run | None:

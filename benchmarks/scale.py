@@ -39,11 +39,19 @@ FLAT = 1.1  # the peak of memory may grow by so much when rows are ten times as 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where adult.csv lies")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="where adult.csv lies"
+    )
     parser.add_argument("--folder", type=Path, required=True, help="where the rows are kept")
-    parser.add_argument("--rows", type=float, nargs="+", default=[1e7], help="numbers of rows for engine")
-    parser.add_argument("--only", nargs="*", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all")
+    parser.add_argument(
+        "--rows", type=float, nargs="+", default=[1e7], help="numbers of rows for engine"
+    )
+    parser.add_argument(
+        "--only", nargs="*", choices=SECTIONS, default=SECTIONS, help="parts to run, by default all"
+    )
     parser.add_argument("--picture", type=Path, help="where to draw the picture (SVG)")
     parser.add_argument("--job", help=argparse.SUPPRESS)  # what a process of its own does
     arguments = parser.parse_args()
@@ -59,7 +67,12 @@ def main() -> None:
         show_flat([show_engine(arguments, rows) for rows in map(int, arguments.rows)])
     if "memory" in arguments.only:
         done = run(arguments, name="memory", rows=ROWS_A_FILE)
-        line(f"in memory, {ROWS_A_FILE:.0e} rows", done, f"under {MEMORY_SECONDS:.0f} s", done["wall"] < MEMORY_SECONDS)
+        line(
+            f"in memory, {ROWS_A_FILE:.0e} rows",
+            done,
+            f"under {MEMORY_SECONDS:.0f} s",
+            done["wall"] < MEMORY_SECONDS,
+        )
     if "sampling" in arguments.only:
         show_flat([show_sampling(arguments, rows) for rows in (largest // 10, largest)])
     if "rows" in arguments.only:
@@ -76,8 +89,15 @@ def show_engine(arguments: argparse.Namespace, rows: int) -> dict[str, Any]:
     line(f"GROUP BY over three columns, {rows:.0e} rows", once)
     done = run(arguments, name="engine", rows=rows)
     reached = done["wall"] < 60 * MINUTES and done["peak"] < GIGABYTES if rows >= 10**8 else None
-    line(f"PrivBayes over DuckDB, {rows:.0e} rows", done, f"< {MINUTES:.0f} min, < {GIGABYTES:.0f} GB", reached)
-    print(f"  as much as {done['cpu'] / once['cpu']:.0f} such passes (CPU), {done['wall'] / once['wall']:.0f} (wall)")
+    line(
+        f"PrivBayes over DuckDB, {rows:.0e} rows",
+        done,
+        f"< {MINUTES:.0f} min, < {GIGABYTES:.0f} GB",
+        reached,
+    )
+    print(
+        f"  as much as {done['cpu'] / once['cpu']:.0f} such passes (CPU), {done['wall'] / once['wall']:.0f} (wall)"
+    )
     return done
 
 
@@ -85,8 +105,15 @@ def show_sampling(arguments: argparse.Namespace, rows: int) -> dict[str, Any]:
     """Rows drawn into a folder of Parquet files."""
     done = run(arguments, name="sampling", rows=rows)
     speed = rows / done["wall"]
-    done["note"] = f"({speed / 1e6:.2f} million rows a second, {rows / done['cpu'] / 1e6:.2f} a CPU second)"
-    line(f"sampling {rows:.0e} rows", done, f"> {SAMPLED_A_SECOND / 1e6:.0f} million", speed > SAMPLED_A_SECOND)
+    done["note"] = (
+        f"({speed / 1e6:.2f} million rows a second, {rows / done['cpu'] / 1e6:.2f} a CPU second)"
+    )
+    line(
+        f"sampling {rows:.0e} rows",
+        done,
+        f"> {SAMPLED_A_SECOND / 1e6:.0f} million",
+        speed > SAMPLED_A_SECOND,
+    )
     return done
 
 
@@ -94,7 +121,10 @@ def show_flat(runs: Sequence[dict[str, Any]]) -> None:
     """Whether the last run, over most rows, took no more memory than the one before it."""
     if len(runs) > 1:
         growth = runs[-1]["peak"] / runs[-2]["peak"]
-        print(f"  memory times {growth:.2f}, target {FLAT} {'reached' if growth <= FLAT else 'MISSED'}", flush=True)
+        print(
+            f"  memory times {growth:.2f}, target {FLAT} {'reached' if growth <= FLAT else 'MISSED'}",
+            flush=True,
+        )
 
 
 def show_curve(arguments: argparse.Namespace, job: str, axis: str, steps: Sequence[int]) -> None:
@@ -142,7 +172,9 @@ def make_rows(data: Path, folder: Path, rows: int) -> None:
     schema = folder / "adult.json"
     if not schema.exists():
         table, public = published("adult", data)
-        PrivBayes(epsilon=20.0).fit(table, public, notify=lambda _: None).save(folder / "model.json")
+        PrivBayes(epsilon=20.0).fit(table, public, notify=lambda _: None).save(
+            folder / "model.json"
+        )
         public.save(schema)
     model = None
     for part in range(-(-rows // ROWS_A_FILE)):
@@ -160,14 +192,25 @@ def files_of(folder: Path, rows: int) -> str:
 
     parts = [folder / f"part-{part}.parquet" for part in range(-(-rows // ROWS_A_FILE))]
     relation = parquet_relation(parts)
-    return relation if rows % ROWS_A_FILE == 0 else f"(SELECT * FROM {relation} LIMIT {rows}) AS beginning"
+    return (
+        relation
+        if rows % ROWS_A_FILE == 0
+        else f"(SELECT * FROM {relation} LIMIT {rows}) AS beginning"
+    )
 
 
 # ---- jobs, each in a process of its own
 
 
 def run(arguments: argparse.Namespace, **job: Any) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--folder", str(arguments.folder), "--job", json.dumps(job)]
+    command = [
+        sys.executable,
+        __file__,
+        "--folder",
+        str(arguments.folder),
+        "--job",
+        json.dumps(job),
+    ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
@@ -204,7 +247,9 @@ def engine_job(folder: Path, rows: int) -> Any:
             coded = EngineTable(engine).coded(schema)
             coding = time.perf_counter() - started
             ledger = Ledger(1.0)
-            PrivBayes(epsilon=1.0).learn(CentralCurator(CuboidCounter(coded), ledger), ledger.left, no_progress)
+            PrivBayes(epsilon=1.0).learn(
+                CentralCurator(CuboidCounter(coded), ledger), ledger.left, no_progress
+            )
             return f"({coding:.0f} s of it coding; {coded.distinct:,} distinct rows)"
         finally:
             engine.close()
@@ -262,7 +307,9 @@ def columns_job(folder: Path, columns: int) -> Any:
     values = [rng.integers(0, 4, COLUMN_ROWS)]
     for _ in range(columns - 1):
         before = values[rng.integers(len(values))]
-        values.append(np.where(rng.random(len(before)) < 0.5, before, rng.integers(0, 4, len(before))))
+        values.append(
+            np.where(rng.random(len(before)) < 0.5, before, rng.integers(0, 4, len(before)))
+        )
     table = Table({f"x{i}": Column("integer", column) for i, column in enumerate(values)})
     attribute = {"kind": "categorical", "values": [0, 1, 2, 3]}
     schema = Schema.from_dict({"attributes": dict.fromkeys(table.names, attribute)})
@@ -297,19 +344,48 @@ def draw(curves: dict[str, list[dict[str, Any]]], path: Path) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    matplotlib.rcParams.update({"svg.hashsalt": "understudy", "svg.fonttype": "none", "font.family": "sans-serif"})
-    matplotlib.rcParams.update({"font.sans-serif": ["system-ui", "DejaVu Sans"], "font.size": 10, "text.color": INK})
-    matplotlib.rcParams.update(dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK))
-    figure, (time_axis, memory_axis, wide_axis) = pyplot.subplots(1, 3, figsize=(10.5, 3.4), facecolor=PAPER)
+    matplotlib.rcParams.update(
+        {"svg.hashsalt": "understudy", "svg.fonttype": "none", "font.family": "sans-serif"}
+    )
+    matplotlib.rcParams.update(
+        {"font.sans-serif": ["system-ui", "DejaVu Sans"], "font.size": 10, "text.color": INK}
+    )
+    matplotlib.rcParams.update(
+        dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK)
+    )
+    figure, (time_axis, memory_axis, wide_axis) = pyplot.subplots(
+        1, 3, figsize=(10.5, 3.4), facecolor=PAPER
+    )
     panels = (
-        (time_axis, "rows", "cpu", BLUE, "CPU seconds against rows", "15 columns, counted by DuckDB"),
+        (
+            time_axis,
+            "rows",
+            "cpu",
+            BLUE,
+            "CPU seconds against rows",
+            "15 columns, counted by DuckDB",
+        ),
         (memory_axis, "rows", "peak", ORANGE, "Peak memory (GB) against rows", "the same runs"),
-        (wide_axis, "columns", "cpu", BLUE, "CPU seconds against columns", "10$^5$ rows, in memory"),
+        (
+            wide_axis,
+            "columns",
+            "cpu",
+            BLUE,
+            "CPU seconds against columns",
+            "10$^5$ rows, in memory",
+        ),
     )
     for axis, name, shown, colour, title, below in panels:
         points = curves[name]
         sizes = [point["size"] for point in points]
-        axis.plot(sizes, [point[shown] for point in points], marker="o", markersize=5, linewidth=2, color=colour)
+        axis.plot(
+            sizes,
+            [point[shown] for point in points],
+            marker="o",
+            markersize=5,
+            linewidth=2,
+            color=colour,
+        )
         axis.set_xscale("log")
         axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
         axis.set_xlabel(f"{name} ({below})")
@@ -320,11 +396,15 @@ def draw(curves: dict[str, list[dict[str, Any]]], path: Path) -> None:
             axis.set_yticks((0, 0.5, 1, 1.5, 2), ("0", "0.5", "1", "1.5", "2"))
         else:
             slope, straight = fitted(points)
-            axis.plot(*zip(*straight, strict=True), linestyle=":", linewidth=2, color=INK, alpha=0.6)
+            axis.plot(
+                *zip(*straight, strict=True), linestyle=":", linewidth=2, color=INK, alpha=0.6
+            )
             axis.set_yscale("log")
             axis.yaxis.set_major_formatter("{x:g}")
             power = f"{name}$^{{{slope:.2f}}}$"
-            axis.annotate(power, (0.96, 0.06), xycoords="axes fraction", ha="right", fontsize=12, color=colour)
+            axis.annotate(
+                power, (0.96, 0.06), xycoords="axes fraction", ha="right", fontsize=12, color=colour
+            )
         axis.minorticks_off()
     wide_axis.set_xticks(COLUMNS, [str(columns) for columns in COLUMNS])
     wide_axis.set_ylim(0.1, 100)

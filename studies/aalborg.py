@@ -25,7 +25,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of, where
+from study import (
+    Claim,
+    Options,
+    Part,
+    Row,
+    Settings,
+    Study,
+    curves,
+    grid,
+    long,
+    means,
+    seed_of,
+    where,
+)
 from understudy import PrivBayes, Schema, Synthesizer, Table
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
@@ -69,7 +82,11 @@ SQUARE_ALPHAS = tuple(10 ** (tenth / 2) for tenth in range(-12, 7))
 QUICK_SQUARE_ALPHAS = (1e-5, 0.1, 1.0, 10.0)
 RIGHT, MISPRINTED, PERTURBED = "m = 100", "m = 1/100 (not private)", "perturbed histogram"
 SQUARE = Schema.from_dict(
-    {"attributes": {name: {"kind": "real", "min": 0.0, "max": 1.0, "bins": BINS} for name in ("x1", "x2")}}
+    {
+        "attributes": {
+            name: {"kind": "real", "min": 0.0, "max": 1.0, "bins": BINS} for name in ("x1", "x2")
+        }
+    }
 )
 
 
@@ -87,7 +104,9 @@ def square_run(options: Options, settings: Settings) -> Mapping[str, float]:
     from scipy.stats import spearmanr
 
     rng, noise = np.random.default_rng(seed_of(settings)), options.noise(settings)
-    method: Synthesizer = SmoothedHistogram(epsilon=settings["alpha"], draws=SQUARE_DRAWS, neighbours="replace")
+    method: Synthesizer = SmoothedHistogram(
+        epsilon=settings["alpha"], draws=SQUARE_DRAWS, neighbours="replace"
+    )
     if settings["mechanism"] == PERTURBED:
         method = PerturbedHistogram(epsilon=settings["alpha"], neighbours="replace")
     elif settings["mechanism"] == MISPRINTED:
@@ -120,7 +139,12 @@ class MisprintedNoise:
     private = False
 
     def __init__(self, inner: Noise) -> None:
-        self.laplace, self.gaussian, self.choose, self._draw = inner.laplace, inner.gaussian, inner.choose, inner.draw
+        self.laplace, self.gaussian, self.choose, self._draw = (
+            inner.laplace,
+            inner.gaussian,
+            inner.choose,
+            inner.draw,
+        )
 
     def draw(self, counts: NDArray[np.int64], draws: int, smoothing: Fraction) -> NDArray[np.int64]:
         """How often each cell comes up."""
@@ -132,8 +156,12 @@ def square_claims(rows: list[Row]) -> list[Claim]:
         m: means(where(rows, data="dependent", mechanism=m), "rejected", "alpha")
         for m in (RIGHT, MISPRINTED, PERTURBED)
     }
-    null = {m: means(where(rows, data="independent", mechanism=m), "rejected", "alpha") for m in power}
-    apart = {m: half_power({alpha: p - null[m][alpha] for alpha, p in power[m].items()}) for m in power}
+    null = {
+        m: means(where(rows, data="independent", mechanism=m), "rejected", "alpha") for m in power
+    }
+    apart = {
+        m: half_power({alpha: p - null[m][alpha] for alpha, p in power[m].items()}) for m in power
+    }
     size = float(np.mean(list(null[RIGHT].values())))
     worst = max(null[PERTURBED], key=null[PERTURBED].__getitem__)
     high = min(p for alpha, p in power[RIGHT].items() if alpha >= math.sqrt(10))
@@ -142,7 +170,11 @@ def square_claims(rows: list[Row]) -> list[Claim]:
     smoothing = draw_smoothing(Budget(1.0), SQUARE_DRAWS, "replace")
     lost = SQUARE_DRAWS * math.log1p(1 / float(smoothing / BINS**4))
     return [
-        Claim("Power is about 100 % for alpha above 3.16", high >= 0.95, f"with m = 100 at least {percent(high)}"),
+        Claim(
+            "Power is about 100 % for alpha above 3.16",
+            high >= 0.95,
+            f"with m = 100 at least {percent(high)}",
+        ),
         Claim(
             "Power levels off at about 0 % below alpha = 0.32",
             low <= 0.15,
@@ -225,7 +257,11 @@ def table_of(rows: Rows) -> Table:
 
 def parent_sets(child: int) -> list[Parents]:
     """Up to three of the attributes before; at least one."""
-    return [s for size in range(1, min(DEGREE, child) + 1) for s in itertools.combinations(range(child), size)]
+    return [
+        s
+        for size in range(1, min(DEGREE, child) + 1)
+        for s in itertools.combinations(range(child), size)
+    ]
 
 
 def configurations(rows: Rows, attributes: Sequence[int]) -> NDArray[np.int64]:
@@ -270,13 +306,17 @@ class FixedOrder(Synthesizer):
         """A network, then tables."""
         structure, parameters = budget.split(self.beta, 1 - self.beta)
         parents = self.parents(curator, structure)
-        families: list[Marginal] = [marginal(*(NAMES[p] for p in (*of, i))) for i, of in enumerate(parents)]
+        families: list[Marginal] = [
+            marginal(*(NAMES[p] for p in (*of, i))) for i, of in enumerate(parents)
+        ]
         measured = curator.measure(families, parameters)
         nodes = [
             Node(NAMES[i], m.marginal[:-1], repaired(m.counts, COPULA_ROWS, "clip"), m.deviation)
             for i, m in enumerate(measured)
         ]
-        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows)
+        return Model(
+            self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows
+        )
 
     def parents(self, curator: Curator, budget: Budget) -> list[Parents]:
         """The first attribute has none; each other one gets the parents that are chosen."""
@@ -299,7 +339,9 @@ class NetworkOnly(FixedOrder):
             Node(NAMES[i], marginal(*(NAMES[p] for p in of)), np.ones((2,) * (len(of) + 1)))
             for i, of in enumerate(parents)
         ]
-        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows)
+        return Model(
+            self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows
+        )
 
 
 def published_parents(rows: Rows, alpha: float, rng: np.random.Generator) -> list[Parents]:
@@ -319,7 +361,9 @@ def published_conditionals(rows: Rows, parents: Sequence[Parents]) -> list[NDArr
     """Exact conditional probabilities: for each attribute a table of configurations by the attribute's two values."""
     tables = []
     for child, of in enumerate(parents):
-        counts = np.bincount(configurations(rows, (*of, child)), minlength=2 << len(of)).reshape(-1, 2)
+        counts = np.bincount(configurations(rows, (*of, child)), minlength=2 << len(of)).reshape(
+            -1, 2
+        )
         tables.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
     return tables
 
@@ -333,7 +377,9 @@ def published_rows(rows: Rows, alpha: float, beta: float, rng: np.random.Generat
     """Rows by the project's program as it stands. NOT PRIVATE: see :func:`published_loss`."""
     parents = published_parents(rows, beta * alpha, rng)
     drawn = np.zeros_like(rows)
-    for child, (of, exact) in enumerate(zip(parents, published_conditionals(rows, parents), strict=True)):
+    for child, (of, exact) in enumerate(
+        zip(parents, published_conditionals(rows, parents), strict=True)
+    ):
         noisy = np.maximum(exact + rng.laplace(0.0, published_scale(alpha, beta), exact.shape), 0.0)
         total = noisy.sum(axis=1)
         ones = np.divide(noisy[:, 1], total, out=np.zeros_like(total), where=total > 0)
@@ -354,7 +400,9 @@ def published_loss(alpha: float, beta: float) -> float:
     chain: list[Parents] = [(), *((child - 1,) for child in range(1, len(NAMES)))]
     gaps = [
         np.abs(a - b).sum()
-        for a, b in zip(published_conditionals(here, chain), published_conditionals(there, chain), strict=True)
+        for a, b in zip(
+            published_conditionals(here, chain), published_conditionals(there, chain), strict=True
+        )
     ]
     return float(sum(gaps)) / published_scale(alpha, beta)
 
@@ -366,7 +414,11 @@ PRIVATE, PUBLISHED, DEFAULT = "put right", "as published (not private)", "unders
 
 
 def network_cells(options: Options) -> list[Settings]:
-    return grid(mechanism=("in bits", "in nats, as published"), epsilon=NETWORK_EPSILONS, repeat=range(options.repeats))
+    return grid(
+        mechanism=("in bits", "in nats, as published"),
+        epsilon=NETWORK_EPSILONS,
+        repeat=range(options.repeats),
+    )
 
 
 def network_run(options: Options, settings: Settings) -> Mapping[str, float]:
@@ -378,24 +430,37 @@ def network_run(options: Options, settings: Settings) -> Mapping[str, float]:
             model = NetworkOnly(epsilon=settings["epsilon"], neighbours="replace").fit(
                 table_of(rows), BITS, noise=noise
             )
-            parents = [tuple(NAMES.index(axis.attribute) for axis in node.parents) for node in model.network]
+            parents = [
+                tuple(NAMES.index(axis.attribute) for axis in node.parents)
+                for node in model.network
+            ]
         else:
             parents = published_parents(rows, settings["epsilon"], rng)
         best = greedy_parents(rows)
-        told, most = (sum(information(rows, i, of) for i, of in enumerate(p) if of) for p in (parents, best))
-        alike = np.mean([mine == theirs for mine, theirs in zip(parents[1:], best[1:], strict=True)])
-        found.append([float(parents == best), alike, told / most, np.mean([len(of) for of in parents[1:]])])
+        told, most = (
+            sum(information(rows, i, of) for i, of in enumerate(p) if of) for p in (parents, best)
+        )
+        alike = np.mean(
+            [mine == theirs for mine, theirs in zip(parents[1:], best[1:], strict=True)]
+        )
+        found.append(
+            [float(parents == best), alike, told / most, np.mean([len(of) for of in parents[1:]])]
+        )
     names = ("identical", "sets_alike", "information", "parents")
     return dict(zip(names, np.mean(np.array(found), axis=0), strict=True))
 
 
 def network_claims(rows: list[Row]) -> list[Claim]:
     own = where(rows, mechanism="in bits")
-    alike, identical, parents = (means(own, name, "epsilon") for name in ("sets_alike", "identical", "parents"))
+    alike, identical, parents = (
+        means(own, name, "epsilon") for name in ("sets_alike", "identical", "parents")
+    )
     nats = means(where(rows, mechanism="in nats, as published"), "information", "epsilon")
     bits = means(own, "information", "epsilon")
     falling = [alike[epsilon] for epsilon in NETWORK_EPSILONS]
-    told = ", ".join(f"{percent(alike[epsilon])} at {epsilon:g}" for epsilon in reversed(NETWORK_EPSILONS))
+    told = ", ".join(
+        f"{percent(alike[epsilon])} at {epsilon:g}" for epsilon in reversed(NETWORK_EPSILONS)
+    )
     return [
         Claim(
             "At epsilon 50 the network is the greedy one",
@@ -416,14 +481,19 @@ def network_claims(rows: list[Row]) -> list[Claim]:
             "Nats over a sensitivity in bits waste budget",
             sum(bits.values()) > sum(nats.values()),
             "mutual information kept, of the greedy network's: "
-            + ", ".join(f"{percent(bits[e])} against {percent(nats[e])} at {e:g}" for e in reversed(NETWORK_EPSILONS)),
+            + ", ".join(
+                f"{percent(bits[e])} against {percent(nats[e])} at {e:g}"
+                for e in reversed(NETWORK_EPSILONS)
+            ),
         ),
     ]
 
 
 def network_figure(rows: list[Row]) -> Any:
     measures = ("identical", "sets_alike", "information", "parents")
-    return curves(long(rows, *measures), x="epsilon", y="value", line="mechanism", panel=("measure",))
+    return curves(
+        long(rows, *measures), x="epsilon", y="value", line="mechanism", panel=("measure",)
+    )
 
 
 # --------------------------------------------------------------------------- Pearson's test (sections 4.2.2 and 4.2.3)
@@ -469,13 +539,17 @@ def pearson_run(options: Options, settings: Settings) -> Mapping[str, float]:
             if mechanism == DEFAULT:
                 method = replace(PrivBayes(epsilon=alpha, neighbours="replace"), beta=beta)
             model = method.fit(table_of(rows), BITS, noise=noise)
-            sample = model.sample(COPULA_ROWS, int(rng.integers(1 << 62)), spread="independent").columns
+            sample = model.sample(
+                COPULA_ROWS, int(rng.integers(1 << 62)), spread="independent"
+            ).columns
             drawn = np.column_stack([sample[name].values for name in NAMES]).astype(bool)
         spoilt = bool((drawn.all(axis=0) | ~drawn.any(axis=0)).any())
         constant += spoilt
         # R's chisq.test fails on a table of one cell, which the project's loop comes to: the run is dropped.
         if not (spoilt and mechanism == PUBLISHED):
-            rejected.append([rejects(drawn[:, 0], drawn[:, other]) for other in range(1, len(NAMES))])
+            rejected.append(
+                [rejects(drawn[:, 0], drawn[:, other]) for other in range(1, len(NAMES))]
+            )
     shares = np.mean(rejected, axis=0) if rejected else np.zeros(len(PAIRS))
     return {
         **dict(zip(PAIRS, shares, strict=True)),
@@ -502,7 +576,11 @@ def mixture_claims(rows: list[Row]) -> list[Claim]:
         overall = [float(np.mean([power[alpha, beta] for beta in betas])) for alpha in alphas]
         middle = betas[len(betas) // 2]
         claims.append(
-            Claim(f"{mechanism}: power rises with alpha", overall == sorted(overall), told_by(alphas, overall))
+            Claim(
+                f"{mechanism}: power rises with alpha",
+                overall == sorted(overall),
+                told_by(alphas, overall),
+            )
         )
         for alpha, low_end in ((1.0, False), (10.0, True), (100.0, True)):
             if alpha not in alphas:
@@ -538,8 +616,12 @@ def mixture_claims(rows: list[Row]) -> list[Claim]:
 def budget_claims(rows: list[Row]) -> list[Claim]:
     claims = []
     mechanisms = (PRIVATE, PUBLISHED, DEFAULT)
-    power = {m: means(where(rows, data="dependent", mechanism=m), "power", "alpha") for m in mechanisms}
-    size = {m: means(where(rows, data="independent", mechanism=m), "power", "alpha") for m in mechanisms}
+    power = {
+        m: means(where(rows, data="dependent", mechanism=m), "power", "alpha") for m in mechanisms
+    }
+    size = {
+        m: means(where(rows, data="independent", mechanism=m), "power", "alpha") for m in mechanisms
+    }
     constant = means(where(rows, data="dependent", mechanism=PUBLISHED), "constant", "alpha")
     for mechanism in mechanisms:
         found, null = power[mechanism], size[mechanism]
@@ -586,23 +668,37 @@ def budget_claims(rows: list[Row]) -> list[Claim]:
             "Understudy's default tells dependence from none better than the project's network put right",
             sum(gain.values()) > sum(theirs.values()),
             "power less size, default against project's: "
-            + ", ".join(f"{percent(gain[a])} against {percent(theirs[a])} at {a:.3g}" for a in sorted(gain)),
+            + ", ".join(
+                f"{percent(gain[a])} against {percent(theirs[a])} at {a:.3g}" for a in sorted(gain)
+            ),
         ),
     ]
 
 
 def told_by(alphas: Sequence[float], shares: Sequence[float]) -> str:
-    return ", ".join(f"{percent(share)} at alpha {alpha:.3g}" for alpha, share in zip(alphas, shares, strict=True))
+    return ", ".join(
+        f"{percent(share)} at alpha {alpha:.3g}"
+        for alpha, share in zip(alphas, shares, strict=True)
+    )
 
 
 def mixture_figure(rows: list[Row]) -> Any:
     spread = long(rows, *PAIRS)
-    return rates(spread, x="beta", y="value", line="measure", panel=("mechanism", "data", "alpha"), wide=4)
+    return rates(
+        spread, x="beta", y="value", line="measure", panel=("mechanism", "data", "alpha"), wide=4
+    )
 
 
 def budget_figure(rows: list[Row]) -> Any:
     spread = long(rows, *PAIRS)
-    return rates(spread, x="log10 alpha", y="value", line="measure", panel=("mechanism", "data", "beta"), wide=3)
+    return rates(
+        spread,
+        x="log10 alpha",
+        y="value",
+        line="measure",
+        panel=("mechanism", "data", "beta"),
+        wide=3,
+    )
 
 
 # --------------------------------------------------------------------------- the study
@@ -635,7 +731,14 @@ STUDY = Study(
             mixture_claims,
             mixture_figure,
         ),
-        Part("budget", "Pearson's test against the budget", budget_cells, pearson_run, budget_claims, budget_figure),
+        Part(
+            "budget",
+            "Pearson's test against the budget",
+            budget_cells,
+            pearson_run,
+            budget_claims,
+            budget_figure,
+        ),
     ),
     repeats=2,
     notes=(

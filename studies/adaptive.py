@@ -65,7 +65,9 @@ def error(options: Options, settings: Settings, method: Synthesizer) -> float:
     table, real = source(options.data, settings["table"])
     model = method.fit(table, real.schema, noise=options.noise(settings))
     drawn = encode(model.sample(table.rows, seed_of(settings) >> 2), real.schema)
-    return statistics.fmean(total_variation(real, drawn, marginals_of_order(real.schema, ORDER, 600)))
+    return statistics.fmean(
+        total_variation(real, drawn, marginals_of_order(real.schema, ORDER, 600))
+    )
 
 
 # --------------------------------------------------------------------------- how close
@@ -90,12 +92,19 @@ def figure_claims(rows: list[Row]) -> list[Claim]:
     found = means(rows, "error", "method", "epsilon", "table")
     claims = []
     for epsilon in sorted({row["epsilon"] for row in rows}):
-        told = {table: found["adaptive", epsilon, table] for table in TABLES if ("adaptive", epsilon, table) in found}
+        told = {
+            table: found["adaptive", epsilon, table]
+            for table in TABLES
+            if ("adaptive", epsilon, table) in found
+        }
         claims.append(
             Claim(
                 f"At epsilon {epsilon:g} Adaptive is as close as wanted on all tables",
                 all(value <= WANTED[epsilon][table] for table, value in told.items()),
-                ", ".join(f"{table} {value:.4f} of {WANTED[epsilon][table]:.3f}" for table, value in told.items()),
+                ", ".join(
+                    f"{table} {value:.4f} of {WANTED[epsilon][table]:.3f}"
+                    for table, value in told.items()
+                ),
             )
         )
     pure = found.get(("adaptive, pure", 1.0, "adult"))
@@ -107,12 +116,17 @@ def figure_claims(rows: list[Row]) -> list[Claim]:
                 f"{pure:.4f}",
             )
         )
-    pairs = [(key, value, found["mst", *key[1:]]) for key, value in found.items() if key[0] == "adaptive"]
+    pairs = [
+        (key, value, found["mst", *key[1:]]) for key, value in found.items() if key[0] == "adaptive"
+    ]
     claims.append(
         Claim(
             "Adaptive is closer than MST everywhere",
             all(mine < other for _, mine, other in pairs),
-            ", ".join(f"{key[2]} at {key[1]:g}: {mine:.4f} against {other:.4f}" for key, mine, other in pairs),
+            ", ".join(
+                f"{key[2]} at {key[1]:g}: {mine:.4f} against {other:.4f}"
+                for key, mine, other in pairs
+            ),
         )
     )
     return claims
@@ -185,7 +199,10 @@ def idea_claims(rows: list[Row]) -> list[Claim]:
             Claim(
                 f"'{idea}' is no better than Adaptive as it is, on average over tables",
                 statistics.fmean(changed / plain for plain, changed in both.values()) > 0.97,
-                ", ".join(f"{table} {plain:.4f} to {changed:.4f}" for table, (plain, changed) in both.items()),
+                ", ".join(
+                    f"{table} {plain:.4f} to {changed:.4f}"
+                    for table, (plain, changed) in both.items()
+                ),
             )
         )
     return claims
@@ -238,7 +255,9 @@ def coarser(attribute: Attribute) -> NDArray[np.int64]:
 
 
 def merging_cells(options: Options) -> list[Settings]:
-    tables, epsilons = (TABLES[:1], (1.0,)) if options.quick else (("br2000", "adult"), EPSILONS[:2])
+    tables, epsilons = (
+        (TABLES[:1], (1.0,)) if options.quick else (("br2000", "adult"), EPSILONS[:2])
+    )
     ways = list(MERGING)[:3] if options.quick else list(MERGING)
     return grid(table=tables, epsilon=epsilons, way=ways, repeat=range(options.repeats))
 
@@ -251,11 +270,21 @@ def merging_run(options: Options, settings: Settings) -> Mapping[str, float]:
     noise = options.noise(settings)
     first, rest = book.left.split(FIRST, 1 - FIRST)
     attributes = list(real.schema.modelled)
-    measured = CentralCurator(real, book, noise).measure([marginal(a.name) for a in attributes], first)
-    maps = {a.name: MERGING[settings["way"]](a, found) for a, found in zip(attributes, measured, strict=True)}
+    measured = CentralCurator(real, book, noise).measure(
+        [marginal(a.name) for a in attributes], first
+    )
+    maps = {
+        a.name: MERGING[settings["way"]](a, found)
+        for a, found in zip(attributes, measured, strict=True)
+    }
     sizes = {name: int(groups.max()) + 1 for name, groups in maps.items()}
     schema = Schema.from_dict(
-        {"attributes": {name: {"kind": "categorical", "values": list(range(size))} for name, size in sizes.items()}}
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": list(range(size))}
+                for name, size in sizes.items()
+            }
+        }
     )
     codes = {name: groups[real.codes[name]].astype(np.uint8) for name, groups in maps.items()}
     curator = CentralCurator(Coded(schema, codes, real.rows, ()), book, noise)
@@ -268,11 +297,17 @@ def merging_run(options: Options, settings: Settings) -> Mapping[str, float]:
     }
     rows = Coded(real.schema, spread, real.rows, ())
     found = total_variation(real, rows, marginals_of_order(real.schema, ORDER, 600))
-    return {"error": statistics.fmean(found), "values": sum(sizes.values()) / sum(a.size for a in attributes)}
+    return {
+        "error": statistics.fmean(found),
+        "values": sum(sizes.values()) / sum(a.size for a in attributes),
+    }
 
 
 def spread_again(
-    codes: NDArray[Any], groups: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
+    codes: NDArray[Any],
+    groups: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> NDArray[Any]:
     """A value of its group for each code, by the measured counts."""
     values = np.zeros(len(codes), dtype=np.uint8)
@@ -290,12 +325,18 @@ def merging_claims(rows: list[Row]) -> list[Claim]:
     for way in dict.fromkeys(row["way"] for row in rows):
         if way == "as it is":
             continue
-        both = {key[1:]: (found["as it is", *key[1:]], error) for key, error in found.items() if key[0] == way}
+        both = {
+            key[1:]: (found["as it is", *key[1:]], error)
+            for key, error in found.items()
+            if key[0] == way
+        }
         claims.append(
             Claim(
                 f"'{way}' is no better than all values as they are, on average",
                 statistics.fmean(changed / plain for plain, changed in both.values()) > 0.97,
-                ", ".join(f"{table} at {e:g}: {p:.4f} to {c:.4f}" for (e, table), (p, c) in both.items()),
+                ", ".join(
+                    f"{table} at {e:g}: {p:.4f} to {c:.4f}" for (e, table), (p, c) in both.items()
+                ),
             )
         )
     return claims
@@ -313,7 +354,9 @@ ELSEWHERE: dict[str, Callable[..., Synthesizer]] = {
 
 def elsewhere_cells(options: Options) -> list[Settings]:
     epsilons = (1.0,) if options.quick else EPSILONS
-    return grid(epsilon=epsilons, delta=(0.0, DELTA), method=ELSEWHERE, repeat=range(options.repeats))
+    return grid(
+        epsilon=epsilons, delta=(0.0, DELTA), method=ELSEWHERE, repeat=range(options.repeats)
+    )
 
 
 def elsewhere_run(options: Options, settings: Settings) -> Mapping[str, float]:
@@ -323,19 +366,30 @@ def elsewhere_run(options: Options, settings: Settings) -> Mapping[str, float]:
     method = ELSEWHERE[settings["method"]](epsilon=settings["epsilon"], delta=settings["delta"])
     model = method.fit(table, real.schema, noise=options.noise(settings))
     drawn = encode(model.sample(table.rows, seed_of(settings) >> 2), real.schema)
-    return {"error": statistics.fmean(total_variation(real, drawn, marginals_of_order(real.schema, ORDER, 600)))}
+    return {
+        "error": statistics.fmean(
+            total_variation(real, drawn, marginals_of_order(real.schema, ORDER, 600))
+        )
+    }
 
 
 def elsewhere_claims(rows: list[Row]) -> list[Claim]:
     found = means(rows, "error", "method", "epsilon", "delta")
     claims = []
     for other in list(ELSEWHERE)[1:]:
-        both = {key[1:]: (found["adaptive", *key[1:]], error) for key, error in found.items() if key[0] == other}
+        both = {
+            key[1:]: (found["adaptive", *key[1:]], error)
+            for key, error in found.items()
+            if key[0] == other
+        }
         claims.append(
             Claim(
                 f"On a survey that no setting was tried on, Adaptive is closer than {other}",
                 all(mine < error for mine, error in both.values()),
-                ", ".join(f"epsilon {e:g}, delta {d:g}: {m:.4f} against {o:.4f}" for (e, d), (m, o) in both.items()),
+                ", ".join(
+                    f"epsilon {e:g}, delta {d:g}: {m:.4f} against {o:.4f}"
+                    for (e, d), (m, o) in both.items()
+                ),
             )
         )
     return claims
@@ -353,7 +407,14 @@ STUDY = Study(
             figure_claims,
             lambda rows: curves(rows, x="epsilon", y="error", line="method", panel=("table",)),
         ),
-        Part("ideas", "What each idea is worth, at epsilon 1", idea_cells, idea_run, idea_claims, idea_figure),
+        Part(
+            "ideas",
+            "What each idea is worth, at epsilon 1",
+            idea_cells,
+            idea_run,
+            idea_claims,
+            idea_figure,
+        ),
         Part(
             "merging",
             "Rare values merged, and coarser groups, spread again when rows are drawn",
@@ -372,7 +433,9 @@ STUDY = Study(
         ),
     ],
     repeats=5,
-    notes=["The parameters were chosen while looking at these tables; expect a little more error elsewhere."],
+    notes=[
+        "The parameters were chosen while looking at these tables; expect a little more error elsewhere."
+    ],
 )
 
 if __name__ == "__main__":

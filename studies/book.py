@@ -21,7 +21,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of, where
+from study import (
+    Claim,
+    Options,
+    Part,
+    Row,
+    Settings,
+    Study,
+    curves,
+    grid,
+    long,
+    means,
+    seed_of,
+    where,
+)
 from understudy import Schema, Table, read_table
 from understudy.encoding import encode
 from understudy.errors import InputError
@@ -52,7 +65,11 @@ def adult(folder: Path) -> tuple[Table, Schema]:
     schema = {
         "age": {"kind": "integer", "min": 0, "max": AGES - 1, "bins": AGES},
         "marital_status": {"kind": "categorical", "values": marital},
-        "occupation": {"kind": "categorical", "values": [w for w in occupation if w != "?"], "missing": "?"},
+        "occupation": {
+            "kind": "categorical",
+            "values": [w for w in occupation if w != "?"],
+            "missing": "?",
+        },
     }
     return Table(columns, table.source), Schema.from_dict({"attributes": schema})
 
@@ -64,7 +81,9 @@ def first_rows(column: Column) -> Column:
 def part_of(options: Options, names: Sequence[str]) -> tuple[Table, Schema]:
     """Some of the columns, with their schema."""
     table, schema = adult(options.data)
-    return Table({n: table.columns[n] for n in names}, table.source), Schema(tuple(schema[n] for n in names))
+    return Table({n: table.columns[n] for n in names}, table.source), Schema(
+        tuple(schema[n] for n in names)
+    )
 
 
 def exact(options: Options, names: Sequence[str]) -> Floats:
@@ -92,7 +111,9 @@ BOOK_ANSWER, BOOK_TRUTH = 6583.15, 6577
 
 
 def range_cells(options: Options) -> list[Settings]:
-    return grid(epsilon=QUICK_EPSILONS if options.quick else EPSILONS, repeat=range(options.repeats))
+    return grid(
+        epsilon=QUICK_EPSILONS if options.quick else EPSILONS, repeat=range(options.repeats)
+    )
 
 
 def range_run(options: Options, settings: Settings) -> Mapping[str, float]:
@@ -100,11 +121,17 @@ def range_run(options: Options, settings: Settings) -> Mapping[str, float]:
     table, schema = part_of(options, ("age",))
     truth = exact(options, ("age",))
     model = Marginals(epsilon=settings["epsilon"]).fit(table, schema, noise=options.noise(settings))
-    found: dict[str, float] = {"rows": abs(float(model.rows or 0) - ROWS), "questions": len(model.ledger.entries)}
+    found: dict[str, float] = {
+        "rows": abs(float(model.rows or 0) - ROWS),
+        "questions": len(model.ledger.entries),
+    }
     for width, (low, high) in RANGES.items():
         answer = model.query(f"count where age >= {low} and age < {high}")
         real = float(truth[low:high].sum())
-        found |= {f"error_{width}": answer.value - real, f"within_{width}": answer.low <= real <= answer.high}
+        found |= {
+            f"error_{width}": answer.value - real,
+            f"within_{width}": answer.low <= real <= answer.high,
+        }
     sample = model.sample(ROWS, seed_of(settings) >> 2, spread="independent")
     return found | {"age": distance(truth, counted(encode(sample, schema).codes, schema, ("age",)))}
 
@@ -113,7 +140,10 @@ def range_claims(rows: list[Row]) -> list[Claim]:
     spread = root_mean_square(where(rows, epsilon=1.0), "error_11")
     expected = math.sqrt(2 * 11)
     inside = {width: float(np.mean([row[f"within_{width}"] for row in rows])) for width in RANGES}
-    widths = ", ".join(f"{root_mean_square(where(rows, epsilon=1.0), f'error_{w}'):.1f} over {w} years" for w in RANGES)
+    widths = ", ".join(
+        f"{root_mean_square(where(rows, epsilon=1.0), f'error_{w}'):.1f} over {w} years"
+        for w in RANGES
+    )
     one_by_one = spread / math.sqrt(2)
     ages = means(rows, "age", "epsilon")
     return [
@@ -156,7 +186,10 @@ def root_mean_square(rows: Sequence[Row], name: str) -> float:
 
 
 def range_figure(rows: list[Row]) -> Any:
-    sized = [{"epsilon": row["epsilon"], **{str(w): abs(row[f"error_{w}"]) for w in RANGES}} for row in rows]
+    sized = [
+        {"epsilon": row["epsilon"], **{str(w): abs(row[f"error_{w}"]) for w in RANGES}}
+        for row in rows
+    ]
     spread = long(sized, *map(str, RANGES))
     return curves(
         [r | {"panel": "mean error (rows) by width"} for r in spread],
@@ -169,7 +202,11 @@ def range_figure(rows: list[Row]) -> Any:
 
 # --------------------------------------------------------------------------- two columns (6.3.3)
 
-INDEPENDENT, TOGETHER, CLIPPED = "independent columns", "age x marital status", "age x marital status, clipped"
+INDEPENDENT, TOGETHER, CLIPPED = (
+    "independent columns",
+    "age x marital status",
+    "age x marital status, clipped",
+)
 PRINTED = "as printed (not private)"
 BOOK_DISTANCE = 0.0023
 """Total variation distance of the marital counts that the book prints."""
@@ -177,13 +214,19 @@ BOOK_DISTANCE = 0.0023
 
 def pair_cells(options: Options) -> list[Settings]:
     epsilons = QUICK_EPSILONS if options.quick else EPSILONS
-    return grid(method=(INDEPENDENT, TOGETHER, CLIPPED, PRINTED), epsilon=epsilons, repeat=range(options.repeats))
+    return grid(
+        method=(INDEPENDENT, TOGETHER, CLIPPED, PRINTED),
+        epsilon=epsilons,
+        repeat=range(options.repeats),
+    )
 
 
 def pair_run(options: Options, settings: Settings) -> Mapping[str, float]:
     truth = exact(options, JOINT)
     if settings["method"] == PRINTED:
-        synthetic = printed_rows(truth, settings["epsilon"], np.random.default_rng(seed_of(settings)))
+        synthetic = printed_rows(
+            truth, settings["epsilon"], np.random.default_rng(seed_of(settings))
+        )
     else:
         groups = [] if settings["method"] == INDEPENDENT else [JOINT]
         repair: Any = "clip" if settings["method"] == CLIPPED else "project"
@@ -214,14 +257,21 @@ def printed_rows(truth: Floats, epsilon: float, rng: np.random.Generator) -> Flo
     """
     noisy = np.where(truth > 0, np.maximum(truth + rng.laplace(0.0, 1 / epsilon), 0.0), 0.0)
     rows = int(max(ROWS + rng.laplace(0.0, 1 / epsilon), 0))
-    return rng.multinomial(rows, (noisy / noisy.sum()).ravel()).reshape(truth.shape).astype(np.float64)
+    return (
+        rng.multinomial(rows, (noisy / noisy.sum()).ravel()).reshape(truth.shape).astype(np.float64)
+    )
 
 
 def pair_claims(rows: list[Row]) -> list[Claim]:
-    found = {name: means(rows, name, "method", "epsilon") for name in ("joint", "age", "marital", "made_up")}
+    found = {
+        name: means(rows, name, "method", "epsilon")
+        for name in ("joint", "age", "marital", "made_up")
+    }
     epsilons = sorted({row["epsilon"] for row in rows})
     ahead = [e for e in epsilons if found["joint"][TOGETHER, e] < found["joint"][INDEPENDENT, e]]
-    joint = {method: found["joint"][method, 1.0] for method in (INDEPENDENT, TOGETHER, CLIPPED, PRINTED)}
+    joint = {
+        method: found["joint"][method, 1.0] for method in (INDEPENDENT, TOGETHER, CLIPPED, PRINTED)
+    }
     marital = {method: found["marital"][method, 1.0] for method in joint}
     made_up = {method: found["made_up"][method, 0.1] for method in joint}
     single = int(rows[0]["single"])
@@ -247,7 +297,8 @@ def pair_claims(rows: list[Row]) -> list[Claim]:
         ),
         Claim(
             "Projecting makes fewer people up in empty cells than the book's clipping, and is nearer",
-            made_up[TOGETHER] < made_up[CLIPPED] and found["joint"][TOGETHER, 0.1] < found["joint"][CLIPPED, 0.1],
+            made_up[TOGETHER] < made_up[CLIPPED]
+            and found["joint"][TOGETHER, 0.1] < found["joint"][CLIPPED, 0.1],
             f"rows in cells that hold nobody, at epsilon 0.1: {100 * made_up[CLIPPED]:.1f} % clipped, "
             f"{100 * made_up[TOGETHER]:.1f} % projected; distance {found['joint'][CLIPPED, 0.1]:.3f} against "
             f"{found['joint'][TOGETHER, 0.1]:.3f}",
@@ -261,7 +312,13 @@ def pair_claims(rows: list[Row]) -> list[Claim]:
 
 
 def pair_figure(rows: list[Row]) -> Any:
-    return curves(long(rows, "joint", "age", "marital"), x="epsilon", y="value", line="method", panel=("measure",))
+    return curves(
+        long(rows, "joint", "age", "marital"),
+        x="epsilon",
+        y="value",
+        line="method",
+        panel=("measure",),
+    )
 
 
 # --------------------------------------------------------------------------- three columns
@@ -292,18 +349,23 @@ def triple_claims(rows: list[Row]) -> list[Claim]:
     independent, chain, whole = WAYS
 
     def told(found: Mapping[Any, float]) -> str:
-        return ", ".join(f"{found[chain, e]:.3f} against {found[whole, e]:.3f} at {e:g}" for e in epsilons)
+        return ", ".join(
+            f"{found[chain, e]:.3f} against {found[whole, e]:.3f} at {e:g}" for e in epsilons
+        )
 
     return [
         Claim(
             "The three-way marginal keeps the three-way table best at the largest epsilon",
-            three[whole, epsilons[-1]] < min(three[chain, epsilons[-1]], three[independent, epsilons[-1]]),
+            three[whole, epsilons[-1]]
+            < min(three[chain, epsilons[-1]], three[independent, epsilons[-1]]),
             f"distance, two two-way marginals against the three-way one: {told(three)}",
         ),
         Claim(
             "At the smallest epsilon smaller tables are better",
-            three[whole, epsilons[0]] > min(three[chain, epsilons[0]], three[independent, epsilons[0]]),
-            ", ".join(f"{three[way, epsilons[0]]:.3f} for {way}" for way in WAYS) + f" at epsilon {epsilons[0]:g}",
+            three[whole, epsilons[0]]
+            > min(three[chain, epsilons[0]], three[independent, epsilons[0]]),
+            ", ".join(f"{three[way, epsilons[0]]:.3f} for {way}" for way in WAYS)
+            + f" at epsilon {epsilons[0]:g}",
         ),
         Claim(
             "Marginals beat independent columns at epsilon 1, in two-way tables too",
@@ -314,7 +376,13 @@ def triple_claims(rows: list[Row]) -> list[Claim]:
 
 
 def triple_figure(rows: list[Row]) -> Any:
-    return curves(long(rows, "three_way", "two_way"), x="epsilon", y="value", line="method", panel=("measure",))
+    return curves(
+        long(rows, "three_way", "two_way"),
+        x="epsilon",
+        y="value",
+        line="method",
+        panel=("measure",),
+    )
 
 
 # --------------------------------------------------------------------------- the study
@@ -323,9 +391,30 @@ STUDY = Study(
     "book",
     "The book, section 6.3: histograms and marginals as synthetic data",
     (
-        Part("ranges", "A histogram of age and its range counts", range_cells, range_run, range_claims, range_figure),
-        Part("pair", "Age and marital status together", pair_cells, pair_run, pair_claims, pair_figure),
-        Part("triple", "Age, marital status and occupation", triple_cells, triple_run, triple_claims, triple_figure),
+        Part(
+            "ranges",
+            "A histogram of age and its range counts",
+            range_cells,
+            range_run,
+            range_claims,
+            range_figure,
+        ),
+        Part(
+            "pair",
+            "Age and marital status together",
+            pair_cells,
+            pair_run,
+            pair_claims,
+            pair_figure,
+        ),
+        Part(
+            "triple",
+            "Age, marital status and occupation",
+            triple_cells,
+            triple_run,
+            triple_claims,
+            triple_figure,
+        ),
     ),
     repeats=20,
     notes=(

@@ -22,7 +22,20 @@ from typing import Any
 
 import numpy as np
 
-from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of, where
+from study import (
+    Claim,
+    Options,
+    Part,
+    Row,
+    Settings,
+    Study,
+    curves,
+    grid,
+    long,
+    means,
+    seed_of,
+    where,
+)
 from thesis import (
     ACCEPTABLE,
     CHOSEN_EPSILON,
@@ -72,7 +85,9 @@ Printed = tuple[str, str, int, float, float]
 
 
 def _rows(*numbers: tuple[int, int, int, float, float]) -> tuple[Printed, ...]:
-    return tuple((_SPLIT[split], _WAY[way], k, epsilon, lost) for split, way, k, epsilon, lost in numbers)
+    return tuple(
+        (_SPLIT[split], _WAY[way], k, epsilon, lost) for split, way, k, epsilon, lost in numbers
+    )
 
 
 PRINTED: dict[str, tuple[Printed, ...]] = {
@@ -82,10 +97,30 @@ PRINTED: dict[str, tuple[Printed, ...]] = {
         *((1, 1, 1, 0.5, 7.18), (2, 1, 1, 0.5, 8.91), (4, 1, 1, 0.5, 10.35)),
     ),
     "poker": _rows(
-        *((2, 1, 1, 0.01, 11.4), (4, 1, 1, 0.01, 11.67), (3, 1, 2, 0.01, 22.85), (1, 1, 1, 0.01, 26.93)),
-        *((3, 1, 1, 0.01, 30.64), (4, 1, 2, 0.01, 32.35), (1, 1, 1, 0.02, 8.94), (4, 1, 1, 0.02, 9.79)),
-        *((2, 1, 1, 0.02, 12.3), (4, 1, 1, 0.05, 6.66), (2, 1, 1, 0.05, 7.57), (1, 1, 2, 0.05, 8.71)),
-        *((1, 1, 1, 0.05, 9.93), (3, 1, 1, 0.05, 11.83), (4, 1, 2, 0.05, 12.68), (2, 1, 2, 0.1, 5.76)),
+        *(
+            (2, 1, 1, 0.01, 11.4),
+            (4, 1, 1, 0.01, 11.67),
+            (3, 1, 2, 0.01, 22.85),
+            (1, 1, 1, 0.01, 26.93),
+        ),
+        *(
+            (3, 1, 1, 0.01, 30.64),
+            (4, 1, 2, 0.01, 32.35),
+            (1, 1, 1, 0.02, 8.94),
+            (4, 1, 1, 0.02, 9.79),
+        ),
+        *(
+            (2, 1, 1, 0.02, 12.3),
+            (4, 1, 1, 0.05, 6.66),
+            (2, 1, 1, 0.05, 7.57),
+            (1, 1, 2, 0.05, 8.71),
+        ),
+        *(
+            (1, 1, 1, 0.05, 9.93),
+            (3, 1, 1, 0.05, 11.83),
+            (4, 1, 2, 0.05, 12.68),
+            (2, 1, 2, 0.1, 5.76),
+        ),
         *((2, 1, 1, 0.1, 6.59), (4, 1, 2, 0.1, 6.76), (4, 2, 1, 0.1, 7.39), (4, 1, 1, 0.1, 7.61)),
         *((1, 1, 1, 0.1, 7.63), (2, 2, 1, 0.2, 6.27), (1, 1, 1, 0.2, 6.32), (1, 2, 1, 0.2, 6.86)),
         *((3, 2, 1, 0.2, 6.88), (4, 1, 2, 0.2, 7.27), (4, 1, 2, 0.5, 3.43), (2, 1, 2, 0.5, 4.07)),
@@ -94,10 +129,30 @@ PRINTED: dict[str, tuple[Printed, ...]] = {
         *((1, 1, 1, 1.0, 5.55), (2, 1, 1, 1.0, 6.05)),
     ),
     "adult": _rows(
-        *((4, 1, 1, 0.01, 5.17), (4, 1, 2, 0.01, 5.3), (2, 1, 1, 0.01, 7.92), (1, 1, 1, 0.01, 8.34)),
-        *((2, 1, 2, 0.01, 9.52), (3, 1, 1, 0.01, 10.72), (2, 1, 2, 0.02, 4.65), (1, 1, 2, 0.02, 5.38)),
-        *((1, 2, 1, 0.02, 7.03), (2, 2, 1, 0.02, 7.72), (2, 1, 2, 0.05, 3.08), (4, 1, 2, 0.05, 7.56)),
-        *((1, 1, 1, 0.05, 7.7), (3, 1, 1, 0.05, 7.89), (4, 1, 1, 0.05, 8.33), (1, 1, 2, 0.05, 10.65)),
+        *(
+            (4, 1, 1, 0.01, 5.17),
+            (4, 1, 2, 0.01, 5.3),
+            (2, 1, 1, 0.01, 7.92),
+            (1, 1, 1, 0.01, 8.34),
+        ),
+        *(
+            (2, 1, 2, 0.01, 9.52),
+            (3, 1, 1, 0.01, 10.72),
+            (2, 1, 2, 0.02, 4.65),
+            (1, 1, 2, 0.02, 5.38),
+        ),
+        *(
+            (1, 2, 1, 0.02, 7.03),
+            (2, 2, 1, 0.02, 7.72),
+            (2, 1, 2, 0.05, 3.08),
+            (4, 1, 2, 0.05, 7.56),
+        ),
+        *(
+            (1, 1, 1, 0.05, 7.7),
+            (3, 1, 1, 0.05, 7.89),
+            (4, 1, 1, 0.05, 8.33),
+            (1, 1, 2, 0.05, 10.65),
+        ),
         *((2, 1, 2, 0.1, 3.96), (1, 2, 1, 0.1, 4.76), (1, 1, 2, 0.1, 4.92), (2, 2, 1, 0.1, 6.43)),
         *((3, 1, 2, 0.1, 6.81), (4, 1, 2, 0.1, 7.04), (2, 1, 2, 0.2, 2.99), (2, 2, 2, 0.2, 5.84)),
         *((1, 1, 2, 0.2, 6.82), (3, 1, 1, 0.2, 6.84), (3, 1, 1, 0.5, 3.84), (1, 2, 1, 0.5, 5.45)),
@@ -111,9 +166,18 @@ PRINTED: dict[str, tuple[Printed, ...]] = {
 PRINTED_UNSPLIT: tuple[tuple[str, int, float, float], ...] = (
     *(("statistics", 1, 0.01, 15.8), ("statistics", 2, 0.01, 33.91), ("models", 2, 0.02, 18.39)),
     *(("statistics", 1, 0.02, 25.86), ("voting", 1, 0.02, 26.15), ("voting", 2, 0.02, 28.74)),
-    *(("statistics", 2, 0.02, 30.17), ("statistics", 2, 0.05, 13.79), ("statistics", 1, 0.05, 22.13)),
+    *(
+        ("statistics", 2, 0.02, 30.17),
+        ("statistics", 2, 0.05, 13.79),
+        ("statistics", 1, 0.05, 22.13),
+    ),
     *(("voting", 1, 0.1, 8.62), ("statistics", 1, 0.1, 10.06), ("statistics", 2, 0.1, 12.36)),
-    *(("models", 2, 0.1, 16.09), ("voting", 1, 0.2, 4.6), ("statistics", 1, 0.2, 4.89), ("voting", 2, 0.2, 17.82)),
+    *(
+        ("models", 2, 0.1, 16.09),
+        ("voting", 1, 0.2, 4.6),
+        ("statistics", 1, 0.2, 4.89),
+        ("voting", 2, 0.2, 17.82),
+    ),
     *(("statistics", 2, 1.0, -3.45), ("voting", 1, 1.0, -0.58), ("statistics", 1, 1.0, 4.31)),
 )
 """Table 10 (Heart), the best row of each way and degree at each epsilon; how rows were split is not in it."""
@@ -130,7 +194,9 @@ def identities() -> dict[str, Identity]:
 
 def holders_of(on: Task, settings: Settings, options: Options) -> list[Holder]:
     """The training rows, split; how depends on the repeat and not on the way, so that ways can be compared."""
-    seed = seed_of({"table": settings["table"], "split": settings["split"], "repeat": settings["repeat"]})
+    seed = seed_of(
+        {"table": settings["table"], "split": settings["split"], "repeat": settings["repeat"]}
+    )
     parts = split(on.train, settings["split"], HOLDERS, target=on.target, seed=seed)
     known = identities()
     certificates = {name: identity.certificate for name, identity in known.items()}
@@ -150,14 +216,18 @@ def holders_of(on: Task, settings: Settings, options: Options) -> list[Holder]:
 
 
 def _noise(options: Options, settings: Settings, whose: str) -> Noise:
-    return SystemNoise() if options.real_noise else SeededNoise(seed_of({**settings, "whose": whose}))
+    return (
+        SystemNoise() if options.real_noise else SeededNoise(seed_of({**settings, "whose": whose}))
+    )
 
 
 def synthesizer(form: str, k: int, epsilon: float, target: str) -> Synthesizer:
     """PrivBayes of a degree, as the thesis has it or as we would; neighbours differ in the values of one row."""
     if form == "thesis":
         return PrivBayes.paper(epsilon, degree=k, score="I", encoding="vanilla")
-    return PrivBayes(epsilon=epsilon, degree=k, neighbours="replace", encoding="vanilla", target=target)
+    return PrivBayes(
+        epsilon=epsilon, degree=k, neighbours="replace", encoding="vanilla", target=target
+    )
 
 
 def released(on: Task, options: Options, settings: Settings) -> Model | Merged:
@@ -188,10 +258,20 @@ def _cells(options: Options, wanted: Mapping[str, Iterable[Setting]]) -> list[Se
     """Training on real rows, from which all differences are taken, and the settings of each table."""
     found: list[Settings] = []
     for table, settings in wanted.items():
-        repeats = range(options.repeats * (HEART_REPEATS if table == "heart" and not options.quick else 1))
+        repeats = range(
+            options.repeats * (HEART_REPEATS if table == "heart" and not options.quick else 1)
+        )
         found += grid(table=[table], way=["real"], repeat=repeats)
         for name, form, way, k, epsilon in dict.fromkeys(settings):
-            found += grid(table=[table], split=[name], form=[form], way=[way], k=[k], epsilon=[epsilon], repeat=repeats)
+            found += grid(
+                table=[table],
+                split=[name],
+                form=[form],
+                way=[way],
+                k=[k],
+                epsilon=[epsilon],
+                repeat=repeats,
+            )
     return found
 
 
@@ -199,10 +279,17 @@ def printed_cells(options: Options) -> list[Settings]:
     """The settings of tables 10 to 15."""
     if options.quick:
         return _cells(
-            options, {"heart": [(s, form, w, k, e) for form in FORMS for s, w, k, e, _ in PRINTED["heart"][:2]]}
+            options,
+            {
+                "heart": [
+                    (s, form, w, k, e) for form in FORMS for s, w, k, e, _ in PRINTED["heart"][:2]
+                ]
+            },
         )
     wanted = {
-        table: [(name, form, way, k, e) for form in FORMS for name, way, k, e, _ in _printed_rows(table)]
+        table: [
+            (name, form, way, k, e) for form in FORMS for name, way, k, e, _ in _printed_rows(table)
+        ]
         for table in ("adult", "heart", "poker")
     }
     return _cells(options, wanted)
@@ -216,14 +303,28 @@ def _printed_rows(table: str) -> list[Printed]:
 def best_cells(options: Options) -> list[Settings]:
     """Table 12 as it came to be: all splits, ways 1 and 2, both degrees; once each, for the best is to be taken."""
     tables, epsilons = (("heart",), (1.0,)) if options.quick else (("adult",), BEST_EPSILONS)
-    wanted = [(name, "ours", way, k, e) for e in epsilons for name in SPLITS[:4] for way in WAYS[:2] for k in DEGREES]
+    wanted = [
+        (name, "ours", way, k, e)
+        for e in epsilons
+        for name in SPLITS[:4]
+        for way in WAYS[:2]
+        for k in DEGREES
+    ]
     return _cells(options, dict.fromkeys(tables, wanted))
 
 
 def ways_cells(options: Options) -> list[Settings]:
     """Figures 14 to 19: shares of random sizes, all ways."""
-    tables, degrees, epsilons = (("heart",), (1,), QUICK_EPSILONS) if options.quick else (TARGETS, DEGREES, EPSILONS)
-    wanted = [("random", form, way, k, e) for form in FORMS for way in WAYS for k in degrees for e in epsilons]
+    tables, degrees, epsilons = (
+        (("heart",), (1,), QUICK_EPSILONS) if options.quick else (TARGETS, DEGREES, EPSILONS)
+    )
+    wanted = [
+        ("random", form, way, k, e)
+        for form in FORMS
+        for way in WAYS
+        for k in degrees
+        for e in epsilons
+    ]
     return _cells(options, dict.fromkeys(tables, wanted))
 
 
@@ -232,7 +333,13 @@ def splits_cells(options: Options) -> list[Settings]:
     tables, degrees, epsilons = (
         (("heart",), (1,), (1.0,)) if options.quick else (("adult", "poker"), DEGREES, FEW_EPSILONS)
     )
-    wanted = [(name, "thesis", way, k, e) for name in SPLITS for way in WAYS for k in degrees for e in epsilons]
+    wanted = [
+        (name, "thesis", way, k, e)
+        for name in SPLITS
+        for way in WAYS
+        for k in degrees
+        for e in epsilons
+    ]
     return _cells(options, dict.fromkeys(tables, wanted))
 
 
@@ -253,7 +360,10 @@ def losses(rows: Iterable[Row]) -> list[Row]:
     real = means(where(rows, way="real"), "accuracy", "table")
     keys = ("table", "split", "form", "way", "k", "epsilon")
     found = means([row for row in rows if row["way"] != "real"], "accuracy", *keys)
-    return [dict(zip(keys, key, strict=True)) | {"lost": real[key[0]] - mean} for key, mean in found.items()]
+    return [
+        dict(zip(keys, key, strict=True)) | {"lost": real[key[0]] - mean}
+        for key, mean in found.items()
+    ]
 
 
 class _Lost:
@@ -284,15 +394,17 @@ def best_claims(rows: list[Row]) -> list[Claim]:
     """Table 12 holds the best of many runs: so does what is compared with it."""
     found = _Lost(rows)
     held, numbers = [], []
-    for epsilon in sorted({row["epsilon"] for row in found.rows}) if "adult" in found.tables else ():
+    for epsilon in (
+        sorted({row["epsilon"] for row in found.rows}) if "adult" in found.tables else ()
+    ):
         best = min(where(found.rows, epsilon=epsilon), key=lambda row: row["lost"])
-        printed = min(lost for _, way, _, e, lost in PRINTED["adult"] if e == epsilon and way != "models")
+        printed = min(
+            lost for _, way, _, e, lost in PRINTED["adult"] if e == epsilon and way != "models"
+        )
         held.append(best["lost"] <= printed)
         setting = f"{best['split']}, {best['way']}, k = {best['k']}"
         numbers.append(f"{epsilon:g}: {best['lost']:.1f} ({setting}), there {printed:.1f}")
-    text = (
-        "On Adult, the best run of ways 1 and 2 in our form is no worse than the best that table 12 has, at any epsilon"
-    )
+    text = "On Adult, the best run of ways 1 and 2 in our form is no worse than the best that table 12 has, at any epsilon"
     return [Claim(text, all(held), "; ".join(numbers))] if numbers else []
 
 
@@ -310,10 +422,15 @@ def splits_claims(rows: list[Row]) -> list[Claim]:
 
 
 def _real(found: _Lost) -> Claim:
-    numbers = (f"{table} {found.real[table]:.1f} against {REAL_ACCURACY[table]:.1f}" for table in found.tables)
+    numbers = (
+        f"{table} {found.real[table]:.1f} against {REAL_ACCURACY[table]:.1f}"
+        for table in found.tables
+    )
     held = all(abs(found.real[table] - REAL_ACCURACY[table]) <= 5 for table in found.tables)
     return Claim(
-        "Trained on real rows, the classifiers' mean accuracy is the thesis', within 5 points", held, "; ".join(numbers)
+        "Trained on real rows, the classifiers' mean accuracy is the thesis', within 5 points",
+        held,
+        "; ".join(numbers),
     )
 
 
@@ -321,12 +438,17 @@ def _printed(found: _Lost, form: str) -> Claim:
     """Every printed row, at its own setting."""
     numbers, held = [], []
     for table in found.tables:
-        of_it = [(found.lost.get((table, s, form, w, k, e)), lost) for s, w, k, e, lost in _printed_rows(table)]
+        of_it = [
+            (found.lost.get((table, s, form, w, k, e)), lost)
+            for s, w, k, e, lost in _printed_rows(table)
+        ]
         pairs = [(mine, lost) for mine, lost in of_it if mine is not None]
         better = sum(mine <= lost for mine, lost in pairs)
         apart = float(np.median([mine - lost for mine, lost in pairs]))
         held.append(2 * better >= len(pairs))
-        numbers.append(f"{table}: {better} of {len(pairs)} no worse, the median {apart:+.1f} points apart")
+        numbers.append(
+            f"{table}: {better} of {len(pairs)} no worse, the median {apart:+.1f} points apart"
+        )
     text = f"At the settings of tables 10 to 15 the {_of(form)} loses no more accuracy than printed, mostly"
     return Claim(text, all(held), "; ".join(numbers))
 
@@ -353,10 +475,16 @@ def _chosen(found: _Lost) -> Claim:
     first: dict[str, float | None] = {}
     for table in found.tables:
         best = {
-            e: min(found.lost[table, "random", "thesis", w, k, e] for w in WAYS[:2] for k in DEGREES) for e in EPSILONS
+            e: min(
+                found.lost[table, "random", "thesis", w, k, e] for w in WAYS[:2] for k in DEGREES
+            )
+            for e in EPSILONS
         }
         first[table] = next((e for e in EPSILONS if best[e] <= ACCEPTABLE), None)
-    numbers = (f"{t}: {'never' if e is None else f'{e:g}'}, the thesis {CHOSEN_EPSILON[t]:g}" for t, e in first.items())
+    numbers = (
+        f"{t}: {'never' if e is None else f'{e:g}'}, the thesis {CHOSEN_EPSILON[t]:g}"
+        for t, e in first.items()
+    )
     held = all(e is not None and e <= CHOSEN_EPSILON[table] for table, e in first.items())
     text = "Ways 1 and 2 first lose at most 10 points at the thesis' epsilon or a smaller one (random sizes)"
     return Claim(text, held, "; ".join(numbers))
@@ -364,7 +492,9 @@ def _chosen(found: _Lost) -> Claim:
 
 def _heart_order(found: _Lost) -> Claim:
     lost = {way: found.mean(table="heart", split="random", form="thesis", way=way) for way in WAYS}
-    text = "On Heart way 1 beats way 2, and way 2 beats way 3 (figures 14 and 17), over all epsilons"
+    text = (
+        "On Heart way 1 beats way 2, and way 2 beats way 3 (figures 14 and 17), over all epsilons"
+    )
     held = lost["statistics"] < lost["voting"] < lost["models"]
     return Claim(text, held, ", ".join(f"{way} {points:.1f}" for way, points in lost.items()))
 
@@ -375,7 +505,9 @@ def _falls(found: _Lost) -> Claim:
     for table in found.tables:
         for way in WAYS:
             ends = (epsilons[0], epsilons[-1])
-            first, last = (found.mean(table=table, form="thesis", way=way, epsilon=epsilon) for epsilon in ends)
+            first, last = (
+                found.mean(table=table, form="thesis", way=way, epsilon=epsilon) for epsilon in ends
+            )
             held.append(last < first)
             numbers.append(f"{table}, {way}: {first:.1f} to {last:.1f}")
     text = f"The accuracy that is lost falls as epsilon grows, from {epsilons[0]:g} to {epsilons[-1]:g}, for every way"
@@ -398,7 +530,11 @@ def _splits_alike(found: _Lost) -> Claim:
     within = sum(points <= ACCEPTABLE for points in widest.values())
     most = max(widest, key=lambda what: widest[what])
     text = "How rows are split makes a difference of 10 points at most (figures 26 to 37), mostly"
-    return Claim(text, 2 * within > len(widest), f"{within} of {len(widest)} cases; {widest[most]:.1f} points: {most}")
+    return Claim(
+        text,
+        2 * within > len(widest),
+        f"{within} of {len(widest)} cases; {widest[most]:.1f} points: {most}",
+    )
 
 
 def _central_best(found: _Lost) -> Claim:
@@ -410,7 +546,10 @@ def _central_best(found: _Lost) -> Claim:
 
 def _secure_is_central(found: _Lost) -> Claim:
     cases = _by_split(found, ("secure",))
-    apart = {name: float(np.mean([by[name] - by["central"] for by in cases.values()])) for name in SPLITS[:4]}
+    apart = {
+        name: float(np.mean([by[name] - by["central"] for by in cases.values()]))
+        for name in SPLITS[:4]
+    }
     text = "With secure sums many holders lose as much as one of all rows would, within 2 points on average"
     numbers = ", ".join(f"{name} {points:+.1f}" for name, points in apart.items())
     return Claim(text, all(abs(points) <= 2 for points in apart.values()), f"{numbers} points")
@@ -421,10 +560,10 @@ def _secure_best(found: _Lost) -> Claim:
     for table in found.tables:
         lost = {way: found.mean(table=table, split="random", form="ours", way=way) for way in WAYS}
         held.append(lost["secure"] <= min(lost.values()))
-        numbers.append(f"{table}: " + ", ".join(f"{way} {points:.1f}" for way, points in lost.items()))
-    text = (
-        "Secure sums lose less accuracy than any of the thesis' ways, in our form, over all epsilons and both degrees"
-    )
+        numbers.append(
+            f"{table}: " + ", ".join(f"{way} {points:.1f}" for way, points in lost.items())
+        )
+    text = "Secure sums lose less accuracy than any of the thesis' ways, in our form, over all epsilons and both degrees"
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -437,7 +576,9 @@ def accuracy_drawing(rows: list[Row]) -> Any:
 def splits_drawing(rows: list[Row]) -> Any:
     """What is lost, a curve for each split."""
     shown = [{**row, "degree": f"k = {row['k']}"} for row in losses(rows)]
-    return curves(shown, x="epsilon", y="lost", line="split", panel=("table", "degree", "way"), wide=len(WAYS))
+    return curves(
+        shown, x="epsilon", y="lost", line="split", panel=("table", "degree", "way"), wide=len(WAYS)
+    )
 
 
 # ---- divergence
@@ -445,11 +586,17 @@ def splits_drawing(rows: list[Row]) -> Any:
 
 def divergence_cells(options: Options) -> list[Settings]:
     if options.quick:
-        chosen: dict[str, Sequence[Any]] = {"table": ["heart"], "split": ["random", "central"], "k": [1]}
+        chosen: dict[str, Sequence[Any]] = {
+            "table": ["heart"],
+            "split": ["random", "central"],
+            "k": [1],
+        }
         epsilons: Sequence[float] = QUICK_EPSILONS
     else:
         chosen, epsilons = {"table": list(TARGETS), "split": SPLITS, "k": DEGREES}, EPSILONS
-    return grid(**chosen, form=["thesis"], way=WAYS, epsilon=epsilons, repeat=range(options.repeats))
+    return grid(
+        **chosen, form=["thesis"], way=WAYS, epsilon=epsilons, repeat=range(options.repeats)
+    )
 
 
 def divergence_run(options: Options, settings: Settings) -> Mapping[str, float]:
@@ -460,7 +607,12 @@ def divergence_run(options: Options, settings: Settings) -> Mapping[str, float]:
     held, drawn = _counter(on.train), _counter(rows)
     found = {
         "KL of pairs": float(
-            np.mean([divergence(a, b) for a, b in zip(held.count(pairs), drawn.count(pairs), strict=True)])
+            np.mean(
+                [
+                    divergence(a, b)
+                    for a, b in zip(held.count(pairs), drawn.count(pairs), strict=True)
+                ]
+            )
         )
     }
     if isinstance(model, Model):
@@ -473,14 +625,21 @@ def divergence_run(options: Options, settings: Settings) -> Mapping[str, float]:
 def _counter(coded: Coded) -> MemoryCounter:
     attributes = coded.schema.modelled
     levels = {attribute.name: attribute.generalisations for attribute in attributes}
-    return MemoryCounter(coded.codes, levels, {attribute.name: attribute.size for attribute in attributes})
+    return MemoryCounter(
+        coded.codes, levels, {attribute.name: attribute.size for attribute in attributes}
+    )
 
 
 def divergence_claims(rows: list[Row]) -> list[Claim]:
     """What the thesis says of its figures 20 to 25 and 38 to 49, and the same measured on pairs of attributes."""
     claims = [_divergence_falls(rows), _secure_closest(rows)]
     if {row["k"] for row in rows} == set(DEGREES):
-        claims += [_first_way_closest(rows), _second_parent(rows), _below_ten(rows), _central_closest(rows)]
+        claims += [
+            _first_way_closest(rows),
+            _second_parent(rows),
+            _below_ten(rows),
+            _central_closest(rows),
+        ]
     return claims
 
 
@@ -494,15 +653,25 @@ def _divergence_falls(rows: list[Row]) -> Claim:
     cases = sorted({(table, way) for table, way, _ in found})
     numbers = (f"{t}, {w}: {found[t, w, low]:.2f} to {found[t, w, high]:.2f}" for t, w in cases)
     held = all(found[t, w, high] < found[t, w, low] for t, w in cases)
-    return Claim(f"Divergence falls as epsilon grows, from {low:g} to {high:g} (all figures)", held, "; ".join(numbers))
+    return Claim(
+        f"Divergence falls as epsilon grows, from {low:g} to {high:g} (all figures)",
+        held,
+        "; ".join(numbers),
+    )
 
 
 def _secure_closest(rows: list[Row]) -> Claim:
     found = _by([row for row in rows if row["split"] != "central"], "KL of pairs", "table", "way")
     tables = sorted({table for table, _ in found})
-    numbers = ("; ".join(f"{t}: " + ", ".join(f"{w} {found[t, w]:.2f}" for w in WAYS) for t in tables),)
+    numbers = (
+        "; ".join(f"{t}: " + ", ".join(f"{w} {found[t, w]:.2f}" for w in WAYS) for t in tables),
+    )
     held = all(found[t, "secure"] <= min(found[t, w] for w in WAYS) for t in tables)
-    return Claim("Secure sums are closest on pairs of attributes, over all splits and epsilons", held, numbers[0])
+    return Claim(
+        "Secure sums are closest on pairs of attributes, over all splits and epsilons",
+        held,
+        numbers[0],
+    )
 
 
 def _first_way_closest(rows: list[Row]) -> Claim:
@@ -512,7 +681,9 @@ def _first_way_closest(rows: list[Row]) -> Claim:
     pairs = _by(where(rows, split="random"), "KL of pairs", "table", "k", "epsilon", "way")
     really = sum(pairs[*case, "statistics"] < pairs[*case, "voting"] for case in cases)
     text = "The tables of way 1 always diverge less than those of way 2 (figures 20 to 25, random sizes)"
-    return Claim(text, won == len(cases), f"{won} of {len(cases)} cases; on pairs of attributes {really}")
+    return Claim(
+        text, won == len(cases), f"{won} of {len(cases)} cases; on pairs of attributes {really}"
+    )
 
 
 def _second_parent(rows: list[Row]) -> Claim:
@@ -526,12 +697,16 @@ def _second_parent(rows: list[Row]) -> Claim:
 
 
 def _below_ten(rows: list[Row]) -> Claim:
-    found = _by(where(rows, split="random", way="statistics", k=1), "KL of tables", "table", "epsilon")
+    found = _by(
+        where(rows, split="random", way="statistics", k=1), "KL of tables", "table", "epsilon"
+    )
     first = {
-        table: next((e for e in EPSILONS if found[table, e] < 10), None) for table in dict.fromkeys(t for t, _ in found)
+        table: next((e for e in EPSILONS if found[table, e] < 10), None)
+        for table in dict.fromkeys(t for t, _ in found)
     }
     numbers = (
-        f"{t}: {'never' if e is None else f'{e:g}'}, the thesis about {CHOSEN_EPSILON[t]:g}" for t, e in first.items()
+        f"{t}: {'never' if e is None else f'{e:g}'}, the thesis about {CHOSEN_EPSILON[t]:g}"
+        for t, e in first.items()
     )
     held = all(e is not None and e <= 2.5 * CHOSEN_EPSILON[t] for t, e in first.items())
     text = "The divergence of way 1's tables for k = 1 drops below 10 at about the thesis' epsilon, or before"
@@ -540,10 +715,18 @@ def _below_ten(rows: list[Row]) -> Claim:
 
 def _central_closest(rows: list[Row]) -> Claim:
     found = _by(
-        [row for row in rows if row["way"] in WAYS[:2]], "KL of tables", "table", "way", "k", "epsilon", "split"
+        [row for row in rows if row["way"] in WAYS[:2]],
+        "KL of tables",
+        "table",
+        "way",
+        "k",
+        "epsilon",
+        "split",
     )
     cases = sorted({key[:4] for key in found})
-    won = sum(found[*case, "central"] <= min(found[*case, name] for name in SPLITS) for case in cases)
+    won = sum(
+        found[*case, "central"] <= min(found[*case, name] for name in SPLITS) for case in cases
+    )
     text = "One holder of all rows has the smallest divergence, for ways 1 and 2, nearly always (figures 38 to 49)"
     return Claim(text, won >= 0.9 * len(cases), f"{won} of {len(cases)} cases")
 
@@ -551,7 +734,14 @@ def _central_closest(rows: list[Row]) -> Claim:
 def divergence_drawing(rows: list[Row]) -> Any:
     """Figures 20 to 25 and 38 to 49, on pairs of attributes: a curve for each way to split."""
     shown = long([{**row, "degree": f"k = {row['k']}"} for row in rows], "KL of pairs")
-    return curves(shown, x="epsilon", y="value", line="split", panel=("table", "degree", "way"), wide=len(WAYS))
+    return curves(
+        shown,
+        x="epsilon",
+        y="value",
+        line="split",
+        panel=("table", "degree", "way"),
+        wide=len(WAYS),
+    )
 
 
 NOTES = (
@@ -574,11 +764,46 @@ STUDY = Study(
     "distributed",
     "The thesis: synthetic rows from Bayesian networks, many holders",
     [
-        Part("printed", "Tables 10 to 15", printed_cells, accuracy_run, printed_claims, accuracy_drawing),
-        Part("best", "Table 12: the best of many runs", best_cells, accuracy_run, best_claims, accuracy_drawing),
-        Part("ways", "Twelve classifiers, by way", ways_cells, accuracy_run, ways_claims, accuracy_drawing),
-        Part("splits", "Twelve classifiers, by split", splits_cells, accuracy_run, splits_claims, splits_drawing),
-        Part("divergence", "Divergence", divergence_cells, divergence_run, divergence_claims, divergence_drawing),
+        Part(
+            "printed",
+            "Tables 10 to 15",
+            printed_cells,
+            accuracy_run,
+            printed_claims,
+            accuracy_drawing,
+        ),
+        Part(
+            "best",
+            "Table 12: the best of many runs",
+            best_cells,
+            accuracy_run,
+            best_claims,
+            accuracy_drawing,
+        ),
+        Part(
+            "ways",
+            "Twelve classifiers, by way",
+            ways_cells,
+            accuracy_run,
+            ways_claims,
+            accuracy_drawing,
+        ),
+        Part(
+            "splits",
+            "Twelve classifiers, by split",
+            splits_cells,
+            accuracy_run,
+            splits_claims,
+            splits_drawing,
+        ),
+        Part(
+            "divergence",
+            "Divergence",
+            divergence_cells,
+            divergence_run,
+            divergence_claims,
+            divergence_drawing,
+        ),
     ],
     repeats=1,
     notes=NOTES,

@@ -20,7 +20,9 @@ from understudy.evaluation.inference import LEVEL, chi_squared_p, power, spearma
 from understudy.tables import Column
 
 NAMES = ("a", "b", "c", "d")
-SCHEMA = Schema.from_dict({"attributes": {n: {"kind": "integer", "min": 0, "max": 3, "bins": 4} for n in NAMES}})
+SCHEMA = Schema.from_dict(
+    {"attributes": {n: {"kind": "integer", "min": 0, "max": 3, "bins": 4} for n in NAMES}}
+)
 EPSILONS, QUICK_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0), (1.0, 10.0)
 SPREADS = ("even", "independent")
 TIES = {"independent": 0.0, "tied": 0.2}
@@ -48,7 +50,11 @@ def run(options: Options, settings: Settings) -> Mapping[str, float]:
         repeats=tables,
         seed=seed_of(settings),
     )
-    return {f"{name}, {side}": getattr(rates[name], side).share for name in TESTS for side in ("real", "synthetic")}
+    return {
+        f"{name}, {side}": getattr(rates[name], side).share
+        for name in TESTS
+        for side in ("real", "synthetic")
+    }
 
 
 def truth(rng: np.random.Generator, rows: int, tie: float) -> Table:
@@ -71,9 +77,14 @@ def conclude(rows: list[Row]) -> list[Claim]:
         real = means(rows, f"{name}, real", "truth")
 
         def told(truth: str, spread: str, found: Mapping[Any, float] = found) -> str:
-            return ", ".join(f"{100 * found[truth, spread, epsilon]:.0f} % at {epsilon:g}" for epsilon in epsilons)
+            return ", ".join(
+                f"{100 * found[truth, spread, epsilon]:.0f} % at {epsilon:g}"
+                for epsilon in epsilons
+            )
 
-        worst = max(found["independent", spread, epsilon] for spread in SPREADS for epsilon in epsilons)
+        worst = max(
+            found["independent", spread, epsilon] for spread in SPREADS for epsilon in epsilons
+        )
         claims += [
             Claim(
                 f"{name}'s test keeps its size of {100 * LEVEL:g} % on synthetic rows (below twice that everywhere)",
@@ -89,7 +100,8 @@ def conclude(rows: list[Row]) -> list[Claim]:
             Claim(
                 f"At the largest epsilon {name}'s test raises fewer false alarms on rows spread evenly than on rows "
                 f"drawn one by one",
-                found["independent", "even", epsilons[-1]] < found["independent", "independent", epsilons[-1]],
+                found["independent", "even", epsilons[-1]]
+                < found["independent", "independent", epsilons[-1]],
                 f"{100 * found['independent', 'even', epsilons[-1]]:.1f} % against "
                 f"{100 * found['independent', 'independent', epsilons[-1]]:.1f} % at {epsilons[-1]:g}",
             ),
@@ -99,7 +111,9 @@ def conclude(rows: list[Row]) -> list[Claim]:
 
 def draw(rows: list[Row]) -> Any:
     synthetic = [f"{name}, synthetic" for name in TESTS]
-    return curves(long(rows, *synthetic), x="epsilon", y="value", line="spread", panel=("truth", "measure"))
+    return curves(
+        long(rows, *synthetic), x="epsilon", y="value", line="spread", panel=("truth", "measure")
+    )
 
 
 STUDY = Study(
@@ -107,7 +121,9 @@ STUDY = Study(
     "Tests of independence on synthetic rows: size and power",
     (Part("tests", "Pearson's and Spearman's test", cells, run, conclude, draw),),
     repeats=10,
-    notes=("A run is 20 tables of 1,000 rows; PrivBayes as it is by default. P-values are those of real rows: naive.",),
+    notes=(
+        "A run is 20 tables of 1,000 rows; PrivBayes as it is by default. P-values are those of real rows: naive.",
+    ),
 )
 
 if __name__ == "__main__":

@@ -16,7 +16,14 @@ from study import Study
 STUDY = Study(
     "paper",
     "The PrivBayes paper, done again",
-    [scores.PART, encodings.PART, parameters.PART, sources.PART, marginals.PART, classification.PART],
+    [
+        scores.PART,
+        encodings.PART,
+        parameters.PART,
+        sources.PART,
+        marginals.PART,
+        classification.PART,
+    ],
     notes=[
         "Networks are limited to degrees at which there are at most 250,000 attribute-parent pairs: 4 on ACS, 2 on "
         "the bits of Adult, 3 on those of BR2000; NLTCS never gets there.",

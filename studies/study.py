@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from understudy.curator.mechanisms import Noise, SeededNoise, SystemNoise
 from understudy.errors import UnderstudyError
@@ -122,19 +129,40 @@ class Study:
     def _parsed(self, arguments: Sequence[str] | None) -> tuple[list[Part], Options]:
         parser = argparse.ArgumentParser(description=self.title)
         names = [part.name for part in self.parts]
-        parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the real tables")
-        parser.add_argument("--repeats", type=int, help=f"runs of each setting (default {self.repeats}, quick 1)")
         parser.add_argument(
-            "--quick", action="store_true", help="a minute-long version: fewer settings, smaller tables"
+            "--data",
+            type=Path,
+            default=Path("../shared/data"),
+            help="the folder of the real tables",
         )
-        parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="PART", help=", ".join(names))
-        parser.add_argument("--output", type=Path, help=f"folder of the results (default study-output/{self.name})")
-        parser.add_argument("--real-noise", action="store_true", help="noise that cannot be repeated, as in a release")
+        parser.add_argument(
+            "--repeats", type=int, help=f"runs of each setting (default {self.repeats}, quick 1)"
+        )
+        parser.add_argument(
+            "--quick",
+            action="store_true",
+            help="a minute-long version: fewer settings, smaller tables",
+        )
+        parser.add_argument(
+            "--only", nargs="+", choices=names, default=names, metavar="PART", help=", ".join(names)
+        )
+        parser.add_argument(
+            "--output", type=Path, help=f"folder of the results (default study-output/{self.name})"
+        )
+        parser.add_argument(
+            "--real-noise",
+            action="store_true",
+            help="noise that cannot be repeated, as in a release",
+        )
         found = parser.parse_args(arguments)
-        repeats = found.repeats if found.repeats is not None else (1 if found.quick else self.repeats)
+        repeats = (
+            found.repeats if found.repeats is not None else (1 if found.quick else self.repeats)
+        )
         if repeats < 1:
             parser.error("--repeats must be at least 1")
-        folder = found.output or Path("study-output") / (self.name + ("-quick" if found.quick else ""))
+        folder = found.output or Path("study-output") / (
+            self.name + ("-quick" if found.quick else "")
+        )
         options = Options(found.data, folder, repeats, found.quick, found.real_noise)
         return [part for part in self.parts if part.name in found.only], options
 
@@ -151,7 +179,10 @@ class Study:
             claims = part.conclude(rows)
             document[part.name] = [asdict(claim) for claim in claims]
             lines += [f"## {part.title}", ""]
-            lines += [f"- **{'held' if c.held else 'did not hold'}**: {c.text} ({c.numbers})" for c in claims]
+            lines += [
+                f"- **{'held' if c.held else 'did not hold'}**: {c.text} ({c.numbers})"
+                for c in claims
+            ]
             lines.append("")
         lines += [f"{note}\n" for note in self.notes]
         text = "\n".join(lines).rstrip() + "\n"
@@ -162,7 +193,11 @@ class Study:
 
 
 def _kind(options: Options) -> str:
-    runs = "One run of each setting" if options.repeats == 1 else f"{options.repeats} runs of each setting"
+    runs = (
+        "One run of each setting"
+        if options.repeats == 1
+        else f"{options.repeats} runs of each setting"
+    )
     quick = ", the quick version: too small to decide anything" if options.quick else ""
     noise = "real noise" if options.real_noise else "seeded noise (repeatable, private to nobody)"
     return f"{runs}{quick}, {noise}."
@@ -171,11 +206,19 @@ def _kind(options: Options) -> str:
 def _run(part: Part, options: Options, cache: Cache, say: Console) -> None:
     """Run the cells of a part that are not there yet."""
     missing = cache.missing(part)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, TimeRemainingColumn(), console=say, disable=not missing) as bar:
         task = bar.add_task(part.name, total=len(missing))
         for settings in missing:
-            bar.update(task, description=f"{part.name}: {' '.join(str(value) for value in settings.values())}")
+            bar.update(
+                task,
+                description=f"{part.name}: {' '.join(str(value) for value in settings.values())}",
+            )
             started = time.process_time()  # other work on the machine does not count
             result = {name: float(value) for name, value in part.run(options, settings).items()}
             cache.add(part, settings, result, time.process_time() - started)
@@ -206,11 +249,17 @@ class Cache:
         key = self._key(part, settings)
         self.results[key] = result
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, "result": result, "seconds": round(seconds, 3)}) + "\n")
+            file.write(
+                json.dumps({"key": key, "result": result, "seconds": round(seconds, 3)}) + "\n"
+            )
 
     def missing(self, part: Part) -> list[Settings]:
         """The cells of a part that are still to be run."""
-        return [settings for settings in part.cells(self.options) if self._key(part, settings) not in self.results]
+        return [
+            settings
+            for settings in part.cells(self.options)
+            if self._key(part, settings) not in self.results
+        ]
 
     def rows(self, part: Part) -> list[Row] | None:
         """Settings and numbers of all cells; ``None`` where some are missing."""
@@ -230,7 +279,10 @@ class Cache:
 
 def grid(**values: Iterable[Any]) -> list[Settings]:
     """All combinations, the last name changing fastest."""
-    return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    return [
+        dict(zip(values, combination, strict=True))
+        for combination in itertools.product(*values.values())
+    ]
 
 
 def seed_of(settings: Mapping[str, Any]) -> int:
@@ -244,7 +296,9 @@ def means(rows: Iterable[Row], value: str, *by: str) -> dict[Any, float]:
     groups: dict[Any, list[float]] = {}
     for row in rows:
         if value in row and all(name in row for name in by):
-            groups.setdefault(row[by[0]] if len(by) == 1 else tuple(row[name] for name in by), []).append(row[value])
+            groups.setdefault(
+                row[by[0]] if len(by) == 1 else tuple(row[name] for name in by), []
+            ).append(row[value])
     return {group: statistics.fmean(found) for group, found in groups.items()}
 
 
@@ -265,7 +319,14 @@ def long(rows: Sequence[Row], *measures: str) -> list[Row]:
 
 
 def curves(
-    rows: Sequence[Row], *, x: str, y: str, line: str, panel: Sequence[str], log_x: bool = True, wide: int = 4
+    rows: Sequence[Row],
+    *,
+    x: str,
+    y: str,
+    line: str,
+    panel: Sequence[str],
+    log_x: bool = True,
+    wide: int = 4,
 ) -> Any:
     """A figure with a panel for each combination of some columns, in it a curve of means for each value of ``line``."""
     from matplotlib.figure import Figure
@@ -283,7 +344,13 @@ def curves(
             if points:
                 style = f"C{lines.index(name) % 10}"
                 marker = "osv^Dx*P<>"[lines.index(name) % 10]
-                axes.plot(*zip(*points, strict=True), color=style, marker=marker, markersize=4, label=str(name))
+                axes.plot(
+                    *zip(*points, strict=True),
+                    color=style,
+                    marker=marker,
+                    markersize=4,
+                    label=str(name),
+                )
         if log_x:
             axes.set_xscale("log", base=2)
             ticks = sorted({row[x] for row in inside})
@@ -292,7 +359,11 @@ def curves(
         axes.set_xlabel(x, fontsize=8)
         axes.tick_params(labelsize=7)
         axes.grid(alpha=0.3)
-    handles = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
+    handles = {
+        label: h
+        for a in figure.axes
+        for h, label in zip(*a.get_legend_handles_labels(), strict=True)
+    }
     if handles:
         figure.legend(
             handles.values(),
@@ -321,5 +392,8 @@ def _write_figure(path: Path, figure: Any) -> None:
     import matplotlib
 
     # The same figure gives the same file: no random ids, no date; letters stay letters, which is smaller too.
-    with matplotlib.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}), written_whole(path) as beside:
+    with (
+        matplotlib.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}),
+        written_whole(path) as beside,
+    ):
         figure.savefig(beside, format="svg", metadata={"Date": None})

@@ -25,7 +25,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of, where
+from study import (
+    Claim,
+    Options,
+    Part,
+    Row,
+    Settings,
+    Study,
+    curves,
+    grid,
+    long,
+    means,
+    seed_of,
+    where,
+)
 from understudy import PrivBayes, Schema, Synthesizer, Table, read_table
 from understudy.counting.memory import MemoryCounter
 from understudy.curator import Curator
@@ -90,7 +103,9 @@ class Task:
 def task(table: str, folder: Path, repeat: int) -> Task:
     """A table, a fifth of its rows kept apart for the test; which ones depends on the repeat."""
     coded = coded_table(table, folder)
-    order = np.random.default_rng(seed_of({"table": table, "split": repeat})).permutation(coded.rows)
+    order = np.random.default_rng(seed_of({"table": table, "split": repeat})).permutation(
+        coded.rows
+    )
     tested = round(coded.rows * TEST_SHARE)
     return Task(rows_of(coded, order[tested:]), rows_of(coded, order[:tested]), TARGETS[table])
 
@@ -105,7 +120,9 @@ def coded_table(table: str, folder: Path) -> Coded:
 
 def rows_of(coded: Coded, places: NDArray[Any]) -> Coded:
     """Some of the rows."""
-    return Coded(coded.schema, {name: codes[places] for name, codes in coded.codes.items()}, len(places), ())
+    return Coded(
+        coded.schema, {name: codes[places] for name, codes in coded.codes.items()}, len(places), ()
+    )
 
 
 def _heart() -> dict[str, Any]:
@@ -139,7 +156,11 @@ def _poker() -> dict[str, Any]:
     def numbers(first: int, last: int) -> dict[str, Any]:
         return {"kind": "categorical", "values": list(range(first, last + 1)), "ordered": True}
 
-    cards = {f"{what}{card}": numbers(1, 4 if what == "s" else 13) for card in range(1, 6) for what in "sr"}
+    cards = {
+        f"{what}{card}": numbers(1, 4 if what == "s" else 13)
+        for card in range(1, 6)
+        for what in "sr"
+    }
     return cards | {"hand": numbers(0, 9)}
 
 
@@ -148,7 +169,9 @@ def _adult(folder: Path) -> dict[str, Any]:
     attributes: dict[str, Any] = published("adult", folder)[1].to_dict()["attributes"]
     for name in ("workclass", "occupation", "native_country"):
         attributes[name]["missing"] = "?"
-    attributes["workclass"]["values"].append("Never-worked")  # occurs in rows that lack an occupation only
+    attributes["workclass"]["values"].append(
+        "Never-worked"
+    )  # occurs in rows that lack an occupation only
     attributes["workclass"].pop("taxonomy", None)
     return attributes
 
@@ -160,7 +183,9 @@ def synthesizer(method: str, epsilon: float) -> Synthesizer:
     """The thesis' PrivBayes of a degree, or Understudy's default; neighbours differ in the values of one row."""
     if method == "default":
         return PrivBayes(epsilon=epsilon, neighbours="replace")
-    return PrivBayes.paper(epsilon, degree=int(method.removeprefix("k = ")), score="I", encoding="vanilla")
+    return PrivBayes.paper(
+        epsilon, degree=int(method.removeprefix("k = ")), score="I", encoding="vanilla"
+    )
 
 
 def release(method: Synthesizer, curator: Curator) -> Model:
@@ -179,13 +204,17 @@ def numbers_of(model: Model, on: Task, learners: Sequence[str], seed: int) -> di
     rows = model.sample(on.train.rows, seed)
     assert isinstance(rows, Table)
     synthetic = encode(rows, on.train.schema)
-    return accuracies(synthetic, on.test, on.target, learners, seed) | divergences(on.train, model, synthetic)
+    return accuracies(synthetic, on.test, on.target, learners, seed) | divergences(
+        on.train, model, synthetic
+    )
 
 
 # ---- learning
 
 
-def accuracies(train: Coded, test: Coded, target: str, learners: Sequence[str], seed: int) -> dict[str, float]:
+def accuracies(
+    train: Coded, test: Coded, target: str, learners: Sequence[str], seed: int
+) -> dict[str, float]:
     """Per cent of the test rows that each learner tells right, and the mean over all learners."""
     order = np.random.default_rng(seed).permutation(train.rows)[:MOST_ROWS]
     inputs, answers = features(train, target)[order], np.asarray(train.codes[target])[order]
@@ -254,7 +283,9 @@ def divergences(real: Coded, model: Model, synthetic: Coded) -> dict[str, float]
 def divergence(real: NDArray[Any], synthetic: NDArray[Any]) -> float:
     """The Kullback-Leibler divergence in bits of two tables of counts; the second is mixed with 1 % of uniform."""
     shares = real.ravel() / real.sum()
-    others = (1 - UNIFORM_SHARE) * synthetic.ravel() / synthetic.sum() + UNIFORM_SHARE / synthetic.size
+    others = (
+        1 - UNIFORM_SHARE
+    ) * synthetic.ravel() / synthetic.sum() + UNIFORM_SHARE / synthetic.size
     there = shares > 0
     return float((shares[there] * np.log2(shares[there] / others[there])).sum())
 
@@ -262,7 +293,9 @@ def divergence(real: NDArray[Any], synthetic: NDArray[Any]) -> float:
 def _counter(coded: Coded) -> MemoryCounter:
     attributes = coded.schema.modelled
     return MemoryCounter(
-        coded.codes, {a.name: a.generalisations for a in attributes}, {a.name: a.size for a in attributes}
+        coded.codes,
+        {a.name: a.generalisations for a in attributes},
+        {a.name: a.size for a in attributes},
     )
 
 
@@ -289,7 +322,9 @@ def run(options: Options, settings: Settings) -> Mapping[str, float]:
     if settings["method"] == "real":
         found = accuracies(on.train, on.test, on.target, learners, seed)
         return found | {"majority": majority(on.train, on.test, on.target)}
-    model = centralised(on.train, synthesizer(settings["method"], settings["epsilon"]), options, settings)
+    model = centralised(
+        on.train, synthesizer(settings["method"], settings["epsilon"]), options, settings
+    )
     return numbers_of(model, on, learners, seed)
 
 
@@ -297,7 +332,9 @@ def differences(rows: Iterable[Row]) -> list[Row]:
     """For each table, method and epsilon: how much accuracy is lost against training on real rows, in points."""
     rows = list(rows)
     real = means(where(rows, method="real"), "accuracy", "table")
-    found = means([row for row in rows if "epsilon" in row], "accuracy", "table", "method", "epsilon")
+    found = means(
+        [row for row in rows if "epsilon" in row], "accuracy", "table", "method", "epsilon"
+    )
     return [
         {"table": table, "method": method, "epsilon": epsilon, "difference": real[table] - mean}
         for (table, method, epsilon), mean in found.items()
@@ -310,7 +347,14 @@ def draw(rows: list[Row]) -> Any:
     losses = [{**row, "accuracy lost": row["difference"]} for row in differences(rows)]
     together = long([*losses, *(row for row in rows if "epsilon" in row)], *measures)
     together.sort(key=lambda row: measures.index(row["measure"]))
-    return curves(together, x="epsilon", y="value", line="method", panel=("measure", "table"), wide=len(TARGETS))
+    return curves(
+        together,
+        x="epsilon",
+        y="value",
+        line="method",
+        panel=("measure", "table"),
+        wide=len(TARGETS),
+    )
 
 
 # ---- conclusions
@@ -355,7 +399,9 @@ def conclude(rows: list[Row]) -> list[Claim]:
         _beats_constant(found),
         _no_worse_than_distributed(found),
         _degrees(found),
-        _falls(found, "The divergence of the network's tables falls as epsilon grows", found.of_tables),
+        _falls(
+            found, "The divergence of the network's tables falls as epsilon grows", found.of_tables
+        ),
         _larger_divergence(found),
         _same_yardstick(found),
         _best_learner(found),
@@ -381,15 +427,23 @@ def _falls(found: _Means, text: str, values: Mapping[Any, float]) -> Claim:
             numbers.append(
                 f"{table}, {method}: {curve[0]:.2f} to {curve[-1]:.2f}, {steps} of {len(curve) - 1} steps down"
             )
-    return Claim(f"{text}, from {low:g} to {high:g}, for both degrees", all(held), "; ".join(numbers))
+    return Claim(
+        f"{text}, from {low:g} to {high:g}, for both degrees", all(held), "; ".join(numbers)
+    )
 
 
 def _chosen_epsilon(found: _Means) -> Claim:
     first = {
-        table: next((e for e in found.epsilons if found.best(table, e) <= ACCEPTABLE), None) for table in found.tables
+        table: next((e for e in found.epsilons if found.best(table, e) <= ACCEPTABLE), None)
+        for table in found.tables
     }
-    held = all(epsilon is not None and epsilon <= CHOSEN_EPSILON[table] for table, epsilon in first.items())
-    numbers = (f"{t}: {'never' if e is None else f'{e:g}'}, the thesis {CHOSEN_EPSILON[t]:g}" for t, e in first.items())
+    held = all(
+        epsilon is not None and epsilon <= CHOSEN_EPSILON[table] for table, epsilon in first.items()
+    )
+    numbers = (
+        f"{t}: {'never' if e is None else f'{e:g}'}, the thesis {CHOSEN_EPSILON[t]:g}"
+        for t, e in first.items()
+    )
     text = "A loss of at most 10 points, with the better degree, is first met at the thesis' epsilon or a smaller one"
     return Claim(text, held, "; ".join(numbers))
 
@@ -432,12 +486,16 @@ def _no_worse_than_distributed(found: _Means) -> Claim:
 def _degrees(found: _Means) -> Claim:
     held, numbers = [], []
     for table in found.tables:
-        gain = {e: found.lost[table, "k = 1", e] - found.lost[table, "k = 2", e] for e in found.epsilons}
+        gain = {
+            e: found.lost[table, "k = 1", e] - found.lost[table, "k = 2", e] for e in found.epsilons
+        }
         ahead = [f"{epsilon:g}" for epsilon, points in gain.items() if points > 0]
         small = np.mean([points for epsilon, points in gain.items() if epsilon <= 0.1])
         large = np.mean([points for epsilon, points in gain.items() if epsilon >= 5])
         held.append(small < 0 < large)
-        numbers.append(f"{table}: {small:+.1f} and {large:+.1f} points, ahead at {', '.join(ahead) or 'none'}")
+        numbers.append(
+            f"{table}: {small:+.1f} and {large:+.1f} points, ahead at {', '.join(ahead) or 'none'}"
+        )
     text = "A second parent costs accuracy at epsilon up to 0.1 and brings some at 5 and more"
     return Claim(text, all(held), "; ".join(numbers))
 
@@ -446,10 +504,10 @@ def _larger_divergence(found: _Means) -> Claim:
     smallest = found.epsilons[0]
     one, two = ({t: found.of_tables[t, f"k = {k}", smallest] for t in found.tables} for k in (1, 2))
     numbers = (f"{table}: {one[table]:.1f} and {two[table]:.1f} bits" for table in found.tables)
-    text = (
-        f"At epsilon {smallest:g} the tables' divergence is far greater (half as much again) for k = 2 than for k = 1"
+    text = f"At epsilon {smallest:g} the tables' divergence is far greater (half as much again) for k = 2 than for k = 1"
+    return Claim(
+        text, all(two[table] >= 1.5 * one[table] for table in found.tables), "; ".join(numbers)
     )
-    return Claim(text, all(two[table] >= 1.5 * one[table] for table in found.tables), "; ".join(numbers))
 
 
 def _same_yardstick(found: _Means) -> Claim:
@@ -461,10 +519,16 @@ def _same_yardstick(found: _Means) -> Claim:
 
 
 def _best_learner(found: _Means) -> Claim:
-    overall = {name: float(np.mean(list(by_table.values()))) for name, by_table in found.learners.items()}
+    overall = {
+        name: float(np.mean(list(by_table.values()))) for name, by_table in found.learners.items()
+    }
     order = sorted(overall, key=lambda name: -overall[name])
-    tops = (f"{t} {max(found.learners, key=lambda name: found.learners[name][t])}" for t in found.tables)
-    numbers = ", ".join(f"{name} {overall[name]:.1f}" for name in order) + "; best on " + ", ".join(tops)
+    tops = (
+        f"{t} {max(found.learners, key=lambda name: found.learners[name][t])}" for t in found.tables
+    )
+    numbers = (
+        ", ".join(f"{name} {overall[name]:.1f}" for name in order) + "; best on " + ", ".join(tops)
+    )
     text = "At epsilon 5 and more XGBoost learns most from synthetic rows, over all tables"
     return Claim(text, order[0] == "XGBoost", numbers)
 
@@ -504,7 +568,16 @@ NOTES = (
 STUDY = Study(
     "thesis",
     "The thesis: synthetic rows from Bayesian networks, centralised",
-    [Part("accuracy", "Twelve classifiers and divergence against epsilon", cells, run, conclude, draw)],
+    [
+        Part(
+            "accuracy",
+            "Twelve classifiers and divergence against epsilon",
+            cells,
+            run,
+            conclude,
+            draw,
+        )
+    ],
     repeats=2,
     notes=NOTES,
 )

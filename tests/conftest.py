@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadlines: the machine may be busy, and no test depends on the clock.
-settings.register_profile("understudy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "understudy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("understudy")
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"

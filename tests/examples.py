@@ -48,7 +48,8 @@ def dates(*days: str | None) -> Column:
 def datetimes(*moments: str | None) -> Column:
     """A datetime column from ISO datetimes; ``None`` is missing."""
     numbers = [
-        0 if moment is None else int((dt.datetime.fromisoformat(moment) - EPOCH).total_seconds()) for moment in moments
+        0 if moment is None else int((dt.datetime.fromisoformat(moment) - EPOCH).total_seconds())
+        for moment in moments
     ]
     return Column("datetime", np.array(numbers, dtype=np.int64), missing=_missing(moments))
 
@@ -70,7 +71,11 @@ def attribute(**entry: Any) -> Attribute:
 
 def values_of(column: Column) -> list[Any]:
     """The values of a column as Python objects, ``None`` where missing."""
-    plain = [column.words[place] for place in column.values] if column.kind == "text" else column.values.tolist()
+    plain = (
+        [column.words[place] for place in column.values]
+        if column.kind == "text"
+        else column.values.tolist()
+    )
     absent = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
     return [None if gone else value for value, gone in zip(plain, absent, strict=True)]
 
@@ -85,7 +90,12 @@ EVERY_KIND = {
     "age": {"kind": "integer", "min": 0, "max": 95, "bins": 16},
     "height": {"kind": "real", "min": 1.0, "max": 2.2, "bins": 12, "decimals": 2},
     "smoker": {"kind": "boolean", "missing": True},
-    "ward": {"kind": "categorical", "values": ["north", "south", "west"], "other": "elsewhere", "missing": "?"},
+    "ward": {
+        "kind": "categorical",
+        "values": ["north", "south", "west"],
+        "other": "elsewhere",
+        "missing": "?",
+    },
     "grade": {"kind": "categorical", "values": [1, 2, 3], "ordered": True},
     "born": {"kind": "date", "min": "1920-01-01", "max": "2019-12-31", "bins": 10, "missing": True},
     "seen": {"kind": "datetime", "min": "2020-01-01", "max": "2020-12-31 23:59:59", "bins": 12},

@@ -24,7 +24,9 @@ class Ran:
 
 def run(*arguments: object, columns: int = 100) -> Ran:
     """What the installed command does, without the second that a new process takes."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    )
     with (
         mock.patch.object(sys, "argv", ["understudy", *map(str, arguments)]),
         mock.patch.object(sys, "stdout", out),
@@ -41,7 +43,9 @@ def run(*arguments: object, columns: int = 100) -> Ran:
 
 def run_really(*arguments: object, env: Mapping[str, str] | None = None) -> Ran:
     """The installed command, in a process of its own."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=120, check=False, env=env)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, timeout=120, check=False, env=env
+    )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

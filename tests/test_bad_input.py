@@ -17,7 +17,8 @@ from understudy import Independent, LedgerFile
 
 HEADER = b"age,sex,weight,admitted\n"
 ROWS = b"".join(
-    f"{20 + i % 60},{'fm'[i % 2]},{50 + i % 40}.5,20{10 + i % 10}-03-0{1 + i % 9}\n".encode() for i in range(60)
+    f"{20 + i % 60},{'fm'[i % 2]},{50 + i % 40}.5,20{10 + i % 10}-03-0{1 + i % 9}\n".encode()
+    for i in range(60)
 )
 SCHEMA: dict[str, Any] = {
     "attributes": {
@@ -47,7 +48,10 @@ def good_model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in folder.rglob("*")
+    }
 
 
 def refused(folder: Path, arguments: list[object], *said: str, really: bool = False) -> Ran:
@@ -72,11 +76,20 @@ def refused(folder: Path, arguments: list[object], *said: str, really: bool = Fa
     return ran
 
 
-def synthesis(folder: Path, *, table: str = "patients.csv", schema: str | None = "schema.json") -> list[object]:
+def synthesis(
+    folder: Path, *, table: str = "patients.csv", schema: str | None = "schema.json"
+) -> list[object]:
     """A run that asks for everything there is to write."""
     return [
         *("synthesize", folder / table, "-o", folder / "out.csv"),
-        *("--model", folder / "model.json", "--report", folder / "report.html", "--ledger", folder / "books.ledger"),
+        *(
+            "--model",
+            folder / "model.json",
+            "--report",
+            folder / "report.html",
+            "--ledger",
+            folder / "books.ledger",
+        ),
         *(() if schema is None else ("--schema", folder / schema)),
     ]
 
@@ -95,21 +108,65 @@ TABLES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "empty": ("t.csv", b"", ("t.csv", "is empty")),
     "blank lines": ("t.csv", b"\n\n\n", ("t.csv", "no header")),
     "header only": ("t.csv", HEADER, ("t.csv", "no rows")),
-    "two columns of one name": ("t.csv", b"age,sex,age,weight\n1,f,2,3\n", ("two columns named 'age'",)),
-    "two columns that differ in case": ("t.csv", b"age,sex,AGE,weight\n1,f,2,3\n", ("'AGE'", "like 'age'")),
-    "a column without a name": ("t.csv", b"age,,weight,admitted\n1,f,2,2020-01-01\n", ("column 2",)),
+    "two columns of one name": (
+        "t.csv",
+        b"age,sex,age,weight\n1,f,2,3\n",
+        ("two columns named 'age'",),
+    ),
+    "two columns that differ in case": (
+        "t.csv",
+        b"age,sex,AGE,weight\n1,f,2,3\n",
+        ("'AGE'", "like 'age'"),
+    ),
+    "a column without a name": (
+        "t.csv",
+        b"age,,weight,admitted\n1,f,2,2020-01-01\n",
+        ("column 2",),
+    ),
     "a column too few": ("t.csv", b"age,sex,weight\n1,f,2.5\n", ("no column 'admitted'", "schema")),
-    "a column too many": ("t.csv", b"age,sex,weight,admitted,ward\n1,f,2,2020-01-01,a\n", ("column 'ward'", "schema")),
-    "text in an integer column": ("t.csv", HEADER + b"old,f,60,2020-01-01\n", ("column 'age'", "'old'")),
-    "reals in an integer column": ("t.csv", HEADER + b"30.5,f,60,2020-01-01\n", ("column 'age'", "30.5")),
-    "text in a real column": ("t.csv", HEADER + b"30,f,heavy,2020-01-01\n", ("column 'weight'", "'heavy'")),
+    "a column too many": (
+        "t.csv",
+        b"age,sex,weight,admitted,ward\n1,f,2,2020-01-01,a\n",
+        ("column 'ward'", "schema"),
+    ),
+    "text in an integer column": (
+        "t.csv",
+        HEADER + b"old,f,60,2020-01-01\n",
+        ("column 'age'", "'old'"),
+    ),
+    "reals in an integer column": (
+        "t.csv",
+        HEADER + b"30.5,f,60,2020-01-01\n",
+        ("column 'age'", "30.5"),
+    ),
+    "text in a real column": (
+        "t.csv",
+        HEADER + b"30,f,heavy,2020-01-01\n",
+        ("column 'weight'", "'heavy'"),
+    ),
     "not a date": ("t.csv", HEADER + b"30,f,60,2020-02-31\n", ("column 'admitted'", "2020-02-31")),
-    "not UTF-8 in the header": ("t.csv", b"\xe9ge,sex,weight,admitted\n" + ROWS, ("t.csv", "UTF-8", "byte 0")),
+    "not UTF-8 in the header": (
+        "t.csv",
+        b"\xe9ge,sex,weight,admitted\n" + ROWS,
+        ("t.csv", "UTF-8", "byte 0"),
+    ),
     "not UTF-8 in a row": ("t.csv", HEADER + b"30,\xe9,60,2020-01-01\n" + ROWS, ("t.csv", "UTF-8")),
-    "not UTF-8 deep in the file": ("t.csv", HEADER + ROWS * 1100 + b"30,\xe9,60,2020-01-01\n", ("t.csv", "UTF-8")),
+    "not UTF-8 deep in the file": (
+        "t.csv",
+        HEADER + ROWS * 1100 + b"30,\xe9,60,2020-01-01\n",
+        ("t.csv", "UTF-8"),
+    ),
     "UTF-16": ("t.csv", (HEADER + ROWS).decode().encode("utf-16"), ("t.csv",)),
-    "a short row": ("t.csv", HEADER + ROWS + b"30,f,60\n", ("t.csv", "line 62", "3 values", "4 columns")),
-    "a long row": ("t.csv", HEADER + b"30,f,60,2020-01-01,x\n" + ROWS, ("t.csv", "line 2", "5 values", "4 columns")),
+    "a short row": (
+        "t.csv",
+        HEADER + ROWS + b"30,f,60\n",
+        ("t.csv", "line 62", "3 values", "4 columns"),
+    ),
+    "a long row": (
+        "t.csv",
+        HEADER + b"30,f,60,2020-01-01,x\n" + ROWS,
+        ("t.csv", "line 2", "5 values", "4 columns"),
+    ),
     "an unclosed quote": ("t.csv", HEADER + b'30,"f,60,2020-01-01\n' + ROWS, ("t.csv", "quote")),
     "an unclosed quote in the header": ("t.csv", b'"age,sex,weight,admitted\n' + ROWS, ("t.csv",)),
     "binary junk": ("t.csv", bytes(range(256)) * 20, ("t.csv", "text")),
@@ -121,7 +178,11 @@ TABLES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "an empty gzip": ("t.csv.gz", gzip.compress(b""), ("t.csv.gz",)),
     "not Parquet": ("t.parquet", HEADER + ROWS, ("t.parquet", "Parquet")),
     "Parquet cut short": ("t.parquet", b"PAR1" + bytes(200), ("t.parquet", "Parquet")),
-    "Parquet with a false footer": ("t.parquet", b"PAR1" + bytes(200) + b"\xff\xff\x00\x00PAR1", ("t.parquet",)),
+    "Parquet with a false footer": (
+        "t.parquet",
+        b"PAR1" + bytes(200) + b"\xff\xff\x00\x00PAR1",
+        ("t.parquet",),
+    ),
 }
 
 
@@ -146,7 +207,14 @@ def test_table_without_a_schema(folder: Path, case: str, command: str) -> None:
     (folder / "t.csv").write_bytes(content)
     arguments = synthesis(folder, table="t.csv", schema=None)
     if command == "schema":
-        arguments = ["schema", folder / "t.csv", "-o", folder / "new.json", "--ledger", folder / "books.ledger"]
+        arguments = [
+            "schema",
+            folder / "t.csv",
+            "-o",
+            folder / "new.json",
+            "--ledger",
+            folder / "books.ledger",
+        ]
     refused(folder, arguments, *said)
 
 
@@ -188,9 +256,15 @@ PARAMETERS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "option unknown": (["--frobnicate"], ("--frobnicate",)),
     "one argument too many": (["again.csv"], ("again.csv",)),
     "random without a number of rows": (["--method", "random"], ("random", "--rows")),
-    "more than the ledger has left": (["--epsilon", "3.5"], ("epsilon 3.5", "books.ledger", "epsilon 3 ")),
+    "more than the ledger has left": (
+        ["--epsilon", "3.5"],
+        ("epsilon 3.5", "books.ledger", "epsilon 3 "),
+    ),
     "more delta than the ledger has left": (["--delta", "1e-5"], ("delta 1e-05", "books.ledger")),
-    "another relation than the ledger's": (["--neighbours", "replace"], ("add_remove", "replace", "books.ledger")),
+    "another relation than the ledger's": (
+        ["--neighbours", "replace"],
+        ("add_remove", "replace", "books.ledger"),
+    ),
 }
 
 
@@ -201,7 +275,9 @@ def test_parameter(folder: Path, case: str) -> None:
 
 
 def test_overdraft_without_a_schema_says_one_thing_only(folder: Path) -> None:
-    refused(folder, [*synthesis(folder, schema=None), "--epsilon", 4], "epsilon 4", "nothing was asked")
+    refused(
+        folder, [*synthesis(folder, schema=None), "--epsilon", 4], "epsilon 4", "nothing was asked"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +317,10 @@ OUTPUTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "a name too long": ("x" * 260 + ".csv", ("too long",)),
     "an unknown suffix": ("out.xlsx", ("out.xlsx", ".parquet")),
     "the table itself": ("patients.csv", ("patients.csv", "two things")),
-    "the table itself, by another way": ("place.csv/../patients.csv", ("patients.csv", "two things")),
+    "the table itself, by another way": (
+        "place.csv/../patients.csv",
+        ("patients.csv", "two things"),
+    ),
 }
 
 
@@ -269,8 +348,12 @@ def test_output_of_sample_and_schema(folder: Path, good_model: dict[str, Any]) -
     refused(folder, ["sample", folder / "m.json", "-o", folder / "x.txt"], "x.txt")
     refused(folder, ["sample", folder / "m.json", "--rows", "-1", "-o", folder / "x.csv"], "-1")
     refused(folder, ["sample", folder / "m.json", "--seed", "-1", "-o", folder / "x.csv"], "-1")
-    refused(folder, ["schema", folder / "patients.csv", "-o", "/proc/self/x.json"], "/proc/self/x.json")
-    refused(folder, ["schema", folder / "patients.csv", "-o", folder / "patients.csv"], "two things")
+    refused(
+        folder, ["schema", folder / "patients.csv", "-o", "/proc/self/x.json"], "/proc/self/x.json"
+    )
+    refused(
+        folder, ["schema", folder / "patients.csv", "-o", folder / "patients.csv"], "two things"
+    )
 
 
 # --------------------------------------------------------------------------- schemas
@@ -280,7 +363,14 @@ def schema_with(name: str, **changes: Any) -> str:
     document = copy.deepcopy(SCHEMA)
     entry = document["attributes"].setdefault(name, {})
     entry.update(changes)
-    return json.dumps({"attributes": {**document["attributes"], name: {k: v for k, v in entry.items() if v != "gone"}}})
+    return json.dumps(
+        {
+            "attributes": {
+                **document["attributes"],
+                name: {k: v for k, v in entry.items() if v != "gone"},
+            }
+        }
+    )
 
 
 SCHEMAS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
@@ -295,30 +385,54 @@ SCHEMAS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "a column as text": ('{"attributes": {"age": "integer"}}', ("column 'age'",)),
     "an unknown kind": (schema_with("age", kind="number"), ("column 'age'", "number", "integer")),
     "a kind that is no text": (schema_with("age", kind=["integer"]), ("column 'age'",)),
-    "an unknown option": (schema_with("age", maxx=3), ("column 'age'", "maxx", "did you mean 'max'")),
+    "an unknown option": (
+        schema_with("age", maxx=3),
+        ("column 'age'", "maxx", "did you mean 'max'"),
+    ),
     "no bounds": (schema_with("age", max="gone"), ("column 'age'", '"max"')),
-    "a bound that is null": (schema_with("age", max=None), ("column 'age'", '"max"', "whole number")),
+    "a bound that is null": (
+        schema_with("age", max=None),
+        ("column 'age'", '"max"', "whole number"),
+    ),
     "bounds the wrong way round": (schema_with("age", min=100), ("column 'age'", "below")),
     "more bins than values": (schema_with("age", bins=1000), ("column 'age'", "1000 bins")),
     "no bins": (schema_with("age", bins=0), ("column 'age'", "bins")),
     "bins without measure": (schema_with("weight", bins=10**9), ("column 'weight'", "bins")),
     "NaN": ('{"attributes": {"age": {"kind": "real", "min": NaN, "max": 1}}}', ("NaN",)),
-    "a number too large": ('{"attributes": {"age": {"kind": "real", "min": 0, "max": 1e999}}}', ("1e999",)),
+    "a number too large": (
+        '{"attributes": {"age": {"kind": "real", "min": 0, "max": 1e999}}}',
+        ("1e999",),
+    ),
     "a number too long": (schema_with("age", max=10**400), ("401 digits",)),
     "bounds beyond what is exact": (schema_with("age", max=10**17), ("column 'age'", "2^53")),
-    "a key twice": ('{"attributes": {"age": {"kind": "text"}, "age": {"kind": "text"}}}', ("'age'", "twice")),
+    "a key twice": (
+        '{"attributes": {"age": {"kind": "text"}, "age": {"kind": "text"}}}',
+        ("'age'", "twice"),
+    ),
     "a value twice": (schema_with("sex", values=["f", "m", "f"]), ("column 'sex'", "'f'", "twice")),
     "no values": (schema_with("sex", values=[]), ("column 'sex'", "values")),
     "values of mixed kinds": (schema_with("sex", values=["f", 1]), ("column 'sex'",)),
-    "a taxonomy with a gap": (schema_with("sex", taxonomy=[["f"], "x"]), ("column 'sex'", "taxonomy", "'m'")),
-    "a taxonomy that is no tree": (schema_with("sex", taxonomy={"f": 1}), ("column 'sex'", "taxonomy")),
+    "a taxonomy with a gap": (
+        schema_with("sex", taxonomy=[["f"], "x"]),
+        ("column 'sex'", "taxonomy", "'m'"),
+    ),
+    "a taxonomy that is no tree": (
+        schema_with("sex", taxonomy={"f": 1}),
+        ("column 'sex'", "taxonomy"),
+    ),
     "not a date": (schema_with("admitted", min="yesterday"), ("column 'admitted'", "yesterday")),
-    "a format that nothing is written by": (schema_with("admitted", format="%Q"), ("column 'admitted'", "'%Q'")),
+    "a format that nothing is written by": (
+        schema_with("admitted", format="%Q"),
+        ("column 'admitted'", "'%Q'"),
+    ),
     "a missing mark that is a value": (schema_with("sex", missing="f"), ("column 'sex'", "'f'")),
     "half a character": ('{"attributes": {"\\ud800": {"kind": "boolean"}}}', ("half a character",)),
     "nested without end": ("[" * 100_000, ("nested",)),
     "terminal escape codes": ('{"attributes": {"\\u001b[31m": {"kind": "x"}}}', ("kind 'x'",)),
-    "the column of another table": ('{"attributes": {"height": {"kind": "boolean"}}}', ("'height'", "patients.csv")),
+    "the column of another table": (
+        '{"attributes": {"height": {"kind": "boolean"}}}',
+        ("'height'", "patients.csv"),
+    ),
     "nothing to model": (
         json.dumps({"attributes": {name: {"kind": "text"} for name in SCHEMA["attributes"]}}),
         ("no column to model",),
@@ -428,7 +542,9 @@ def test_model(folder: Path, good_model: dict[str, Any], case: str) -> None:
 
 @pytest.mark.parametrize("keep", [0, 1, 0.5, 0.999])
 @pytest.mark.parametrize("packed", [False, True])
-def test_model_cut_short(folder: Path, good_model: dict[str, Any], keep: float, packed: bool) -> None:
+def test_model_cut_short(
+    folder: Path, good_model: dict[str, Any], keep: float, packed: bool
+) -> None:
     data = json.dumps(good_model).encode()
     data = gzip.compress(data) if packed else data
     (folder / "m.json").write_bytes(data[: int(len(data) * keep)] if keep != 1 else data[:1])
@@ -457,10 +573,30 @@ def test_names_with_escape_codes_do_no_harm(folder: Path, good_model: dict[str, 
     assert "[bold]x[/]" in ran.out
 
 
-def test_any_junk_in_a_model_is_met_with_a_sentence(folder: Path, good_model: dict[str, Any]) -> None:
+def test_any_junk_in_a_model_is_met_with_a_sentence(
+    folder: Path, good_model: dict[str, Any]
+) -> None:
     """Whatever stands wherever: it is shown, or refused in one sentence."""
     rng = random.Random(20170)
-    junk = [None, True, False, -1, 0, 1, 2**62, -0.5, 1e300, "", "x", "age", "\x00", [], {}, [[]], {"kind": "text"}]
+    junk = [
+        None,
+        True,
+        False,
+        -1,
+        0,
+        1,
+        2**62,
+        -0.5,
+        1e300,
+        "",
+        "x",
+        "age",
+        "\x00",
+        [],
+        {},
+        [[]],
+        {"kind": "text"},
+    ]
     places = [way for way, _ in _ways(good_model, ())]
     path = folder / "m.json"
     for _ in range(60):
@@ -482,7 +618,11 @@ def test_any_junk_in_a_model_is_met_with_a_sentence(folder: Path, good_model: di
 
 def _ways(value: Any, way: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
     items = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
     )
     found = [((*way, key), item) for key, item in items[:6]]
     return found + [deeper for key, item in items[:6] for deeper in _ways(item, (*way, key))]
@@ -494,8 +634,14 @@ LEDGERS: dict[str, tuple[Callable[[bytes], bytes] | None, tuple[str, ...]]] = {
     "missing": (None, ("no ledger", "check the name")),
     "empty": (lambda data: b"", ("ledger", "JSON")),
     "cut short": (lambda data: data[:-20], ("ledger",)),
-    "an allowance written in by hand": (lambda data: data.replace(b"3.0", b"9.0"), ("damaged", "check sum")),
-    "another version": (lambda data: data.replace(b'ledger": 1', b'ledger": 2'), ("another version",)),
+    "an allowance written in by hand": (
+        lambda data: data.replace(b"3.0", b"9.0"),
+        ("damaged", "check sum"),
+    ),
+    "another version": (
+        lambda data: data.replace(b'ledger": 1', b'ledger": 2'),
+        ("another version",),
+    ),
     "a list": (lambda data: b"[]", ("damaged",)),
     "a table": (lambda data: HEADER + ROWS, ("ledger",)),
 }
@@ -530,8 +676,14 @@ def test_ledger_of_nothing(folder: Path, arguments: list[object], said: str) -> 
 
 
 def test_ledger_where_nobody_can_write(folder: Path) -> None:
-    refused(folder, ["ledger", "create", "/proc/self/new.ledger", "--epsilon", 1], "/proc/self/new.ledger")
-    refused(folder, ["ledger", "create", folder / "nowhere" / "new.ledger", "--epsilon", 1], "nowhere")
+    refused(
+        folder,
+        ["ledger", "create", "/proc/self/new.ledger", "--epsilon", 1],
+        "/proc/self/new.ledger",
+    )
+    refused(
+        folder, ["ledger", "create", folder / "nowhere" / "new.ledger", "--epsilon", 1], "nowhere"
+    )
 
 
 def test_schema_beyond_the_allowance(folder: Path) -> None:
@@ -545,8 +697,24 @@ REALLY: dict[str, list[object]] = {
     "missing": ["synthesize", "nobody.csv"],
     "ragged": ["synthesize", "ragged.csv", "--schema", "schema.json", "-o", "out.csv"],
     "epsilon": ["synthesize", "patients.csv", "--epsilon", "nan", "-o", "out.csv"],
-    "unwritable": ["synthesize", "patients.csv", "-o", "/proc/self/out.csv", "--ledger", "books.ledger"],
-    "overdrawn": ["synthesize", "patients.csv", "--epsilon", "9", "-o", "out.csv", "--ledger", "books.ledger"],
+    "unwritable": [
+        "synthesize",
+        "patients.csv",
+        "-o",
+        "/proc/self/out.csv",
+        "--ledger",
+        "books.ledger",
+    ],
+    "overdrawn": [
+        "synthesize",
+        "patients.csv",
+        "--epsilon",
+        "9",
+        "-o",
+        "out.csv",
+        "--ledger",
+        "books.ledger",
+    ],
     "model": ["show", "patients.csv"],
     "option": ["synthesize", "patients.csv", "--epsilon", "much"],
 }

@@ -12,7 +12,18 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import peers
-from peers import Contender, Peer, Result, environment, plain, read_codes, table_of, tried, watched, written
+from peers import (
+    Contender,
+    Peer,
+    Result,
+    environment,
+    plain,
+    read_codes,
+    table_of,
+    tried,
+    watched,
+    written,
+)
 from understudy.encoding import Coded, encode
 from understudy.evaluation.published import published
 
@@ -24,8 +35,12 @@ def real(tmp_path: Path) -> Coded:
     """400 made-up rows of four columns with two codes each, in a folder as the published tables have."""
     rng = np.random.default_rng(1)
     first = rng.integers(0, 2, 400)
-    columns = np.column_stack([first, first, rng.integers(0, 2, 400), np.zeros(400, dtype=np.int64)])
-    np.savetxt(tmp_path / "nltcs.csv", columns, fmt="%d", delimiter=",", header="a,b,c,d", comments="")
+    columns = np.column_stack(
+        [first, first, rng.integers(0, 2, 400), np.zeros(400, dtype=np.int64)]
+    )
+    np.savetxt(
+        tmp_path / "nltcs.csv", columns, fmt="%d", delimiter=",", header="a,b,c,d", comments=""
+    )
     return plain(encode(*published("nltcs", tmp_path)))
 
 
@@ -50,10 +65,14 @@ def test_a_run_reports_its_times(script: Callable[[str], list[object]]) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_memory_of_the_processes_that_it_started_counts(script: Callable[[str], list[object]]) -> None:
+def test_memory_of_the_processes_that_it_started_counts(
+    script: Callable[[str], list[object]],
+) -> None:
     child = "held = bytearray(b'x' * 150_000_000); print('both', flush=True); input()"
     text = "import subprocess, sys\nheld = bytearray(b'x' * 100_000_000)\n"
-    command = [str(part) for part in script(f"{text}subprocess.run([sys.executable, '-c', {child!r}])")]
+    command = [
+        str(part) for part in script(f"{text}subprocess.run([sys.executable, '-c', {child!r}])")
+    ]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -66,13 +85,18 @@ def test_memory_of_the_processes_that_it_started_counts(script: Callable[[str], 
 
 
 @pytest.mark.parametrize("before", ["", "print('ready', flush=True)\n"])
-def test_a_run_that_takes_too_long_is_ended(script: Callable[[str], list[object]], before: str) -> None:
+def test_a_run_that_takes_too_long_is_ended(
+    script: Callable[[str], list[object]], before: str
+) -> None:
     result = watched(script(before + "import time; time.sleep(60)"), 0.5)
     assert result.problem == "ended at the cap of 0.5 s"
 
 
 def test_a_run_that_fails_leaves_its_last_words(script: Callable[[str], list[object]]) -> None:
-    assert watched(script("raise ValueError('no such thing')"), 60).problem == "failed: ValueError: no such thing"
+    assert (
+        watched(script("raise ValueError('no such thing')"), 60).problem
+        == "failed: ValueError: no such thing"
+    )
 
 
 # ---- what a contender writes
@@ -97,7 +121,9 @@ def test_codes_come_back(tmp_path: Path, real: Coded) -> None:
         ("a,b,c,d\n0,zero,0,0\n", "zero"),
     ],
 )
-def test_what_is_not_codes_is_a_row_of_its_own(tmp_path: Path, real: Coded, text: str, words: str) -> None:
+def test_what_is_not_codes_is_a_row_of_its_own(
+    tmp_path: Path, real: Coded, text: str, words: str
+) -> None:
     job = written(real, tmp_path, 1.0)
     job.target.write_text(text)
     assert words in peers.judged(Result(), job, real).problem
@@ -107,7 +133,9 @@ def test_what_is_not_codes_is_a_row_of_its_own(tmp_path: Path, real: Coded, text
 
 
 def test_understudy_as_a_contender(tmp_path: Path, real: Coded) -> None:
-    chosen = next(contender for contender in peers.CONTENDERS if contender.method == "PrivBayes, default")
+    chosen = next(
+        contender for contender in peers.CONTENDERS if contender.method == "PrivBayes, default"
+    )
     result = tried(chosen, Path(sys.executable), written(real, tmp_path, 100.0), real, 120, 1)
     assert result.problem == ""
     assert result.guarantee == "epsilon 100; add_remove"
@@ -120,7 +148,9 @@ def test_every_peer_says_why_it_gives_what_it_gives() -> None:
     assert {contender.tool for contender in peers.CONTENDERS} == {"Understudy", *peers.PEERS}
 
 
-def test_a_peer_that_cannot_be_installed_is_a_row(tmp_path: Path, real: Coded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_cannot_be_installed_is_a_row(
+    tmp_path: Path, real: Coded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     steps = (("--no-index", "--find-links", str(tmp_path), "no-such-package-at-all"),)
     monkeypatch.setitem(peers.PEERS, "dpmm", Peer("9", "no_such_module", steps))
     found = environment("dpmm", tmp_path / "venvs", Console(quiet=True))
@@ -139,7 +169,9 @@ def test_the_table_has_a_row_for_everybody() -> None:
         Result("ended at the cap of 9 s", (), 9.0),
     ]
     lines = table_of([one, two], results)
-    assert lines[2] == "| Understudy, a | 0.1000 | 0.2000 | 1.00 | 2.00 | 300 | epsilon 1; replace |"
+    assert (
+        lines[2] == "| Understudy, a | 0.1000 | 0.2000 | 1.00 | 2.00 | 300 | epsilon 1; replace |"
+    )
     assert lines[3] == "| dpmm 0.1.9, b | ended at the cap of 9 s |  | 9.00 |  |  | none |"
 
 
@@ -155,7 +187,9 @@ def test_the_command_prints_the_table(
     tmp_path: Path, real: Coded, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(peers, "CONTENDERS", peers.CONTENDERS[:1])
-    monkeypatch.setattr(sys, "argv", ["peers.py", "--data", str(tmp_path), "--only", "Understudy", "--epsilon", "2"])
+    monkeypatch.setattr(
+        sys, "argv", ["peers.py", "--data", str(tmp_path), "--only", "Understudy", "--epsilon", "2"]
+    )
     peers.main()
     out = capsys.readouterr().out
     assert "nltcs: 400 rows, 4 columns; epsilon 2" in out

@@ -51,7 +51,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             moment = f"2020-0{1 + i % 9}-15 12:{i % 60:02d}:00"
             ward = ("eye", "heart, lung", "")[i % 3]
             rows.writerow(
-                [f"P-{i:04d}", i % 90, "fm"[i % 2], str(i % 5 == 0).lower(), 50.5 + i % 40, day, moment, ward]
+                [
+                    f"P-{i:04d}",
+                    i % 90,
+                    "fm"[i % 2],
+                    str(i % 5 == 0).lower(),
+                    50.5 + i % 40,
+                    day,
+                    moment,
+                    ward,
+                ]
             )
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     monkeypatch.chdir(tmp_path)
@@ -72,7 +81,9 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def test_csv_to_csv(folder: Path) -> None:
-    ran = fine("synthesize", "patients.csv", "--schema", "schema.json", "--rows", 300, "-o", "out.csv")
+    ran = fine(
+        "synthesize", "patients.csv", "--schema", "schema.json", "--rows", 300, "-o", "out.csv"
+    )
     assert ran.out == ""
     assert "epsilon = 1:" in ran.err
     assert "Synthetic table: out.csv" in ran.err
@@ -96,7 +107,16 @@ def test_csv_to_parquet(folder: Path) -> None:
 
 def test_parquet_to_packed_csv(folder: Path) -> None:
     duckdb.sql("COPY (FROM read_csv('patients.csv')) TO 'patients.parquet'")
-    fine("synthesize", "patients.parquet", "--schema", "schema.json", "--rows", 50, "-o", "out.csv.gz")
+    fine(
+        "synthesize",
+        "patients.parquet",
+        "--schema",
+        "schema.json",
+        "--rows",
+        50,
+        "-o",
+        "out.csv.gz",
+    )
     rows = rows_of(gzip.decompress((folder / "out.csv.gz").read_bytes()).decode())
     assert rows[0] == NAMES
     assert len(rows) == 51
@@ -147,7 +167,17 @@ def test_model_report_and_ledger(folder: Path) -> None:
     options = ["--schema", "schema.json", "--epsilon", 0.5, "--ledger", "books"]
     for turn in range(2):
         files = [f"m{turn}.json", f"r{turn}.html", f"o{turn}.csv"]
-        ran = fine("synthesize", "patients.csv", *options, "--model", files[0], "--report", files[1], "-o", files[2])
+        ran = fine(
+            "synthesize",
+            "patients.csv",
+            *options,
+            "--model",
+            files[0],
+            "--report",
+            files[1],
+            "-o",
+            files[2],
+        )
         assert f"Model: {files[0]}" in ran.err
         assert f"Report: {files[1]}" in ran.err
     assert LedgerFile("books").left() == (1.0, 1e-6)
@@ -163,7 +193,16 @@ def test_model_report_and_ledger(folder: Path) -> None:
 
 
 def test_gaussian_noise_and_replace(folder: Path) -> None:
-    options = ["--schema", "schema.json", "--delta", "1e-6", "--neighbours", "replace", "--model", "m.json"]
+    options = [
+        "--schema",
+        "schema.json",
+        "--delta",
+        "1e-6",
+        "--neighbours",
+        "replace",
+        "--model",
+        "m.json",
+    ]
     ran = fine("synthesize", "patients.csv", *options, "-o", "out.csv")
     assert "delta = 1e-06: changing any one row" in ran.err
     assert len(rows_of(Path("out.csv").read_text())) == ROWS + 1
@@ -195,10 +234,23 @@ def test_values_outside_the_domain_are_told_to_the_owner_only(folder: Path) -> N
 def test_a_seed_repeats_the_sampling_and_never_the_noise(folder: Path) -> None:
     models = []
     for name in ("a.json", "b.json"):
-        fine("synthesize", "patients.csv", "--schema", "schema.json", "--seed", 1, "--model", name, "-o", "out.csv")
+        fine(
+            "synthesize",
+            "patients.csv",
+            "--schema",
+            "schema.json",
+            "--seed",
+            1,
+            "--model",
+            name,
+            "-o",
+            "out.csv",
+        )
         models.append(json.loads(Path(name).read_text())["network"])
     assert models[0] != models[1]
-    first, again, other = (fine("sample", "a.json", "--rows", 40, "--seed", seed).out for seed in (5, 5, 6))
+    first, again, other = (
+        fine("sample", "a.json", "--rows", 40, "--seed", seed).out for seed in (5, 5, 6)
+    )
     assert first == again
     assert first != other
     assert fine("sample", "a.json", "--rows", 40).out != fine("sample", "a.json", "--rows", 40).out
@@ -207,7 +259,16 @@ def test_a_seed_repeats_the_sampling_and_never_the_noise(folder: Path) -> None:
 
 
 def test_sample_as_many_rows_as_the_model_knows_of(folder: Path) -> None:
-    options = ["--schema", "schema.json", "--neighbours", "replace", "--model", "m.json", "-o", "out.csv"]
+    options = [
+        "--schema",
+        "schema.json",
+        "--neighbours",
+        "replace",
+        "--model",
+        "m.json",
+        "-o",
+        "out.csv",
+    ]
     fine("synthesize", "patients.csv", *options)
     assert len(rows_of(fine("sample", "m.json").out)) == ROWS + 1
     assert rows_of(fine("sample", "m.json", "--rows", 0).out) == [NAMES]
@@ -222,7 +283,16 @@ def test_schema_discovered(folder: Path) -> None:
     assert "Taken as public" in ran.err
     drafted = Schema.load("s.json")
     assert list(drafted.names) == NAMES
-    kinds = ["identifier", "integer", "categorical", "boolean", "real", "date", "datetime", "categorical"]
+    kinds = [
+        "identifier",
+        "integer",
+        "categorical",
+        "boolean",
+        "real",
+        "date",
+        "datetime",
+        "categorical",
+    ]
     assert [attribute.kind for attribute in drafted] == kinds
     assert '"f"' in Path("s.json").read_text()
     fine("synthesize", "patients.csv", "--schema", "s.json", "-o", "out.csv")
@@ -250,12 +320,28 @@ def test_schema_blank(folder: Path) -> None:
 
 @pytest.mark.parametrize("columns", [30, 46, 80, 200])
 def test_show(folder: Path, columns: int) -> None:
-    fine("synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json", "-o", "out.csv", "-q")
+    fine(
+        "synthesize",
+        "patients.csv",
+        "--schema",
+        "schema.json",
+        "--model",
+        "m.json",
+        "-o",
+        "out.csv",
+        "-q",
+    )
     ran = fine("show", "m.json", columns=columns)
     assert max(map(len, ran.out.splitlines())) <= columns
     assert "epsilon = 1" in " ".join(ran.out.split())
     if columns >= 80:
-        for words in ("admitted", "2010-01-01 to 2019-12-31", "eye, heart, lung, missing", "made anew", "table of "):
+        for words in (
+            "admitted",
+            "2010-01-01 to 2019-12-31",
+            "eye, heart, lung, missing",
+            "made anew",
+            "table of ",
+        ):
             assert words in ran.out
 
 
@@ -320,7 +406,11 @@ def test_report_of_hostile_names(folder: Path, seeded: bool) -> None:
         }
     )
     noise = SeededNoise(1) if seeded else None
-    page = report(Independent(epsilon=1.0).fit(frame, Schema.from_dict({"attributes": attributes}), noise=noise))
+    page = report(
+        Independent(epsilon=1.0).fit(
+            frame, Schema.from_dict({"attributes": attributes}), noise=noise
+        )
+    )
     assert "<script" not in page
     assert "\x1b" not in page
     assert "secret" not in page
@@ -363,11 +453,15 @@ COMMANDS = [[], ["synthesize"], ["schema"], ["sample"], ["show"], ["plan"], ["de
 def test_help_teaches_by_example(command: list[str], columns: int) -> None:
     ran = fine(*command, "--help", columns=columns)
     examples = ran.out[ran.out.index("Example") :]
-    lines = [line.strip() for line in examples.splitlines() if line.strip().startswith("understudy ")]
+    lines = [
+        line.strip() for line in examples.splitlines() if line.strip().startswith("understudy ")
+    ]
     assert lines
     # No example is broken in two: each can be copied as it stands.
     beginnings = ("understudy ", "#", "Example")
-    assert all(line.strip().startswith(beginnings) for line in examples.splitlines() if line.strip())
+    assert all(
+        line.strip().startswith(beginnings) for line in examples.splitlines() if line.strip()
+    )
     assert any(line.startswith(" ".join(["understudy", *command])) for line in lines)
     assert "completion" not in ran.out
 
@@ -399,24 +493,51 @@ def test_a_real_process(folder: Path) -> None:
 
 
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:
-    fine("synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json", "-o", "out.csv", "-q")
+    fine(
+        "synthesize",
+        "patients.csv",
+        "--schema",
+        "schema.json",
+        "--model",
+        "m.json",
+        "-o",
+        "out.csv",
+        "-q",
+    )
     line = f"set -o pipefail; {COMMAND} sample m.json --rows 100000 | head -1"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, ",".join(NAMES) + "\n", "")
 
 
 def test_a_reader_that_has_seen_enough_does_not_cost_the_model(folder: Path) -> None:
     line = f"{COMMAND} synthesize patients.csv --schema schema.json --rows 100000 --model m.json -q | head -1"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.stdout, done.stderr) == (",".join(NAMES) + "\n", "")
     assert Model.load("m.json").rows is not None
 
 
 def test_a_full_disk(folder: Path) -> None:
-    fine("synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json", "-o", "out.csv", "-q")
+    fine(
+        "synthesize",
+        "patients.csv",
+        "--schema",
+        "schema.json",
+        "--model",
+        "m.json",
+        "-o",
+        "out.csv",
+        "-q",
+    )
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [COMMAND, "sample", "m.json", "--rows", "9"], stdout=full, stderr=subprocess.PIPE, check=False
+            [COMMAND, "sample", "m.json", "--rows", "9"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     assert done.returncode == 2
     assert done.stderr.startswith(b"understudy: The rows cannot be written to standard output")

@@ -32,7 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = ["id,age,ward,height,smoker"]
         for number in range(300):
             height = min(219, max(120, round(dice.gauss(170, 15))))
-            lines.append(f"{number},{dice.randrange(100)},{dice.choice('aabcd')},{height},{dice.choice(['no', 'yes'])}")
+            lines.append(
+                f"{number},{dice.randrange(100)},{dice.choice('aabcd')},{height},{dice.choice(['no', 'yes'])}"
+            )
         (place / f"{name}.csv").write_text("\n".join(lines) + "\n")
     (place / "schema.json").write_text(json.dumps(SCHEMA))
     model = Independent(epsilon=1.0).fit(place / "used.csv", place / "schema.json")
@@ -60,7 +62,16 @@ ATTACKS = (
 
 @pytest.mark.usefixtures("here")
 def test_a_private_table_passes() -> None:
-    ran = run("attack", "used.csv", "synthetic.csv", "--holdout", "holdout.csv", "--model", "model.json", *NAMED)
+    ran = run(
+        "attack",
+        "used.csv",
+        "synthetic.csv",
+        "--holdout",
+        "holdout.csv",
+        "--model",
+        "model.json",
+        *NAMED,
+    )
     assert ran.status == 0, ran.out + ran.err
     assert "For you, not for release" in ran.out
     assert all(f"{name}: " in ran.out for name in ATTACKS)
@@ -70,7 +81,9 @@ def test_a_private_table_passes() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_copies_end_with_status_1() -> None:
-    ran = run("attack", "used.csv", "used.csv", "--holdout", "holdout.csv", "--epsilon", 0.5, *NAMED, "-q")
+    ran = run(
+        "attack", "used.csv", "used.csv", "--holdout", "holdout.csv", "--epsilon", 0.5, *NAMED, "-q"
+    )
     assert ran.status == 1
     assert "look at this" in ran.out
     assert ran.err == ""
@@ -78,7 +91,9 @@ def test_copies_end_with_status_1() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_json() -> None:
-    ran = run("attack", "used.csv", "synthetic.csv", "--schema", "schema.json", "--json", "-q", *NAMED)
+    ran = run(
+        "attack", "used.csv", "synthetic.csv", "--schema", "schema.json", "--json", "-q", *NAMED
+    )
     assert ran.status == 0
     document = json.loads(ran.out)
     assert [found["name"] for found in document["attacks"]] == list(ATTACKS)
@@ -109,9 +124,18 @@ def test_a_model_with_seeded_noise_promises_nothing(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--secret", "smokes"], "There is no column 'smokes' that could be the secret"),
-        (["--quasi-identifiers", "age,id"], "There is no column 'id' that could be a quasi-identifier"),
-        (["--model", "model.json", "--epsilon", "1"], "leave out --epsilon and --delta, or --model"),
-        (["--model", "model.json", "--delta", "0.1"], "leave out --epsilon and --delta, or --model"),
+        (
+            ["--quasi-identifiers", "age,id"],
+            "There is no column 'id' that could be a quasi-identifier",
+        ),
+        (
+            ["--model", "model.json", "--epsilon", "1"],
+            "leave out --epsilon and --delta, or --model",
+        ),
+        (
+            ["--model", "model.json", "--delta", "0.1"],
+            "leave out --epsilon and --delta, or --model",
+        ),
         (["--delta", "0.1"], "--delta goes with --epsilon"),
         (["--holdout", "used.csv"], "used.csv is named for two things at once"),
         (["--holdout", "synthetic.csv"], "synthetic.csv is named for two things at once"),
@@ -130,12 +154,25 @@ def test_mistakes_end_in_one_sentence(options: list[str], message: str) -> None:
 @pytest.mark.usefixtures("here")
 def test_the_membership_game() -> None:
     pytest.importorskip("sklearn")
-    options = ("--method", "independent", "--targets", 2, "--shadows", 10, "--rows", 60, "--seed", 1)
+    options = (
+        "--method",
+        "independent",
+        "--targets",
+        2,
+        "--shadows",
+        10,
+        "--rows",
+        60,
+        "--seed",
+        1,
+    )
     ran = run("membership", "used.csv", "--schema", "schema.json", *options)
     assert ran.status == 0, ran.out + ran.err
     assert "membership, independent: " in ran.out
     assert "membership, copies: " in ran.out
-    document = json.loads(run("membership", "used.csv", "--schema", "schema.json", *options, "--json").out)
+    document = json.loads(
+        run("membership", "used.csv", "--schema", "schema.json", *options, "--json").out
+    )
     assert document["promise"]["epsilon"] == 1.0
     assert document["control"]["measured"] > document["attack"]["measured"]
 

@@ -29,7 +29,8 @@ def write_rows(path: Path, seed: int, rows: int = ROWS) -> None:
     smokers = rng.random(rows) < ages / 100
     wards = rng.choice(["eye", "heart", "lung", ""], rows)
     lines = [
-        f"{age},{ward},{str(bool(smoker)).lower()}" for age, ward, smoker in zip(ages, wards, smokers, strict=True)
+        f"{age},{ward},{str(bool(smoker)).lower()}"
+        for age, ward, smoker in zip(ages, wards, smokers, strict=True)
     ]
     path.write_text("\n".join(["age,ward,smoker", *lines]) + "\n")
 
@@ -41,7 +42,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_rows(folder / "real.csv", 1)
     write_rows(folder / "holdout.csv", 2)
     Schema.from_dict({"attributes": ATTRIBUTES}).save(folder / "schema.json")
-    model = PrivBayes(epsilon=2.0).fit(folder / "real.csv", folder / "schema.json", notify=lambda _: None)
+    model = PrivBayes(epsilon=2.0).fit(
+        folder / "real.csv", folder / "schema.json", notify=lambda _: None
+    )
     model.save(folder / "model.json")
     model.write(folder / "synthetic.csv", seed=1)
     return folder
@@ -95,7 +98,9 @@ def test_everything_at_once_report_json_learning_and_attacks(folder: Path, tmp_p
     assert str(page) in "".join(ran.err.split("\n"))
 
 
-def test_values_outside_the_domain_are_told_on_the_screen_and_on_the_page(folder: Path, tmp_path: Path) -> None:
+def test_values_outside_the_domain_are_told_on_the_screen_and_on_the_page(
+    folder: Path, tmp_path: Path
+) -> None:
     narrow = {**ATTRIBUTES, "age": {"kind": "integer", "min": 0, "max": 49, "bins": 20}}
     Schema.from_dict({"attributes": narrow}).save(tmp_path / "narrow.json")
     tables = ("real.csv", "synthetic.csv", "--schema", tmp_path / "narrow.json", "--order", 1)
@@ -115,23 +120,35 @@ def test_a_learner_that_fails_has_a_dash_and_a_reason() -> None:
             raise ValueError("it lost its way")
 
     options = ("--schema", "schema.json", "--target", "smoker", "--learners", "CART", "--order", 1)
-    with mock.patch.dict("understudy.evaluation.classifiers.CLASSIFIERS", {"CART": lambda _: Lost()}):
+    with mock.patch.dict(
+        "understudy.evaluation.classifiers.CLASSIFIERS", {"CART": lambda _: Lost()}
+    ):
         ran = fine("real.csv", "synthetic.csv", *options)
     assert "nan" not in ran.out
     assert "–" in next(line for line in ran.out.splitlines() if "CART" in line)
-    assert "Learning smoker: CART could not be trained on the synthetic rows: it lost its way" in ran.err
+    assert (
+        "Learning smoker: CART could not be trained on the synthetic rows: it lost its way"
+        in ran.err
+    )
 
 
 def test_missing_values_have_columns_where_there_are_any(folder: Path, tmp_path: Path) -> None:
-    assert "missing, real" in fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--order", 1).out
-    (tmp_path / "whole.csv").write_text("a,b\n" + "".join(f"{row % 3},{row % 5}\n" for row in range(60)))
+    assert (
+        "missing, real"
+        in fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--order", 1).out
+    )
+    (tmp_path / "whole.csv").write_text(
+        "a,b\n" + "".join(f"{row % 3},{row % 5}\n" for row in range(60))
+    )
     assert "missing" not in fine(tmp_path / "whole.csv", tmp_path / "whole.csv", "--order", 1).out
 
 
 @pytest.mark.usefixtures("folder")
 def test_an_order_beyond_the_columns_is_refused_before_anything_is_compared() -> None:
     with mock.patch("understudy.evaluation.columns.column_comparisons") as compare:
-        assert "no tables of 9 columns out of 3" in refused("real.csv", "synthetic.csv", "--order", 9)
+        assert "no tables of 9 columns out of 3" in refused(
+            "real.csv", "synthetic.csv", "--order", 9
+        )
     compare.assert_not_called()
 
 
@@ -144,7 +161,8 @@ def test_quiet_does_not_say_that_the_result_is_left_out(command: str) -> None:
 
 def test_json_is_the_same_every_time(folder: Path) -> None:
     first, second = (
-        fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--json", "--order", 1).out for _ in range(2)
+        fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--json", "--order", 1).out
+        for _ in range(2)
     )
     assert first == second
     assert json.loads(first)["shape"]["real_rows"] == ROWS
@@ -161,7 +179,14 @@ def test_a_table_held_against_itself_has_no_distance() -> None:
 def test_inputs_are_never_overwritten(folder: Path, other: str) -> None:
     before = (folder / other).read_bytes()
     said = refused(
-        "real.csv", "synthetic.csv", "--schema", "schema.json", "--holdout", "holdout.csv", "-o", folder / other
+        "real.csv",
+        "synthetic.csv",
+        "--schema",
+        "schema.json",
+        "--holdout",
+        "holdout.csv",
+        "-o",
+        folder / other,
     )
     assert "two things at once" in said
     assert (folder / other).read_bytes() == before
@@ -184,7 +209,9 @@ def test_mistakes_end_in_one_sentence(folder: Path, arguments: tuple[str, ...], 
 
 
 def test_without_the_extra_one_sentence_tells_what_to_install(folder: Path) -> None:
-    with mock.patch("understudy.cli.evaluate.find_spec", lambda name: None if name == "sklearn" else name):
+    with mock.patch(
+        "understudy.cli.evaluate.find_spec", lambda name: None if name == "sklearn" else name
+    ):
         said = refused("real.csv", "synthetic.csv")
     assert "scikit-learn" in said
     assert 'pip install "understudy[evaluation]"' in said
@@ -206,11 +233,18 @@ def test_a_column_that_never_changes_is_compared_like_any_other(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_the_demos_page_is_made_where_the_extra_is_installed(folder: Path, tmp_path: Path, installed: bool) -> None:
+def test_the_demos_page_is_made_where_the_extra_is_installed(
+    folder: Path, tmp_path: Path, installed: bool
+) -> None:
     page = tmp_path / "owner.html"
     with mock.patch("understudy.cli.evaluate.find_spec", lambda name: name if installed else None):
         made = write_owner_page(
-            folder / "real.csv", folder / "synthetic.csv", folder / "model.json", page, ["smoker"], Talk(quiet=True)
+            folder / "real.csv",
+            folder / "synthetic.csv",
+            folder / "model.json",
+            page,
+            ["smoker"],
+            Talk(quiet=True),
         )
     assert made is installed
     assert page.exists() is installed

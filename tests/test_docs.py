@@ -45,8 +45,13 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     source = (DOCS / page).read_text(encoding="utf-8")
-    found = re.finditer(r'^```(\w+)(?: title="([^"]*)")?\n(.*?)^```$', source, re.MULTILINE | re.DOTALL)
-    return [Block(m[1], m[2] or "", m[3], f"{page}:{source[: m.start()].count(chr(10)) + 1}") for m in found]
+    found = re.finditer(
+        r'^```(\w+)(?: title="([^"]*)")?\n(.*?)^```$', source, re.MULTILINE | re.DOTALL
+    )
+    return [
+        Block(m[1], m[2] or "", m[3], f"{page}:{source[: m.start()].count(chr(10)) + 1}")
+        for m in found
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -59,25 +64,39 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         exec(compile(first.text, first.place, "exec"), {})
     (folder / "patients.json").write_text(schema.text)
-    PrivBayes(epsilon=1.0).fit(folder / "patients.csv", folder / "patients.json").save(folder / "model.json")
+    PrivBayes(epsilon=1.0).fit(folder / "patients.csv", folder / "patients.json").save(
+        folder / "model.json"
+    )
     return folder
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        *("index.md", "tutorial.md", "how-to.md", "reference.md", "privbayes.md", "datasynthesizer.md", "audit.md"),
+        *(
+            "index.md",
+            "tutorial.md",
+            "how-to.md",
+            "reference.md",
+            "privbayes.md",
+            "datasynthesizer.md",
+            "audit.md",
+        ),
         *("evaluation.md", "attacks.md", "histograms.md", "engines.md"),
     ],
 )
-def test_a_page_runs(page: str, tutorial_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs(
+    page: str, tutorial_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(tutorial_folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     printed = None
     for block in blocks(page):
         if block.language == "text" and printed is not None and block.title != "one run":
-            assert block.text.strip() == without_folder(printed), f"{block.place} shows something else than is printed"
+            assert block.text.strip() == without_folder(printed), (
+                f"{block.place} shows something else than is printed"
+            )
         printed = None
         if block.language == "json" and block.title:
             Path(block.title).write_text(block.text)
@@ -113,7 +132,9 @@ def command(line: str) -> list[str]:
     return arguments
 
 
-@pytest.mark.parametrize("block", [b for b in blocks("schema.md") if b.language == "json"], ids=lambda b: b.place)
+@pytest.mark.parametrize(
+    "block", [b for b in blocks("schema.md") if b.language == "json"], ids=lambda b: b.place
+)
 def test_a_schema_loads(block: Block) -> None:
     Schema.from_dict(json.loads(block.text))
 
@@ -140,19 +161,25 @@ def test_the_taxonomy_has_the_levels_that_are_shown() -> None:
     table = (DOCS / "schema.md").read_text().partition("| Level 2 |")[2].partition("\n\n")[0]
     shown = re.findall(r"^\| (\w+) \| (\d+) \| (\d+).*? \| (\d+).*? \|$", table, re.MULTILINE)
     levels = [range(city.size), *city.generalisations]
-    assert shown[:-1] == [(city.label(code), *(str(level[code]) for level in levels)) for code in range(city.size)]
+    assert shown[:-1] == [
+        (city.label(code), *(str(level[code]) for level in levels)) for code in range(city.size)
+    ]
     assert shown[-1] == ("codes", *map(str, city.sizes_by_level()))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         file, _, anchor = target.partition("#")
         goal = (page.parent / file) if file else page
         assert goal.is_file(), f"{page.name} links to {target}, which is not there"
         if anchor:
-            assert anchor in anchors(goal), f"{page.name} links to {target}: there is no such heading"
+            assert anchor in anchors(goal), (
+                f"{page.name} links to {target}: there is no such heading"
+            )
 
 
 def anchors(page: Path) -> set[str]:
@@ -176,7 +203,9 @@ def test_the_reference_is_complete() -> None:
         for path, each in commands(typer.main.get_command(app), "understudy")
         for parameter in each.params
         for option in parameter.opts
-        if option.startswith("-") and option not in ("-h", "--help") and f"`{option}" not in reference
+        if option.startswith("-")
+        and option not in ("-h", "--help")
+        and f"`{option}" not in reference
     ]
     assert unnamed == []
 

@@ -19,7 +19,12 @@ MODULES = [
 
 def test_there_are_examples_to_run() -> None:
     finder = doctest.DocTestFinder()
-    examples = [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
+    examples = [
+        test
+        for name in MODULES
+        for test in finder.find(importlib.import_module(name))
+        if test.examples
+    ]
     assert len(examples) >= 5
 
 

@@ -38,7 +38,9 @@ def codes_of(column: Column, **entry: Any) -> list[int]:
 
 
 def outside_of(column: Column, **entry: Any) -> list[tuple[int, str]]:
-    return [(o.count, o.counted_as) for o in encode(Table({"x": column}), schema_of(x=entry)).outside]
+    return [
+        (o.count, o.counted_as) for o in encode(Table({"x": column}), schema_of(x=entry)).outside
+    ]
 
 
 def decoded(codes: list[int], seed: int = 0, **entry: Any) -> Column:
@@ -76,7 +78,13 @@ ENTRIES = [
     {"kind": "date", "min": "1600-01-01", "max": "2199-12-31", "bins": 60},
     {"kind": "date", "min": "0001-01-01", "max": "9999-12-31", "bins": 5},
     {"kind": "date", "min": "2020-01-01", "max": "2020-01-05", "format": "%d.%m.%Y"},
-    {"kind": "datetime", "min": "1969-12-31 23:59:50", "max": "1970-01-01 00:00:10", "bins": 4, "missing": True},
+    {
+        "kind": "datetime",
+        "min": "1969-12-31 23:59:50",
+        "max": "1970-01-01 00:00:10",
+        "bins": 4,
+        "missing": True,
+    },
     {"kind": "boolean", "values": ["No", "Yes"], "missing": "unknown"},
     {"kind": "boolean", "values": [0, 1]},
     {"kind": "categorical", "values": [0.5, -1, 7], "missing": True},
@@ -86,7 +94,9 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=[f"{i}-{entry['kind']}" for i, entry in enumerate(ENTRIES)])
+@pytest.mark.parametrize(
+    "entry", ENTRIES, ids=[f"{i}-{entry['kind']}" for i, entry in enumerate(ENTRIES)]
+)
 @pytest.mark.parametrize("draw", ["random", "lowest", "highest"])
 def test_a_decoded_value_lies_in_its_own_bin(entry: dict[str, Any], draw: str) -> None:
     class Extreme:
@@ -129,12 +139,16 @@ def test_integers_stay_integers_and_dates_stay_dates() -> None:
         "notes": "text",
     }
     assert table.columns["age"].values.dtype == np.int64
-    assert all(1.0 <= value == round(value, 2) < 1.1 for value in values_of(table.columns["height"]))
+    assert all(
+        1.0 <= value == round(value, 2) < 1.1 for value in values_of(table.columns["height"])
+    )
 
 
 def test_a_bin_with_one_value_yields_that_value() -> None:
     assert values_of(decoded([0, 1, 2, 2], kind="integer", min=5, max=7)) == [5, 6, 7, 7]
-    assert values_of(decoded([1], kind="date", min="2020-02-28", max="2020-03-01")) == values_of(dates("2020-02-29"))
+    assert values_of(decoded([1], kind="date", min="2020-02-28", max="2020-03-01")) == values_of(
+        dates("2020-02-29")
+    )
 
 
 def test_columns_come_out_in_the_order_of_the_table_and_not_of_the_schema() -> None:
@@ -142,7 +156,9 @@ def test_columns_come_out_in_the_order_of_the_table_and_not_of_the_schema() -> N
     backwards = Table({name: table.columns[name] for name in reversed(table.names)})
     coded = encode(backwards, every_kind_schema())
     assert coded.schema.names == backwards.names
-    assert tuple(coded.codes) == tuple(name for name in backwards.names if name not in ("id", "notes"))
+    assert tuple(coded.codes) == tuple(
+        name for name in backwards.names if name not in ("id", "notes")
+    )
     synthetic = decode(coded.codes, coded.schema, np.random.default_rng(0), 5)
     assert synthetic.names == backwards.names
 
@@ -210,12 +226,17 @@ def test_missing_values_that_the_schema_does_not_allow_are_counted_and_reported(
 def test_not_a_number_is_missing() -> None:
     column = Column("real", np.array([1.5, np.nan]))
     assert codes_of(column, kind="real", min=1, max=2, bins=1, missing=True) == [0, 1]
-    assert codes_of(Column("real", np.array([1.0, np.nan])), kind="integer", min=1, max=2, missing=True) == [0, 2]
+    assert codes_of(
+        Column("real", np.array([1.0, np.nan])), kind="integer", min=1, max=2, missing=True
+    ) == [0, 2]
 
 
 def test_a_column_without_values_is_all_missing() -> None:
     nothing = Column("empty", np.zeros(2, dtype=np.int64), missing=np.ones(2, dtype=np.uint8))
-    for entry in ({"kind": "integer", "min": 0, "max": 1}, {"kind": "categorical", "values": ["a", "b"]}):
+    for entry in (
+        {"kind": "integer", "min": 0, "max": 1},
+        {"kind": "categorical", "values": ["a", "b"]},
+    ):
         assert codes_of(nothing, **entry, missing=True) == [2, 2]
         assert outside_of(nothing, **entry)[0][0] == 2
 
@@ -260,7 +281,9 @@ def test_the_report_names_column_count_edge_and_remedy() -> None:
     span=st.integers(1, 500),
     missing=st.booleans(),
 )
-def test_every_integer_has_a_code(numbers: list[int | None], low: int, span: int, missing: bool) -> None:
+def test_every_integer_has_a_code(
+    numbers: list[int | None], low: int, span: int, missing: bool
+) -> None:
     entry = {"kind": "integer", "min": low, "max": low + span - 1, "missing": missing}
     coded = encode(Table({"x": integers(*numbers)}), schema_of(x=entry))
     size = coded.schema["x"].size
@@ -288,7 +311,9 @@ def test_every_real_has_a_code(numbers: list[float], missing: bool) -> None:
                 assert number < attr.edges[code + 1] or code == attr.bins - 1
 
 
-@given(texts=st.lists(st.text(max_size=3) | st.none(), min_size=1, max_size=20), other=st.booleans())
+@given(
+    texts=st.lists(st.text(max_size=3) | st.none(), min_size=1, max_size=20), other=st.booleans()
+)
 def test_every_text_has_a_code(texts: list[str | None], other: bool) -> None:
     entry: dict[str, Any] = {"kind": "categorical", "values": ["a", "b"], "missing": "?"}
     if other:
@@ -306,7 +331,26 @@ def test_every_text_has_a_code(texts: list[str | None], other: bool) -> None:
 # --------------------------------------------------------------------------- one row, one code
 
 CELLS = [
-    *("1", "1.0", " 1", "+1", "01", "2", "2.5", "NA", "?", "-", "nan", "", " ", "-9", "unknown", "x", "true", "True"),
+    *(
+        "1",
+        "1.0",
+        " 1",
+        "+1",
+        "01",
+        "2",
+        "2.5",
+        "NA",
+        "?",
+        "-",
+        "nan",
+        "",
+        " ",
+        "-9",
+        "unknown",
+        "x",
+        "true",
+        "True",
+    ),
     *("no", "2020-01-31", "2020-01-31T10:00:00", "20200131", "1e3", "inf", "1_0", "a,b", 'q"q'),
 ]
 DESCRIBED: list[dict[str, Any]] = [
@@ -326,7 +370,9 @@ DESCRIBED: list[dict[str, Any]] = [
 ]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     entry=st.sampled_from(DESCRIBED),
     cells=st.lists(st.sampled_from(CELLS), min_size=1, max_size=6),
@@ -354,11 +400,15 @@ def test_a_row_more_leaves_the_codes_of_the_others_alone(
         assert with_it[:-1] == without
 
 
-@pytest.mark.parametrize("values", [[1, 2, None], [1, 2, 2.5], [True, False, None], [1, 2, "x"], [True, 1, 1.0, "1"]])
+@pytest.mark.parametrize(
+    "values", [[1, 2, None], [1, 2, 2.5], [True, False, None], [1, 2, "x"], [True, 1, 1.0, "1"]]
+)
 def test_a_value_has_one_code_whatever_type_pandas_gives_the_column(values: list[Any]) -> None:
     pandas = pytest.importorskip("pandas")
     for entry in ({"values": ["1", "2"]}, {"values": ["True", "False", "1"]}, {"values": [1, 2]}):
-        schema = Schema.from_dict({"attributes": {"x": {"kind": "categorical", "missing": True, **entry}}})
+        schema = Schema.from_dict(
+            {"attributes": {"x": {"kind": "categorical", "missing": True, **entry}}}
+        )
 
         def codes(some: list[Any], schema: Schema = schema) -> list[int]:
             return encode(as_table(pandas.DataFrame({"x": some}))[0], schema).codes["x"].tolist()
@@ -398,7 +448,9 @@ def test_booleans_are_read_in_any_case() -> None:
     ],
 )
 def test_dates_are_read_as_they_are_written(column: Column, form: str | None) -> None:
-    entry = {"kind": "date", "min": "2020-01-31", "max": "2020-02-01"} | ({"format": form} if form else {})
+    entry = {"kind": "date", "min": "2020-01-31", "max": "2020-02-01"} | (
+        {"format": form} if form else {}
+    )
     assert codes_of(column, **entry) == [0, 1]
     assert outside_of(column, **entry) == []
 
@@ -409,7 +461,13 @@ def test_a_date_in_a_datetime_column_is_its_midnight() -> None:
 
 
 def test_the_missing_mark_among_formatted_dates_is_missing() -> None:
-    entry = {"kind": "date", "min": "2020-01-31", "max": "2020-02-01", "format": "%d/%m/%Y", "missing": "??"}
+    entry = {
+        "kind": "date",
+        "min": "2020-01-31",
+        "max": "2020-02-01",
+        "format": "%d/%m/%Y",
+        "missing": "??",
+    }
     assert codes_of(words("31/01/2020", "??", None), **entry) == [0, 2, 2]
 
 
@@ -459,7 +517,9 @@ def test_a_column_that_the_schema_or_the_table_lacks_is_named() -> None:
     schema = schema_of(a={"kind": "boolean"}, b={"kind": "boolean"})
     with pytest.raises(InputError, match=r"The table has no column 'b'"):
         encode(Table({"a": booleans(True)}), schema)
-    with pytest.raises(InputError, match=r"The table has a column 'c' that the schema does not describe"):
+    with pytest.raises(
+        InputError, match=r"The table has a column 'c' that the schema does not describe"
+    ):
         encode(Table({"a": booleans(True), "b": booleans(True), "c": booleans(True)}), schema)
 
 
@@ -480,7 +540,9 @@ def test_identifiers_are_numbered_anew_and_texts_replaced() -> None:
         secret={"kind": "text", "replacement": None},
         a={"kind": "boolean"},
     )
-    table = decode({"a": np.zeros(3, dtype=np.uint8)}, schema, np.random.default_rng(0), 3, first=998)
+    table = decode(
+        {"a": np.zeros(3, dtype=np.uint8)}, schema, np.random.default_rng(0), 3, first=998
+    )
     assert content(table) == {
         "id": [999, 1000, 1001],
         "code": ["P-999/x", "P-1000/x", "P-1001/x"],

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from understudy import InputError, files
-from understudy.files import existing_file, read_json, writable_file, write_json, write_text, written_whole
+from understudy.files import (
+    existing_file,
+    read_json,
+    writable_file,
+    write_json,
+    write_text,
+    written_whole,
+)
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "not valid JSON"),
@@ -31,8 +38,14 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "two documents": (b"{} {}", "not valid JSON"),
     "Python": (b"__import__('os').system('true')", "not valid JSON"),
     "single quotes": (b"{'a': 1}", "not valid JSON"),
-    "gzip cut short": (gzip.compress(b'{"a": "' + b"x" * 5000 + b'"}')[:-12], "damaged or cut short"),
-    "gzip with a broken middle": (gzip.compress(bytes(range(256)) * 9)[:40] + b"\x00" * 40, "cannot be read"),
+    "gzip cut short": (
+        gzip.compress(b'{"a": "' + b"x" * 5000 + b'"}')[:-12],
+        "damaged or cut short",
+    ),
+    "gzip with a broken middle": (
+        gzip.compress(bytes(range(256)) * 9)[:40] + b"\x00" * 40,
+        "cannot be read",
+    ),
     "gzip with a wrong check sum": (gzip.compress(b"{}")[:-8] + b"\x00" * 8, "cannot be read"),
     "gzip of something else": (gzip.compress(b"\xff\xfe"), "not UTF-8"),
     "only the beginning of a gzip": (b"\x1f\x8b", "damaged or cut short"),
@@ -40,7 +53,9 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "cause"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_document_is_refused_in_a_sentence_that_names_it(tmp_path: Path, content: bytes, cause: str) -> None:
+def test_a_hostile_document_is_refused_in_a_sentence_that_names_it(
+    tmp_path: Path, content: bytes, cause: str
+) -> None:
     path = tmp_path / "m.json"
     path.write_bytes(content)
     with pytest.raises(InputError) as refusal:
@@ -50,7 +65,9 @@ def test_a_hostile_document_is_refused_in_a_sentence_that_names_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_no_more_than_the_limit_is_ever_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
+def test_no_more_than_the_limit_is_ever_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
     monkeypatch.setattr(files, "LARGEST_DOCUMENT", 1 << 20)
     bomb = b" " * (1 << 24) + b"{}"
     path = tmp_path / "m.json"
@@ -70,10 +87,13 @@ def test_no_more_than_the_limit_is_ever_unpacked(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "document", [{}, {"a": [1, 2.5, None, True, "ü ☃ 😀", {"b": {}}]}, [], "text", 10**20, {"\u2028": "\x00"}]
+    "document",
+    [{}, {"a": [1, 2.5, None, True, "ü ☃ 😀", {"b": {}}]}, [], "text", 10**20, {"\u2028": "\x00"}],
 )
 @pytest.mark.parametrize("name", ["m.json", "m.json.gz"])
-def test_a_document_survives_being_written_and_read(tmp_path: Path, document: Any, name: str) -> None:
+def test_a_document_survives_being_written_and_read(
+    tmp_path: Path, document: Any, name: str
+) -> None:
     write_json(tmp_path / name, document, "model")
     assert read_json(tmp_path / name, "model") == document
     assert (tmp_path / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
@@ -117,7 +137,10 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
-    with pytest.raises(InputError, match=r"No space left on device\); nothing was left there"), written_whole(path):
+    with (
+        pytest.raises(InputError, match=r"No space left on device\); nothing was left there"),
+        written_whole(path),
+    ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
 
@@ -148,7 +171,8 @@ def test_trying_a_place_out_leaves_nothing_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "cause"), [("", "is a folder"), ("missing.json", "There is no model at"), ("x" * 300, "too long")]
+    ("where", "cause"),
+    [("", "is a folder"), ("missing.json", "There is no model at"), ("x" * 300, "too long")],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, where: str, cause: str) -> None:
     with pytest.raises(InputError, match=cause):
@@ -158,7 +182,9 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, where: str, cause: str) 
 
 
 def test_json_of_a_schema_can_be_read_by_people(tmp_path: Path) -> None:
-    write_json(tmp_path / "s.json", {"attributes": {"größe": {"kind": "boolean"}}}, "schema", indent=2)
+    write_json(
+        tmp_path / "s.json", {"attributes": {"größe": {"kind": "boolean"}}}, "schema", indent=2
+    )
     text = (tmp_path / "s.json").read_text()
     assert '    "größe": {' in text
     assert json.loads(text)

@@ -72,10 +72,15 @@ FRAMES = [pandas_frame, polars_frame, arrow_table]
 
 def types_of(frame: Any) -> dict[str, Any]:
     if isinstance(frame, pd.DataFrame):
-        return {n: "category" if isinstance(t, pd.CategoricalDtype) else t for n, t in frame.dtypes.items()}
+        return {
+            n: "category" if isinstance(t, pd.CategoricalDtype) else t
+            for n, t in frame.dtypes.items()
+        }
     if isinstance(frame, pl.DataFrame):
         return dict(frame.schema)
-    return {f.name: "dictionary" if pa.types.is_dictionary(f.type) else f.type for f in frame.schema}
+    return {
+        f.name: "dictionary" if pa.types.is_dictionary(f.type) else f.type for f in frame.schema
+    }
 
 
 @pytest.mark.parametrize("make", FRAMES)
@@ -96,7 +101,9 @@ def test_a_frame_is_read_with_its_kinds_and_missing_values(make: Any) -> None:
 
 @pytest.mark.parametrize("make", FRAMES)
 @pytest.mark.parametrize("backwards", [False, True])
-def test_the_sample_has_the_library_columns_and_types_of_the_frame(make: Any, backwards: bool) -> None:
+def test_the_sample_has_the_library_columns_and_types_of_the_frame(
+    make: Any, backwards: bool
+) -> None:
     frame = make()
     names = list(SCHEMA.names)[:: -1 if backwards else 1]
     frame = frame.select(names) if not isinstance(frame, pd.DataFrame) else frame[names]
@@ -128,7 +135,9 @@ def test_a_skewed_boolean_stays_skewed(make: Any) -> None:
     }.get(make.__name__, lambda: pa.table({"b": flags}))()
     for spelled in ({}, {"values": ["no", "yes"]}, {"values": [0, 1]}):
         schema = schema_of(b={"kind": "boolean", **spelled})
-        sample = Independent(epsilon=50.0).fit(frame, schema, noise=SeededNoise(0)).sample(1000, seed=0)
+        sample = (
+            Independent(epsilon=50.0).fit(frame, schema, noise=SeededNoise(0)).sample(1000, seed=0)
+        )
         table, _ = as_table(sample)
         column = content(table)["b"]
         share = sum(value in (True, "yes", 1) for value in column) / 1000
@@ -136,7 +145,9 @@ def test_a_skewed_boolean_stays_skewed(make: Any) -> None:
 
 
 def test_the_categories_of_a_pandas_column_do_not_come_out() -> None:
-    frame = pd.DataFrame({"w": pd.Categorical(["x", "secret", "x"], categories=["secret", "x", "also secret"])})
+    frame = pd.DataFrame(
+        {"w": pd.Categorical(["x", "secret", "x"], categories=["secret", "x", "also secret"])}
+    )
     schema = schema_of(w={"kind": "categorical", "values": ["x", "y"]})
     model = Random().fit(frame, schema, notify=lambda _: None)
     sample = model.sample(100, seed=0)
@@ -186,7 +197,9 @@ def test_integers_with_gaps_in_a_float_column_come_back_as_floats() -> None:
 def test_missing_values_in_a_plain_integer_column_widen_it() -> None:
     frame = pd.DataFrame({"n": np.array([1, 2], dtype=np.int32)})
     sample = (
-        Random().fit(frame, schema_of(n={"kind": "integer", "min": 1, "max": 2, "missing": True})).sample(300, seed=0)
+        Random()
+        .fit(frame, schema_of(n={"kind": "integer", "min": 1, "max": 2, "missing": True}))
+        .sample(300, seed=0)
     )
     assert sample["n"].isna().any()
     assert set(sample["n"].dropna()) == {1, 2}
@@ -234,7 +247,12 @@ def test_polars_series_of_many_kinds_are_read(series: pl.Series, values: list[An
         (pa.nulls(2), [None, None]),
         (pa.array([True, None]), [True, None]),
         (pa.chunked_array([["a"], ["b", None]]), ["a", "b", None]),
-        (pa.chunked_array([pa.array(["a"]).dictionary_encode(), pa.array(["b"]).dictionary_encode()]), ["a", "b"]),
+        (
+            pa.chunked_array(
+                [pa.array(["a"]).dictionary_encode(), pa.array(["b"]).dictionary_encode()]
+            ),
+            ["a", "b"],
+        ),
     ],
 )
 def test_arrow_arrays_of_many_kinds_are_read(array: Any, values: list[Any]) -> None:
@@ -270,7 +288,9 @@ def test_a_frame_without_columns_is_refused(frame: Any) -> None:
         as_table(frame)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame({"a": []}), pl.DataFrame({"a": []}), pa.table({"a": []})])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame({"a": []}), pl.DataFrame({"a": []}), pa.table({"a": []})]
+)
 def test_a_frame_without_rows_is_refused(frame: Any) -> None:
     with pytest.raises(InputError, match="no rows"):
         as_table(frame)

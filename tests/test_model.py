@@ -27,7 +27,9 @@ def fitted(rows: int = 400, **parameters: Any) -> Model:
             "c": Column("integer", rng.integers(0, 8, rows)),
         }
     )
-    return Independent(**{"epsilon": 1.0, **parameters}).fit(table, small_schema(), noise=SeededNoise(0))
+    return Independent(**{"epsilon": 1.0, **parameters}).fit(
+        table, small_schema(), noise=SeededNoise(0)
+    )
 
 
 def every_kind_model() -> Model:
@@ -38,7 +40,9 @@ def every_kind_model() -> Model:
 # --------------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("make", [fitted, every_kind_model, lambda: fitted(delta=1e-6, neighbours="replace")])
+@pytest.mark.parametrize(
+    "make", [fitted, every_kind_model, lambda: fitted(delta=1e-6, neighbours="replace")]
+)
 @pytest.mark.parametrize("name", ["m.json", "m.json.gz"])
 def test_a_model_survives_a_file(tmp_path: Path, make: Callable[[], Model], name: str) -> None:
     model = make()
@@ -121,7 +125,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("tamper", HOSTILE, ids=lambda change: change.__name__)
-def test_a_hostile_model_is_refused_in_a_sentence(tmp_path: Path, tamper: Callable[[dict[str, Any]], None]) -> None:
+def test_a_hostile_model_is_refused_in_a_sentence(
+    tmp_path: Path, tamper: Callable[[dict[str, Any]], None]
+) -> None:
     document = fitted().to_dict()
     tamper(document)
     path = tmp_path / "m.json"
@@ -162,7 +168,9 @@ def test_without_a_seed_rows_are_fresh() -> None:
 
 
 @pytest.mark.parametrize("chunk", [64, 100, 1000])
-def test_streamed_rows_equal_those_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+def test_streamed_rows_equal_those_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
     monkeypatch.setattr(model_module, "CHUNK", chunk)
     model = every_kind_model()
     model.sample(350, seed=4).write(tmp_path / "memory.csv")
@@ -173,7 +181,9 @@ def test_streamed_rows_equal_those_in_memory(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "stream.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
     model.write(tmp_path / "stream.parquet", 350, 4)
     model.sample(350, seed=4).write(tmp_path / "memory.parquet")
-    assert content(read_table(tmp_path / "stream.parquet")) == content(read_table(tmp_path / "memory.parquet"))
+    assert content(read_table(tmp_path / "stream.parquet")) == content(
+        read_table(tmp_path / "memory.parquet")
+    )
 
 
 def test_identifiers_go_on_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +192,9 @@ def test_identifiers_go_on_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) 
     assert ids == [f"P-{number:04d}" for number in range(1, 36)]
 
 
-def test_no_chunk_is_larger_than_it_should_be_however_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_chunk_is_larger_than_it_should_be_however_many_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(model_module, "CHUNK", 128)
     sizes = [chunk.rows for chunk in fitted().chunks(1000, seed=0)]
     assert sizes == [128] * 7 + [104]
@@ -226,12 +238,19 @@ def test_a_failed_stream_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_the_card_escapes_what_comes_from_files() -> None:
-    schema = schema_of(**{"<script>alert(1)</script>": {"kind": "boolean"}, "a&b": {"kind": "identifier"}})
+    schema = schema_of(
+        **{"<script>alert(1)</script>": {"kind": "boolean"}, "a&b": {"kind": "identifier"}}
+    )
     table = Table(
-        {"<script>alert(1)</script>": Column("boolean", np.array([True])), "a&b": Column("integer", np.array([1]))}
+        {
+            "<script>alert(1)</script>": Column("boolean", np.array([True])),
+            "a&b": Column("integer", np.array([1])),
+        }
     )
     model = Independent(epsilon=1.0).fit(table, schema)
-    hostile = Model.from_dict({**model.to_dict(), "method": {"name": "<img src=x onerror=alert(1)>"}})
+    hostile = Model.from_dict(
+        {**model.to_dict(), "method": {"name": "<img src=x onerror=alert(1)>"}}
+    )
     card = hostile._repr_html_()
     assert "<script>" not in card
     assert "<img" not in card

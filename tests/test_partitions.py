@@ -47,18 +47,31 @@ def test_the_rows_do_not_depend_on_the_number_of_files(
 ) -> None:
     model.write(tmp_path / "whole.parquet", ROWS, 5, given=given)
     counted: list[int] = []
-    assert model.write(f"{tmp_path}/rows/", ROWS, 5, counted.append, given=given, partitions=partitions) == ROWS
+    assert (
+        model.write(
+            f"{tmp_path}/rows/", ROWS, 5, counted.append, given=given, partitions=partitions
+        )
+        == ROWS
+    )
     assert sum(counted) == ROWS
     # Files of up to four chunks by default, and never of less than one.
-    assert [file.name for file in sorted((tmp_path / "rows").iterdir())] == parquet(min(partitions or 3, 11))
-    assert in_folder(tmp_path / "rows") == duckdb.sql(f"SELECT * FROM '{tmp_path}/whole.parquet'").fetchall()
+    assert [file.name for file in sorted((tmp_path / "rows").iterdir())] == parquet(
+        min(partitions or 3, 11)
+    )
+    assert (
+        in_folder(tmp_path / "rows")
+        == duckdb.sql(f"SELECT * FROM '{tmp_path}/whole.parquet'").fetchall()
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "whole.parquet"]
 
 
 def test_chunks_may_be_drawn_anywhere_in_any_order(model: Model) -> None:
     assert model.chunk_count(ROWS) == 11
     whole = content(model.sample(ROWS, seed=9))
-    runs = {first: list(model.chunks(ROWS, 9, first=first, last=last)) for first, last in ((7, 11), (0, 1), (1, 7))}
+    runs = {
+        first: list(model.chunks(ROWS, 9, first=first, last=last))
+        for first, last in ((7, 11), (0, 1), (1, 7))
+    }
     together = [content(chunk) for first in sorted(runs) for chunk in runs[first]]
     assert {name: [value for chunk in together for value in chunk[name]] for name in whole} == whole
     assert list(model.chunks(ROWS, 9, first=4, last=4)) == []
@@ -72,9 +85,14 @@ def test_chunks_that_do_not_exist_are_refused(model: Model, first: int, last: in
 
 def test_all_files_have_the_same_columns_and_kinds(tmp_path: Path, model: Model) -> None:
     model.write(f"{tmp_path}/rows/", ROWS, 5, partitions=11)
-    kinds = {str(duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall()) for file in (tmp_path / "rows").iterdir()}
+    kinds = {
+        str(duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall())
+        for file in (tmp_path / "rows").iterdir()
+    }
     assert len(kinds) == 1
-    whole = duckdb.sql(f"SELECT count(*), count(DISTINCT id) FROM '{tmp_path}/rows/*.parquet'").fetchall()
+    whole = duckdb.sql(
+        f"SELECT count(*), count(DISTINCT id) FROM '{tmp_path}/rows/*.parquet'"
+    ).fetchall()
     assert whole == [(ROWS, ROWS)]
 
 
@@ -86,7 +104,9 @@ def test_no_rows_make_one_file_with_the_columns(tmp_path: Path, model: Model) ->
 
 
 @pytest.mark.parametrize("partitions", [0, -1, 1.5, True])
-def test_the_number_of_partitions_is_a_whole_number_above_0(tmp_path: Path, model: Model, partitions: Any) -> None:
+def test_the_number_of_partitions_is_a_whole_number_above_0(
+    tmp_path: Path, model: Model, partitions: Any
+) -> None:
     with pytest.raises(InputError, match="partitions"):
         model.write(tmp_path / "rows", ROWS, 5, partitions=partitions)
     assert not list(tmp_path.iterdir())
@@ -110,7 +130,9 @@ def test_a_folder_that_is_empty_is_filled_and_any_other_is_left_alone(tmp_path: 
         write_folder(tmp_path / "nowhere" / "rows", [[table_of(9)]])
 
 
-@pytest.mark.parametrize("fault", [OSError("No space left on device"), InputError("No row fits."), RuntimeError("?")])
+@pytest.mark.parametrize(
+    "fault", [OSError("No space left on device"), InputError("No row fits."), RuntimeError("?")]
+)
 def test_a_failure_in_one_file_leaves_nothing(tmp_path: Path, fault: Exception) -> None:
     def failing() -> Any:
         yield table_of(10)
@@ -119,7 +141,9 @@ def test_a_failure_in_one_file_leaves_nothing(tmp_path: Path, fault: Exception) 
 
     expected = type(fault) if not isinstance(fault, OSError) else InputError
     with pytest.raises(expected, match=r"No space left on device|No row fits|\?"):
-        write_folder(tmp_path / "rows", [[table_of(5)], failing(), *([table_of(5)] for _ in range(50))])
+        write_folder(
+            tmp_path / "rows", [[table_of(5)], failing(), *([table_of(5)] for _ in range(50))]
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -165,7 +189,9 @@ def test_rows_in_a_folder_by_command(released: Path, rows: str) -> None:
         (["-o", "m.json/"], "m.json"),
     ],
 )
-def test_a_mistake_costs_nothing_and_is_said_in_a_sentence(released: Path, arguments: list[str], said: str) -> None:
+def test_a_mistake_costs_nothing_and_is_said_in_a_sentence(
+    released: Path, arguments: list[str], said: str
+) -> None:
     (released / "full").mkdir()
     (released / "full" / "x").touch()
     ran = run("sample", "m.json", *arguments)

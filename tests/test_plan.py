@@ -33,7 +33,9 @@ def test_the_planned_noise_is_the_noise_of_the_release(neighbours: Any, delta: f
     method = Independent(epsilon=0.7, delta=delta, neighbours=neighbours)
     model = method.fit(table, small_schema(), noise=SeededNoise(0))
     for expected in planned.tables:
-        assert model.network[expected.attribute].deviation == pytest.approx(expected.deviation, rel=1e-6)
+        assert model.network[expected.attribute].deviation == pytest.approx(
+            expected.deviation, rel=1e-6
+        )
 
 
 def test_the_expected_error_is_an_upper_estimate_and_not_far_off() -> None:
@@ -53,7 +55,8 @@ def test_the_expected_error_is_an_upper_estimate_and_not_far_off() -> None:
 
 def test_more_budget_or_more_rows_mean_less_error() -> None:
     errors = [
-        plan(small_schema(), rows, epsilon).tables[2].error for rows, epsilon in ((100, 0.1), (100, 1), (9999, 1))
+        plan(small_schema(), rows, epsilon).tables[2].error
+        for rows, epsilon in ((100, 0.1), (100, 1), (9999, 1))
     ]
     assert errors[0] > errors[1] > errors[2] > 0
     assert plan(small_schema(), 1, 1e-3).tables[0].error == 1.0
@@ -98,4 +101,8 @@ def test_what_cannot_be_planned_is_refused(arguments: Any, cause: str) -> None:
 
 def test_a_schema_with_nothing_to_measure_is_refused() -> None:
     with pytest.raises(InputError, match="nothing to plan"):
-        plan(schema_of(k={"kind": "categorical", "values": ["x"]}, id={"kind": "identifier"}), 10, 1.0)
+        plan(
+            schema_of(k={"kind": "categorical", "values": ["x"]}, id={"kind": "identifier"}),
+            10,
+            1.0,
+        )

@@ -83,8 +83,14 @@ def as_columns(table: Any) -> dict[str, np.ndarray]:
         if column.kind == "boolean":
             values = np.array(["false", "true"])[column.values.astype(int)]
         else:
-            values = np.array(column.words)[column.values] if column.words else column.values.astype(np.float64)
-        found[name] = values if column.missing is None else np.where(column.missing > 0, np.nan, values)
+            values = (
+                np.array(column.words)[column.values]
+                if column.words
+                else column.values.astype(np.float64)
+            )
+        found[name] = (
+            values if column.missing is None else np.where(column.missing > 0, np.nan, values)
+        )
     return found
 
 
@@ -132,7 +138,9 @@ def test_answers_agree_with_a_large_sample(
     assert model.query(f"count {condition}").value == pytest.approx(10_000 * share, abs=40)
     chosen = rows["age"][holds(rows)]
     if np.isfinite(chosen).any():
-        assert model.query(f"mean age {condition}").value == pytest.approx(np.nanmean(chosen), abs=0.35)
+        assert model.query(f"mean age {condition}").value == pytest.approx(
+            np.nanmean(chosen), abs=0.35
+        )
 
 
 def test_means_of_other_kinds(model: Model, rows: dict[str, np.ndarray]) -> None:
@@ -151,9 +159,18 @@ def test_a_cut_bin_counts_by_its_share(model: Model) -> None:
 
 def test_error_bars_are_those_of_simulated_noise(model: Model) -> None:
     rng = np.random.default_rng(3)
-    queries = ["count where sex = 'Female' and income < 40", "mean income where age < 33", "share where smoker = true"]
+    queries = [
+        "count where sex = 'Female' and income < 40",
+        "mean income where age < 33",
+        "share where smoker = true",
+    ]
     found: list[list[float]] = [[], [], []]
-    big = replace(model, network=Network(tuple(replace(n, table=n.table * 100, deviation=20.0) for n in model.network)))
+    big = replace(
+        model,
+        network=Network(
+            tuple(replace(n, table=n.table * 100, deviation=20.0) for n in model.network)
+        ),
+    )
     for _ in range(150):
         nodes = [replace(n, table=n.table + rng.normal(0, 20, n.table.shape)) for n in big.network]
         noisy = replace(big, network=Network(tuple(nodes)))
@@ -189,7 +206,10 @@ def test_how_an_answer_looks(model: Model) -> None:
 def test_marginal(model: Model, rows: dict[str, np.ndarray]) -> None:
     found = model.marginal("sex", ("age", 1))
     assert found.table.shape == (2, 5)
-    assert found.labels == (("Female", "Male"), ("0 to 19", "20 to 39", "40 to 59", "60 to 79", "missing"))
+    assert found.labels == (
+        ("Female", "Male"),
+        ("0 to 19", "20 to 39", "40 to 59", "60 to 79", "missing"),
+    )
     assert found.table.sum() == pytest.approx(10_000)
     wanted = model.query("count where sex = 'Male' and age between 20 and 39")
     assert found.table[1, 1] == pytest.approx(wanted.value)
@@ -228,15 +248,21 @@ def test_a_network_over_bits_answers_too(gray: bool) -> None:
     for name in bits.schema.names:
         parents = tuple(Axis(node.attribute) for node in nodes[-2:])
         nodes.append(Node(name, parents, rng.gamma(1.0, size=[2] * (len(parents) + 1)) * 100, 1.0))
-    model = Model({"name": "test"}, schema, Network(tuple(nodes)), Ledger(1.0, 0.0, "replace"), 1000, bits)
+    model = Model(
+        {"name": "test"}, schema, Network(tuple(nodes)), Ledger(1.0, 0.0, "replace"), 1000, bits
+    )
     table = model.sample(300_000, seed=1)
     age = table.columns["age"]
     absent = np.zeros(table.rows, dtype=bool) if age.missing is None else age.missing > 0
     male = np.array(table.columns["sex"].words)[table.columns["sex"].values] == "Male"
     holds = ~absent & (age.values >= 25) & male
-    assert model.query("share where age >= 25 and sex = 'Male'").value == pytest.approx(holds.mean(), abs=0.005)
+    assert model.query("share where age >= 25 and sex = 'Male'").value == pytest.approx(
+        holds.mean(), abs=0.005
+    )
     counts = np.bincount(table.columns["rating"].values, minlength=6)[[1, 2, 5]]
-    np.testing.assert_allclose(model.marginal("rating").table / 1000, counts / counts.sum(), atol=0.005)
+    np.testing.assert_allclose(
+        model.marginal("rating").table / 1000, counts / counts.sum(), atol=0.005
+    )
     assert (model.marginal("rating").deviation > 0).all()
     wanted = np.bincount(table.columns["rating"].values[holds], minlength=6) / holds.sum()
     for how in ("exact", "rejection", "weighting"):
@@ -373,10 +399,13 @@ def test_a_condition_that_cannot_be(model: Model, wanted: Any, message: str) -> 
 
 def test_a_condition_of_probability_zero(model: Model) -> None:
     nodes = [
-        replace(n, table=np.where(np.arange(2) == 1, n.table, 0)) if n.attribute == "sex" else n for n in model.network
+        replace(n, table=np.where(np.arange(2) == 1, n.table, 0)) if n.attribute == "sex" else n
+        for n in model.network
     ]
     never = replace(model, network=Network(tuple(nodes)))
-    with pytest.raises(InputError, match="no row fits the condition on 'sex', 'age': its probability is zero"):
+    with pytest.raises(
+        InputError, match="no row fits the condition on 'sex', 'age': its probability is zero"
+    ):
         never.sample(10, given={"sex": "Female", "age": (3, 5)})
     assert never.query("count where sex = 'Female'").value == 0
 
@@ -402,13 +431,16 @@ def test_a_seed_makes_rows_repeatable_in_any_number_of_chunks(
         np.testing.assert_array_equal(column, again[name])
         np.testing.assert_array_equal(column, alone[name])
         np.testing.assert_array_equal(column, longer[name][:5000])
-    assert (as_columns(model.sample(5000, seed=8, spread=spread))["income"] != first["income"]).any()
+    assert (
+        as_columns(model.sample(5000, seed=8, spread=spread))["income"] != first["income"]
+    ).any()
 
 
 def test_even_rows_are_closer_to_the_model(model: Model) -> None:
     wanted = model.marginal(("age", 1), "sex").table
     codes = {
-        spread: model._sampler.draw(10_000, np.random.default_rng(1), spread) for spread in ("even", "independent")
+        spread: model._sampler.draw(10_000, np.random.default_rng(1), spread)
+        for spread in ("even", "independent")
     }  # type: ignore[arg-type]
     errors = {}
     for spread, columns in codes.items():
@@ -479,7 +511,10 @@ def saved(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mode
 def test_query_command(saved: Model) -> None:
     one, two = "count where age >= 44 and sex = 'Female'", "mean age"
     assert run("query", "m.json", one).out == f"{saved.query(one)!r}\n"
-    assert run("query", "m.json", one, two).out == f"{one}: {saved.query(one)!r}\n{two}: {saved.query(two)!r}\n"
+    assert (
+        run("query", "m.json", one, two).out
+        == f"{one}: {saved.query(one)!r}\n{two}: {saved.query(two)!r}\n"
+    )
     answers = json.loads(run("query", "m.json", two, "--json").out)
     assert answers == [saved.query(two).to_dict()]
     refused = run("query", "m.json", "count where age = ")
@@ -523,7 +558,10 @@ def test_the_report_shows_the_network(model: Model) -> None:
     alone = replace(
         model,
         network=Network(
-            tuple(Node(n.attribute, (), n.table.reshape(-1, n.table.shape[-1]).sum(0)) for n in model.network)
+            tuple(
+                Node(n.attribute, (), n.table.reshape(-1, n.table.shape[-1]).sum(0))
+                for n in model.network
+            )
         ),
     )
     assert 'class="network"' not in report(alone)

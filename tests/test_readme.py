@@ -32,10 +32,15 @@ def test_five_lines_of_python(folder: Path) -> None:
     code = block("python")
     assert len(code.splitlines()) == 5
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "epsilon = 1" in done.stdout
-    assert len(re.findall(r"^\d+ +\d+ +(?:True|False|true|false)$", done.stdout, flags=re.MULTILINE)) == 5
+    assert (
+        len(re.findall(r"^\d+ +\d+ +(?:True|False|true|false)$", done.stdout, flags=re.MULTILINE))
+        == 5
+    )
 
 
 def test_three_lines_of_shell(folder: Path) -> None:
@@ -43,7 +48,9 @@ def test_three_lines_of_shell(folder: Path) -> None:
     assert len(code.splitlines()) == 3
     env = {**os.environ, "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"}
     command = ["bash", "-eu", "-c", code]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     written = re.findall(r"(?:-o|--model|--report) (\S+)", code)
     assert written

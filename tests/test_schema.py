@@ -36,7 +36,9 @@ def test_every_kind_has_the_class_and_size_it_should() -> None:
         assert type(schema[name]) is kind
         if size is not None:
             assert schema[name].size == size
-    assert [a.name for a in schema.modelled] == [name for name, (_, size) in expected.items() if size]
+    assert [a.name for a in schema.modelled] == [
+        name for name, (_, size) in expected.items() if size
+    ]
 
 
 @pytest.mark.parametrize("name", ["id", "notes"])
@@ -52,8 +54,16 @@ def test_attributes_that_are_never_read_have_no_codes(name: str) -> None:
         ({"kind": "integer", "min": 3, "max": 5}, 2, "5"),
         ({"kind": "real", "min": 0, "max": 1, "bins": 4}, 0, "[0, 0.25)"),
         ({"kind": "real", "min": 0, "max": 1, "bins": 4}, 3, "[0.75, 1]"),
-        ({"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 1}, 0, "2020-01-01 to 2020-12-31"),
-        ({"kind": "date", "min": "2020-02-29", "max": "2020-02-29", "format": "%d/%m/%y"}, 0, "29/02/20"),
+        (
+            {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 1},
+            0,
+            "2020-01-01 to 2020-12-31",
+        ),
+        (
+            {"kind": "date", "min": "2020-02-29", "max": "2020-02-29", "format": "%d/%m/%y"},
+            0,
+            "29/02/20",
+        ),
         (
             {"kind": "datetime", "edges": ["2020-01-01", "2020-01-01 01:00"]},
             0,
@@ -84,8 +94,15 @@ def test_values_outside_count_as_the_last_one_where_there_is_no_other() -> None:
 # --------------------------------------------------------------------------- bins
 
 
-@given(low=st.integers(-(10**6), 10**6), span=st.integers(1, 3000), share=st.floats(0, 1), step=st.integers(0, 2999))
-def test_an_integer_lies_in_bin_floor_of_its_share_of_the_span(low: int, span: int, share: float, step: int) -> None:
+@given(
+    low=st.integers(-(10**6), 10**6),
+    span=st.integers(1, 3000),
+    share=st.floats(0, 1),
+    step=st.integers(0, 2999),
+)
+def test_an_integer_lies_in_bin_floor_of_its_share_of_the_span(
+    low: int, span: int, share: float, step: int
+) -> None:
     bins = max(1, round(share * span))
     age = attribute(kind="integer", min=low, max=low + span - 1, bins=bins)
     assert isinstance(age, Quantity)
@@ -100,11 +117,18 @@ def test_an_integer_lies_in_bin_floor_of_its_share_of_the_span(low: int, span: i
 def test_capital_loss_of_adult_has_the_published_bins() -> None:
     loss = attribute(kind="integer", min=0, max=4999, bins=16)
     assert isinstance(loss, Quantity)
-    assert loss.edges[:4] == (0, 313, 625, 938)  # 5000 / 16 = 312.5, and a bin starts at the next whole number
+    assert loss.edges[:4] == (
+        0,
+        313,
+        625,
+        938,
+    )  # 5000 / 16 = 312.5, and a bin starts at the next whole number
     assert loss.edges[-2:] == (4688, 5000)
 
 
-@pytest.mark.parametrize(("span", "bins"), [(1, 1), (2, 2), (15, 15), (16, 16), (17, 16), (1000, 16)])
+@pytest.mark.parametrize(
+    ("span", "bins"), [(1, 1), (2, 2), (15, 15), (16, 16), (17, 16), (1000, 16)]
+)
 def test_integers_get_a_bin_each_up_to_sixteen(span: int, bins: int) -> None:
     assert attribute(kind="integer", min=5, max=5 + span - 1).size == bins
 
@@ -138,7 +162,9 @@ def test_edges_can_be_given_one_by_one() -> None:
         ({"min": 0, "max": 1, "decimals": 1}, 1),
     ],
 )
-def test_reals_keep_enough_places_to_tell_a_thousand_values_in_a_bin_apart(entry: dict[str, Any], places: int) -> None:
+def test_reals_keep_enough_places_to_tell_a_thousand_values_in_a_bin_apart(
+    entry: dict[str, Any], places: int
+) -> None:
     height = attribute(kind="real", **entry)
     assert isinstance(height, Quantity)
     assert height.places == places
@@ -159,11 +185,25 @@ def test_taxonomies_of_adult_give_the_known_level_sizes(data: Path) -> None:
         _check_levels(cut)
 
 
-EDUCATION = [[["5th", "7th"], ["9th", "10th"], "HS"], ["Some-college"], [["Masters", "Doctorate"], "Bachelors"]]
+EDUCATION = [
+    [["5th", "7th"], ["9th", "10th"], "HS"],
+    ["Some-college"],
+    [["Masters", "Doctorate"], "Bachelors"],
+]
 
 
 def test_a_taxonomy_is_cut_at_each_height() -> None:
-    values = ["5th", "7th", "9th", "10th", "HS", "Some-college", "Masters", "Doctorate", "Bachelors"]
+    values = [
+        "5th",
+        "7th",
+        "9th",
+        "10th",
+        "HS",
+        "Some-college",
+        "Masters",
+        "Doctorate",
+        "Bachelors",
+    ]
     education = attribute(kind="categorical", values=values, taxonomy=EDUCATION)
     first, second = education.generalisations
     assert first.tolist() == [0, 0, 1, 1, 2, 3, 4, 4, 5]
@@ -171,7 +211,13 @@ def test_a_taxonomy_is_cut_at_each_height() -> None:
 
 
 def test_other_and_missing_hang_from_the_root_of_a_taxonomy() -> None:
-    ward = attribute(kind="categorical", values=["a", "b", "c"], taxonomy=[["a", "b"], "c"], other="z", missing=True)
+    ward = attribute(
+        kind="categorical",
+        values=["a", "b", "c"],
+        taxonomy=[["a", "b"], "c"],
+        other="z",
+        missing=True,
+    )
     assert ward.sizes_by_level() == (5, 4)
     assert ward.generalisations[0].tolist() == [0, 0, 1, 2, 3]
 
@@ -183,12 +229,20 @@ def test_leaves_that_are_no_values_are_pruned_with_their_empty_branches() -> Non
 
 
 def test_a_flat_taxonomy_has_no_level_above_the_values() -> None:
-    assert attribute(kind="categorical", values=["a", "b"], taxonomy=["a", "b"]).sizes_by_level() == (2,)
+    assert attribute(
+        kind="categorical", values=["a", "b"], taxonomy=["a", "b"]
+    ).sizes_by_level() == (2,)
 
 
 @pytest.mark.parametrize(
     ("bins", "missing", "sizes"),
-    [(16, False, (16, 8, 4, 2)), (16, True, (17, 9, 5, 3)), (5, False, (5, 3, 2)), (2, True, (3,)), (1, False, (1,))],
+    [
+        (16, False, (16, 8, 4, 2)),
+        (16, True, (17, 9, 5, 3)),
+        (5, False, (5, 3, 2)),
+        (2, True, (3,)),
+        (1, False, (1,)),
+    ],
 )
 def test_bins_generalise_by_a_binary_tree_and_missing_stays_by_itself(
     bins: int, missing: bool, sizes: tuple[int, ...]
@@ -202,7 +256,9 @@ def test_bins_generalise_by_a_binary_tree_and_missing_stays_by_itself(
 
 
 def test_ordered_values_generalise_by_a_binary_tree_and_unordered_ones_do_not() -> None:
-    assert attribute(kind="categorical", values=["a", "b", "c", "d"], ordered=True).sizes_by_level() == (4, 2)
+    assert attribute(
+        kind="categorical", values=["a", "b", "c", "d"], ordered=True
+    ).sizes_by_level() == (4, 2)
     assert attribute(kind="categorical", values=["a", "b", "c", "d"]).sizes_by_level() == (4,)
 
 
@@ -232,7 +288,13 @@ def integer_entries(draw: st.DrawFn) -> dict[str, Any]:
     low = draw(st.integers(-(10**9), 10**9))
     span = draw(st.integers(1, 10**6))
     bins = draw(st.integers(1, min(span, 300)))
-    return {"kind": "integer", "min": low, "max": low + span - 1, "bins": bins, "missing": draw(marks)}
+    return {
+        "kind": "integer",
+        "min": low,
+        "max": low + span - 1,
+        "bins": bins,
+        "missing": draw(marks),
+    }
 
 
 @st.composite
@@ -240,7 +302,12 @@ def real_entries(draw: st.DrawFn) -> dict[str, Any]:
     edges = draw(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=6, unique=True).map(sorted))
     entry: dict[str, Any] = {"kind": "real", "edges": edges, "missing": draw(marks)}
     if draw(st.booleans()):
-        entry = {"kind": "real", "min": 0.0, "max": draw(st.floats(0.001, 1e9)), "bins": draw(st.integers(1, 50))}
+        entry = {
+            "kind": "real",
+            "min": 0.0,
+            "max": draw(st.floats(0.001, 1e9)),
+            "bins": draw(st.integers(1, 50)),
+        }
     if draw(st.booleans()):
         entry["decimals"] = draw(st.integers(0, 12))
     return entry
@@ -249,7 +316,12 @@ def real_entries(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def time_entries(draw: st.DrawFn) -> dict[str, Any]:
     first, last = sorted(draw(st.lists(st.dates(), min_size=2, max_size=2)))
-    entry = {"kind": draw(st.sampled_from(["date", "datetime"])), "min": str(first), "max": str(last), "bins": 1}
+    entry = {
+        "kind": draw(st.sampled_from(["date", "datetime"])),
+        "min": str(first),
+        "max": str(last),
+        "bins": 1,
+    }
     if draw(st.booleans()):
         entry["format"] = draw(st.sampled_from(["%d/%m/%Y", "%Y.%m.%d %H:%M:%S"]))
     return {**entry, "missing": draw(marks)}
@@ -258,15 +330,25 @@ def time_entries(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def category_entries(draw: st.DrawFn) -> dict[str, Any]:
     texts = st.lists(names, min_size=1, max_size=6, unique=True)
-    numbers = st.lists(st.integers(-999, 999) | st.floats(-999, 999), min_size=1, max_size=6, unique=True)
-    entry: dict[str, Any] = {"kind": "categorical", "values": draw(texts | numbers), "ordered": draw(st.booleans())}
+    numbers = st.lists(
+        st.integers(-999, 999) | st.floats(-999, 999), min_size=1, max_size=6, unique=True
+    )
+    entry: dict[str, Any] = {
+        "kind": "categorical",
+        "values": draw(texts | numbers),
+        "ordered": draw(st.booleans()),
+    }
     if draw(st.booleans()):
         halves = [entry["values"][::2], entry["values"][1::2]]
         entry["taxonomy"] = [half for half in halves if half]
     if isinstance(entry["values"][0], str) and draw(st.booleans()):
         entry["other"] = draw(names)
     mark = draw(marks)
-    return entry if mark in entry["values"] or mark == entry.get("other") else {**entry, "missing": mark}
+    return (
+        entry
+        if mark in entry["values"] or mark == entry.get("other")
+        else {**entry, "missing": mark}
+    )
 
 
 unread_entries = st.sampled_from(
@@ -275,7 +357,9 @@ unread_entries = st.sampled_from(
 )  # fmt: skip
 schemas = st.dictionaries(
     names,
-    st.one_of(integer_entries(), real_entries(), time_entries(), category_entries(), unread_entries),
+    st.one_of(
+        integer_entries(), real_entries(), time_entries(), category_entries(), unread_entries
+    ),
     min_size=1,
     max_size=4,
 )
@@ -294,7 +378,9 @@ def test_a_schema_survives_being_written_as_json_and_read_back(attributes: dict[
 def test_a_schema_survives_a_file(tmp_path: Path) -> None:
     every_kind_schema().save(tmp_path / "schema.json")
     assert Schema.load(tmp_path / "schema.json") == every_kind_schema()
-    assert json.loads((tmp_path / "schema.json").read_text())["attributes"]["age"] == EVERY_KIND["age"]
+    assert (
+        json.loads((tmp_path / "schema.json").read_text())["attributes"]["age"] == EVERY_KIND["age"]
+    )
 
 
 # --------------------------------------------------------------------------- errors
@@ -314,7 +400,10 @@ COLUMNS = [
     ({}, "kind None is unknown"),
     ({"kind": "int"}, "kind 'int' is unknown"),
     ({"kind": ["integer"]}, "is unknown"),
-    ({"kind": "integer", "minimum": 0, "max": 9}, "'minimum' does not go with kind integer; did you mean 'min'"),
+    (
+        {"kind": "integer", "minimum": 0, "max": 9},
+        "'minimum' does not go with kind integer; did you mean 'min'",
+    ),
     ({"kind": "integer", "max": 9}, 'needs "min"'),
     ({"kind": "integer", "min": 0}, 'needs "max"'),
     ({"kind": "integer", "min": 0.5, "max": 9}, "whole number, not 0.5"),
@@ -325,24 +414,36 @@ COLUMNS = [
     ({"kind": "integer", "min": 0, "max": 9, "bins": 2.5}, '"bins" must be a whole number'),
     ({"kind": "integer", "min": 0, "max": 9, "bins": True}, '"bins" must be a whole number'),
     ({"kind": "integer", "min": 0, "max": 9, "bins": 11}, "11 bins are more than the 10 values"),
-    ({"kind": "integer", "min": 0, "max": 10**6, "bins": 10**5}, '"bins" must be a whole number from 1 to 65536'),
+    (
+        {"kind": "integer", "min": 0, "max": 10**6, "bins": 10**5},
+        '"bins" must be a whole number from 1 to 65536',
+    ),
     ({"kind": "integer", "min": 0, "max": 2**60}, "beyond 2^53"),
     ({"kind": "integer", "min": 0, "max": 10**400}, ""),
     ({"kind": "integer", "min": 0, "max": float("inf")}, "whole number, not inf"),
-    ({"kind": "integer", "min": 0, "max": 9, "decimals": 1}, "'decimals' does not go with kind integer"),
+    (
+        {"kind": "integer", "min": 0, "max": 9, "decimals": 1},
+        "'decimals' does not go with kind integer",
+    ),
     ({"kind": "integer", "edges": [0, 5], "bins": 1}, 'either "edges"'),
     ({"kind": "integer", "edges": [0]}, "at least two"),
     ({"kind": "integer", "edges": 7}, "at least two"),
     ({"kind": "integer", "edges": [0, 5, 5]}, "must rise"),
     ({"kind": "real", "min": 1, "max": 1}, '"max" must be above "min"'),
     ({"kind": "real", "min": float("nan"), "max": 1}, "finite number, not nan"),
-    ({"kind": "real", "min": 0, "max": 1, "decimals": 13}, '"decimals" must be a whole number from 0 to 12'),
+    (
+        {"kind": "real", "min": 0, "max": 1, "decimals": 13},
+        '"decimals" must be a whole number from 0 to 12',
+    ),
     ({"kind": "real", "min": 1, "max": 1.0000000000000004, "bins": 16}, "no room for 16 bins"),
     ({"kind": "real", "min": 0, "max": 1e300}, "beyond 2^53"),
     ({"kind": "date", "min": "yesterday", "max": "2020-01-01"}, "ISO date"),
     ({"kind": "date", "min": 0, "max": "2020-01-01"}, "ISO date"),
     ({"kind": "date", "min": "2021-01-01", "max": "2020-01-01"}, "is below"),
-    ({"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": "iso"}, "as for strftime"),
+    (
+        {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": "iso"},
+        "as for strftime",
+    ),
     ({"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": 5}, "as for strftime"),
     ({"kind": "datetime", "min": "2020-13-01", "max": "2020-02-01"}, "ISO date"),
     ({"kind": "boolean", "values": ["n", "y", "?"]}, "must be two"),
@@ -365,8 +466,14 @@ COLUMNS = [
     ({"kind": "categorical", "values": ["a"], "other": "?", "missing": "?"}, 'both "other" and'),
     ({"kind": "categorical", "values": ["a"], "ordered": "yes"}, '"ordered" must be true or false'),
     ({"kind": "categorical", "values": ["a"], "taxonomy": {"a": []}}, "nested lists"),
-    ({"kind": "categorical", "values": ["a", "b"], "taxonomy": [["a"]]}, "does not cover the value 'b'"),
-    ({"kind": "categorical", "values": ["a"], "taxonomy": [["a"], "a"]}, "names the value 'a' twice"),
+    (
+        {"kind": "categorical", "values": ["a", "b"], "taxonomy": [["a"]]},
+        "does not cover the value 'b'",
+    ),
+    (
+        {"kind": "categorical", "values": ["a"], "taxonomy": [["a"], "a"]},
+        "names the value 'a' twice",
+    ),
     ({"kind": "categorical", "values": ["a"], "taxonomy": ["a", None]}, "leaf None"),
     ({"kind": "categorical", "values": ["a"], "taxonomy": ["a", {}]}, "cannot be a value"),
     ({"kind": "identifier", "pattern": "no number"}, "one run of #"),

@@ -59,16 +59,24 @@ def test_a_text_file_comes_back_byte_for_byte(tmp_path: Path, text: str) -> None
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "tsv", "tsv.gz"])
-def test_a_text_file_comes_back_byte_for_byte_by_way_of_another_format(tmp_path: Path, suffix: str) -> None:
+def test_a_text_file_comes_back_byte_for_byte_by_way_of_another_format(
+    tmp_path: Path, suffix: str
+) -> None:
     text = "a,b\n" + '"x, y","she said ""hi"""\n"two\nlines",plain\n"tab\there",\n,00123\n'
     read_table(written(tmp_path / "in.csv", text)).write(tmp_path / f"between.{suffix}")
     read_table(tmp_path / f"between.{suffix}").write(tmp_path / "again.csv")
-    assert (tmp_path / "again.csv").read_bytes().decode() == text.replace('"tab\there"', "tab\there")
+    assert (tmp_path / "again.csv").read_bytes().decode() == text.replace(
+        '"tab\there"', "tab\there"
+    )
 
 
 def test_a_binary_survey_comes_back_byte_for_byte(tmp_path: Path) -> None:
     bits = np.random.default_rng(0).integers(0, 2, (2000, 16))
-    text = ",".join(f"q{i}" for i in range(16)) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in bits)
+    text = (
+        ",".join(f"q{i}" for i in range(16))
+        + "\n"
+        + "".join(",".join(map(str, row)) + "\n" for row in bits)
+    )
     read_table(written(tmp_path / "in.csv", text)).write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == text
 
@@ -82,7 +90,9 @@ def test_real_tables_come_back_byte_for_byte(data: Path, tmp_path: Path, name: s
 
 
 @pytest.mark.data
-def test_a_real_table_with_missing_marks_comes_back_with_every_value(data: Path, tmp_path: Path) -> None:
+def test_a_real_table_with_missing_marks_comes_back_with_every_value(
+    data: Path, tmp_path: Path
+) -> None:
     table = read_table(data / "heart.csv")
     table.write(tmp_path / "out.csv")
     assert content(read_table(tmp_path / "out.csv")) == content(table)
@@ -105,7 +115,9 @@ def test_parquet_keeps_every_kind_and_every_missing_value(tmp_path: Path) -> Non
     every_column().write(tmp_path / "t.parquet")
     again = read_table(tmp_path / "t.parquet")
     assert content(again) == content(every_column())
-    assert {n: c.kind for n, c in again.columns.items()} == {n: c.kind for n, c in every_column().columns.items()}
+    assert {n: c.kind for n, c in again.columns.items()} == {
+        n: c.kind for n, c in every_column().columns.items()
+    }
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -153,7 +165,12 @@ def test_missing_marks_are_written_as_the_schema_has_them(tmp_path: Path, suffix
 
 
 def test_an_empty_table_is_a_header(tmp_path: Path) -> None:
-    table = Table({"a": Column("integer", np.zeros(0, dtype=np.int64)), "b": Column("text", np.zeros(0, int), ("x",))})
+    table = Table(
+        {
+            "a": Column("integer", np.zeros(0, dtype=np.int64)),
+            "b": Column("text", np.zeros(0, int), ("x",)),
+        }
+    )
     for suffix in ("csv", "csv.gz"):
         table.write(tmp_path / f"t.{suffix}")
         assert raw(tmp_path / f"t.{suffix}") == b"a,b\n"
@@ -187,7 +204,9 @@ def test_a_packed_file_is_read_like_a_plain_one(tmp_path: Path) -> None:
     assert content(read_table(path)) == {"a": [1, 2], "b": ["x", "y"]}
 
 
-@pytest.mark.parametrize("name", ["a*b.csv", "t[0].csv", "wh?t.csv", "it's.csv", "{a,b}.csv", "ü ☃.csv", "a;b.CSV"])
+@pytest.mark.parametrize(
+    "name", ["a*b.csv", "t[0].csv", "wh?t.csv", "it's.csv", "{a,b}.csv", "ü ☃.csv", "a;b.CSV"]
+)
 def test_file_names_are_names_and_not_patterns(tmp_path: Path, name: str) -> None:
     written(tmp_path / "aXb.csv", "wrong\n9\n")
     written(tmp_path / "t0.csv", "wrong\n9\n")
@@ -247,7 +266,10 @@ def test_the_kind_of_a_column_is_the_narrowest_that_all_values_fit(tmp_path: Pat
     text = ",".join(f"c{i}" for i in range(len(columns))) + "\n"
     text += "".join(",".join(row) + "\n" for row in zip(*columns, strict=True))
     table = read_table(written(tmp_path / "t.csv", text))
-    told = [(values, column.kind) for (values, _), column in zip(KINDS, table.columns.values(), strict=True)]
+    told = [
+        (values, column.kind)
+        for (values, _), column in zip(KINDS, table.columns.values(), strict=True)
+    ]
     assert told == KINDS
 
 
@@ -261,7 +283,9 @@ def test_the_last_of_very_many_values_counts_as_much_as_the_first(tmp_path: Path
 
 def test_each_missing_mark_among_numbers_is_remembered(tmp_path: Path) -> None:
     names = ",".join(f"c{i}" for i in range(len(MARKS)))
-    text = "\n".join([names, ",".join(["1"] * len(MARKS)), ",".join(MARKS), ",".join(["3"] * len(MARKS)), ""])
+    text = "\n".join(
+        [names, ",".join(["1"] * len(MARKS)), ",".join(MARKS), ",".join(["3"] * len(MARKS)), ""]
+    )
     table = read_table(written(tmp_path / "t.csv", text))
     for place, column in enumerate(table.columns.values(), start=1):
         assert column.kind == "integer"
@@ -270,7 +294,9 @@ def test_each_missing_mark_among_numbers_is_remembered(tmp_path: Path) -> None:
         assert column.missing.tolist() == [0, place, 0]
 
 
-@pytest.mark.parametrize("values", [["2020-01-01", "?"], ["2020-01-01 00:00:00", "NA"], ["1.5", "nan"]])
+@pytest.mark.parametrize(
+    "values", [["2020-01-01", "?"], ["2020-01-01 00:00:00", "NA"], ["1.5", "nan"]]
+)
 def test_missing_marks_among_dates_and_reals_are_seen(tmp_path: Path, values: list[str]) -> None:
     column = read_table(written(tmp_path / "t.csv", "x\n" + "\n".join(values) + "\n")).columns["x"]
     assert values_of(column)[1] is None
@@ -309,7 +335,9 @@ def test_parquet_types_become_kinds(tmp_path: Path, sql: str, kind: str, values:
 
 
 def test_skipped_columns_are_there_but_unread(tmp_path: Path) -> None:
-    table = read_table(written(tmp_path / "t.csv", "id,a,notes\n17,1,secret\n18,2,hidden\n"), skip=["id", "notes"])
+    table = read_table(
+        written(tmp_path / "t.csv", "id,a,notes\n17,1,secret\n18,2,hidden\n"), skip=["id", "notes"]
+    )
     assert table.names == ("id", "a", "notes")
     assert values_of(table.columns["a"]) == [1, 2]
     assert "secret" not in repr(table)
@@ -327,7 +355,9 @@ def chunked(sizes: list[int]) -> Iterator[Table]:
         gone = np.array([n % 7 == 0 for n in numbers], dtype=np.uint8)
         yield Table(
             {
-                "n": Column("integer", np.array(numbers), missing=gone if gone.any() else None, mark="?"),
+                "n": Column(
+                    "integer", np.array(numbers), missing=gone if gone.any() else None, mark="?"
+                ),
                 "w": Column("text", np.arange(size), tuple(labels)),
             }
         )
@@ -369,7 +399,9 @@ def test_a_writer_that_fails_half_way_leaves_everything_as_it_was(
 
     with pytest.raises(KeyboardInterrupt):
         write_table(path, failing())
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == ({} if before is None else {path.name: before})
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == (
+        {} if before is None else {path.name: before}
+    )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -408,8 +440,12 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "cause"), BROKEN, ids=[f"{name} {cause}" for name, _, cause in BROKEN])
-def test_a_broken_file_is_refused_by_name_and_cause(tmp_path: Path, name: str, text: bytes, cause: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "cause"), BROKEN, ids=[f"{name} {cause}" for name, _, cause in BROKEN]
+)
+def test_a_broken_file_is_refused_by_name_and_cause(
+    tmp_path: Path, name: str, text: bytes, cause: str
+) -> None:
     path = written(tmp_path / name, text)
     with pytest.raises(InputError) as refusal:
         read_table(path)

@@ -20,12 +20,16 @@ from DataSynthesizer.DataDescriber import DataDescriber  # type: ignore[import-n
 from DataSynthesizer.DataGenerator import DataGenerator  # type: ignore[import-not-found]
 
 
-def run(source: Path, target: Path, rows: int, degree: int, epsilon: float, sizes: dict[str, int]) -> None:
+def run(
+    source: Path, target: Path, rows: int, degree: int, epsilon: float, sizes: dict[str, int]
+) -> None:
     columns = pd.read_csv(source, nrows=1).columns
     describer = DataDescriber(category_threshold=20)
     with tempfile.TemporaryDirectory() as folder:
         domains = Path(folder) / "domains.json"
-        domains.write_text(json.dumps({name: list(range(sizes[name])) for name in columns if name in sizes}))
+        domains.write_text(
+            json.dumps({name: list(range(sizes[name])) for name in columns if name in sizes})
+        )
         describer.describe_dataset_in_correlated_attribute_mode(
             str(source),
             epsilon=epsilon,
@@ -52,7 +56,9 @@ def main() -> None:
     before, started = os.times(), time.perf_counter()
     run(source, target, rows, degree, epsilon, sizes)
     after = os.times()
-    print(json.dumps({"wall": time.perf_counter() - started, "cpu": sum(after[:4]) - sum(before[:4])}))
+    print(
+        json.dumps({"wall": time.perf_counter() - started, "cpu": sum(after[:4]) - sum(before[:4])})
+    )
 
 
 if __name__ == "__main__":

@@ -39,14 +39,22 @@ def synthesizer(method: str, **parameters: Any) -> Synthesizer:
 def main() -> None:
     source, target, rows, epsilon, sizes, method, neighbours, delta = sys.argv[1:]
     domain = json.loads(Path(sizes).read_text(encoding="utf-8"))
-    attributes = {name: {"kind": "categorical", "values": list(range(size))} for name, size in domain.items()}
+    attributes = {
+        name: {"kind": "categorical", "values": list(range(size))} for name, size in domain.items()
+    }
     schema = Schema.from_dict({"attributes": attributes})
     table = read_table(source)
     asked = synthesizer(method, epsilon=float(epsilon), delta=float(delta), neighbours=neighbours)
-    with tempfile.TemporaryDirectory() as folder:  # warm-up: few rows, and a budget that buys as many parents for them
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # warm-up: few rows, and a budget that buys as many parents for them
         few = Path(folder) / "few.csv"
-        few.write_text("".join(Path(source).read_text(encoding="utf-8").splitlines(keepends=True)[: FEW + 1]))
-        replace(asked, epsilon=asked.epsilon * max(table.rows / FEW, 1)).fit(few, schema).sample(FEW)
+        few.write_text(
+            "".join(Path(source).read_text(encoding="utf-8").splitlines(keepends=True)[: FEW + 1])
+        )
+        replace(asked, epsilon=asked.epsilon * max(table.rows / FEW, 1)).fit(few, schema).sample(
+            FEW
+        )
     print("ready", flush=True)
     before, started = os.times(), time.perf_counter()
     model = asked.fit(table, schema)
@@ -56,7 +64,11 @@ def main() -> None:
     assert isinstance(synthetic, Table)
     synthetic.write(target)
     spent, slack = model.ledger.promise()
-    told = f"epsilon {spent:.6g}" + (f", delta {slack:.3g}" if slack else "") + f"; {model.ledger.neighbours}"
+    told = (
+        f"epsilon {spent:.6g}"
+        + (f", delta {slack:.3g}" if slack else "")
+        + f"; {model.ledger.neighbours}"
+    )
     print(json.dumps(result | {"guarantee": told if model.ledger.private else "none"}))
 
 

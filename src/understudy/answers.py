@@ -73,9 +73,14 @@ class Answer:
         if self.kind == "share":
             shown, error = f"{self.value:.2%}", f"{self.error:.2%}"
         elif self.kind == "count":
-            shown, error = f"{self.value:,.0f}", f"{self.error:,.0f}" if self.error >= 0.95 else f"{self.error:.1g}"
+            shown, error = (
+                f"{self.value:,.0f}",
+                f"{self.error:,.0f}" if self.error >= 0.95 else f"{self.error:.1g}",
+            )
         else:
-            places = 2 if self.error <= 0 else min(max(1 - math.floor(math.log10(self.error)), 0), 6)
+            places = (
+                2 if self.error <= 0 else min(max(1 - math.floor(math.log10(self.error)), 0), 6)
+            )
             shown, error = f"{self.value:,.{places}f}", f"{self.error:,.{places}f}"
         return f"{shown} ± {error}" if self.error > 0 else shown
 
@@ -99,7 +104,9 @@ def answer(model: Model, text: str) -> Answer:
         return Answer(text, "share", share, spread)
     rows = _rows(model)
     # The number of rows has an error of its own where it was measured.
-    return Answer(text, "count", rows * share, math.hypot(rows * spread, share * rows_deviation(model)))
+    return Answer(
+        text, "count", rows * share, math.hypot(rows * spread, share * rows_deviation(model))
+    )
 
 
 def _drawing_variance(model: Model, share: Any) -> Any:
@@ -109,7 +116,9 @@ def _drawing_variance(model: Model, share: Any) -> Any:
 
 def _rows(model: Model) -> int:
     if model.rows is None:
-        raise InputError("This model does not know how many rows the original has; ask for a share instead of a count.")
+        raise InputError(
+            "This model does not know how many rows the original has; ask for a share instead of a count."
+        )
     return model.rows
 
 
@@ -133,13 +142,17 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
     values = _values(attribute)
     mass = _Event(model, condition).probability
     if mass <= 0:
-        raise InputError(f"By this model no row with a value of {attribute.name!r} fits the condition; widen it.")
+        raise InputError(
+            f"By this model no row with a value of {attribute.name!r} fits the condition; widen it."
+        )
     mean = _Event(model, condition, attribute, values).probability / mass
     # With the mean subtracted the sum is 0, and its slope is that of the ratio.
     centred = _Event(model, condition, attribute, lambda low, high: values(low, high) - mean)
     variance = centred.variance(1 / mass)
     if model.draws is not None:
-        squared = _Event(model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2)
+        squared = _Event(
+            model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2
+        )
         variance += squared.probability / mass**2 / model.draws
     return mean, math.sqrt(variance)
 
@@ -164,7 +177,11 @@ class _Event:
     """
 
     def __init__(
-        self, model: Model, condition: Condition | None, weighed: Attribute | None = None, values: Any = None
+        self,
+        model: Model,
+        condition: Condition | None,
+        weighed: Attribute | None = None,
+        values: Any = None,
     ) -> None:
         atoms: dict[str, list[Atom]] = {}
         for atom in condition.atoms if condition is not None else ():
@@ -194,7 +211,9 @@ class _Event:
         return float(noise_variance(self._elimination, (scale * self._truth)[None])[0])
 
 
-def _sides(attribute: Attribute, atoms: Sequence[Atom], values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _sides(
+    attribute: Attribute, atoms: Sequence[Atom], values: Any
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Cut an attribute into classes of values that its conditions do not tell apart.
 
     Returns
@@ -212,8 +231,12 @@ def _sides(attribute: Attribute, atoms: Sequence[Atom], values: Any) -> tuple[ND
     weights = (high - low) / whole[codes]
     if values is not None:
         present = codes < attribute.values_size
-        weights = weights * np.where(present, values(np.where(present, low, 0), np.where(present, high, 0)), 0.0)
-    table = np.array([[_within(attribute, atom.subset, piece) for atom in atoms] for piece in pieces], dtype=bool)
+        weights = weights * np.where(
+            present, values(np.where(present, low, 0), np.where(present, high, 0)), 0.0
+        )
+    table = np.array(
+        [[_within(attribute, atom.subset, piece) for atom in atoms] for piece in pieces], dtype=bool
+    )
     holds, sides = np.unique(table, axis=0, return_inverse=True)
     shares = np.zeros((attribute.size, len(holds)))
     np.add.at(shares, (codes, sides.reshape(-1)), weights)
@@ -224,7 +247,9 @@ def _pieces(attribute: Attribute, atoms: Sequence[Atom]) -> Iterator[tuple[int, 
     """The domain in pieces that no condition cuts: code, start and end."""
     if isinstance(attribute, Quantity):
         ends = {end for atom in atoms for interval in atom.subset.intervals for end in interval}
-        cuts = sorted({*attribute.edges, *(e for e in ends if attribute.edges[0] < e < attribute.edges[-1])})
+        cuts = sorted(
+            {*attribute.edges, *(e for e in ends if attribute.edges[0] < e < attribute.edges[-1])}
+        )
         starts = np.searchsorted(np.array(attribute.edges), np.array(cuts[:-1]), side="right") - 1
         for code, (low, high) in zip(starts, itertools.pairwise(cuts), strict=True):
             yield int(code), low, high
@@ -278,10 +303,14 @@ class Estimate:
             last = min(first + step, cells)
             seeds = np.zeros((last - first, cells))
             seeds[np.arange(last - first), np.arange(first, last)] = self._rows
-            variance[first:last] = noise_variance(self._elimination, seeds.reshape(-1, *self.table.shape))
+            variance[first:last] = noise_variance(
+                self._elimination, seeds.reshape(-1, *self.table.shape)
+            )
         shares = self.table / max(self._rows, 1e-300)
         drawing = self._rows**2 * self._drawing_variance
-        return np.sqrt(variance.reshape(self.table.shape) + drawing + (shares * self._rows_deviation) ** 2)
+        return np.sqrt(
+            variance.reshape(self.table.shape) + drawing + (shares * self._rows_deviation) ** 2
+        )
 
     @property
     def error(self) -> NDArray[np.float64]:
@@ -300,7 +329,9 @@ class Estimate:
         return "\n".join(shown + self._more())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(str(axis))}</th>" for axis in self.axes) + "<th>count</th>"
+        head = (
+            "".join(f"<th>{html.escape(str(axis))}</th>" for axis in self.axes) + "<th>count</th>"
+        )
         body = "".join(
             "<tr>"
             + "".join(f"<td>{html.escape(label)}</td>" for label in labels)
@@ -314,7 +345,10 @@ class Estimate:
         errors = self.deviation if self.table.size <= 4096 else None
         for place in itertools.islice(np.ndindex(self.table.shape), MOST_LINES):
             error = "" if errors is None else f" ± {errors[place]:,.0f}"
-            yield [labels[i] for labels, i in zip(self.labels, place, strict=True)], f"{self.table[place]:,.0f}{error}"
+            yield (
+                [labels[i] for labels, i in zip(self.labels, place, strict=True)],
+                f"{self.table[place]:,.0f}{error}",
+            )
 
     def _more(self) -> list[str]:
         left = self.table.size - MOST_LINES
@@ -327,16 +361,22 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         raise InputError("A marginal needs at least one attribute.")
     axes = marginal(*parts)
     if len({axis.attribute for axis in axes}) < len(axes):
-        raise InputError(f"An attribute appears twice in the marginal {describe(axes)}; name each once.")
+        raise InputError(
+            f"An attribute appears twice in the marginal {describe(axes)}; name each once."
+        )
     functions: list[Factor] = []
     keep: list[Variable] = []
     for axis in axes:
         attribute = model.schema[axis.attribute]
         if not attribute.modelled:
-            raise InputError(f"{axis.attribute!r} is {attribute.kind} and not modelled, so nothing is known of it.")
+            raise InputError(
+                f"{axis.attribute!r} is {attribute.kind} and not modelled, so nothing is known of it."
+            )
         sizes = attribute.sizes_by_level()
         if not 0 <= axis.level < len(sizes):
-            raise InputError(f"{axis.attribute!r} has levels 0 to {len(sizes) - 1}, not {axis.level}.")
+            raise InputError(
+                f"{axis.attribute!r} has levels 0 to {len(sizes) - 1}, not {axis.level}."
+            )
         if axis.level == 0 and model.bits is None:
             keep.append(axis.attribute)
             continue
@@ -349,7 +389,9 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
     rows = float(_rows(model))
     labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
     drawing = _drawing_variance(model, elimination.table)
-    return Estimate(axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model), drawing)
+    return Estimate(
+        axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model), drawing
+    )
 
 
 def axis_labels(attribute: Attribute, level: int) -> tuple[str, ...]:

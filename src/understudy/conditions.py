@@ -48,15 +48,21 @@ class Subset:
     def __or__(self, other: Subset) -> Subset:
         """What is in either of two subsets of one attribute."""
         intervals = _united([*self.intervals, *other.intervals])
-        return Subset(self.attribute, intervals, self.codes | other.codes, self.missing or other.missing)
+        return Subset(
+            self.attribute, intervals, self.codes | other.codes, self.missing or other.missing
+        )
 
     def without(self) -> Subset:
         """The values of the attribute that are not in this one; "missing" is in neither."""
         if isinstance(self.attribute, Quantity):
             ends = [-math.inf, *(end for interval in self.intervals for end in interval), math.inf]
-            gaps = tuple((low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high)
+            gaps = tuple(
+                (low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high
+            )
             return Subset(self.attribute, gaps)
-        return Subset(self.attribute, codes=frozenset(range(self.attribute.values_size)) - self.codes)
+        return Subset(
+            self.attribute, codes=frozenset(range(self.attribute.values_size)) - self.codes
+        )
 
     def shares(self) -> NDArray[np.float64]:
         """For each code of the attribute the share of it that is in here, from 0 to 1."""
@@ -84,7 +90,9 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
         return is_missing(attribute)
     if isinstance(attribute, Quantity):
         low = _number(attribute, value)
-        if attribute.whole and isinstance(low, float) and not low.is_integer():  # infinity is none either
+        if (
+            attribute.whole and isinstance(low, float) and not low.is_integer()
+        ):  # infinity is none either
             return Subset(attribute)
         return Subset(attribute, ((low, low + _unit(attribute)),))
     return Subset(attribute, codes=frozenset({_code(_category(attribute), value)}))
@@ -97,7 +105,11 @@ def between(attribute: Attribute, low: Any, high: Any) -> Subset:
         end = math.inf if high is None else _just_above(attribute, _number(attribute, high))
         return Subset(attribute, ((start, end),) if start < end else ())
     keys, low, high = _comparable(_category(attribute), low, high)
-    fits = (code for code, key in enumerate(keys) if (low is None or low <= key) and (high is None or key <= high))
+    fits = (
+        code
+        for code, key in enumerate(keys)
+        if (low is None or low <= key) and (high is None or key <= high)
+    )
     return Subset(attribute, codes=frozenset(fits))
 
 
@@ -117,7 +129,9 @@ def compared(attribute: Attribute, operator: str, value: Any) -> Subset:
 def is_missing(attribute: Attribute) -> Subset:
     """Just "missing"."""
     if attribute.missing is None:
-        raise InputError(f"By the schema {attribute.name!r} is never missing; leave that condition out.")
+        raise InputError(
+            f"By the schema {attribute.name!r} is never missing; leave that condition out."
+        )
     return Subset(attribute, missing=True)
 
 
@@ -147,9 +161,13 @@ def _number(attribute: Quantity, value: Any) -> float:
         try:
             value = float(value)
         except ValueError:
-            raise InputError(f"{attribute.name!r} is a number: compare it with a number, not {value!r}.") from None
+            raise InputError(
+                f"{attribute.name!r} is a number: compare it with a number, not {value!r}."
+            ) from None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise InputError(f"{attribute.name!r} is a number: compare it with a number, not {value!r}.")
+        raise InputError(
+            f"{attribute.name!r} is a number: compare it with a number, not {value!r}."
+        )
     return _as_float(value)
 
 
@@ -165,7 +183,11 @@ def _moment(attribute: Quantity, value: Any) -> dt.datetime | None:
     except ValueError:
         pass
     try:
-        return dt.datetime.strptime(value, attribute.format or "").replace(tzinfo=None) if attribute.format else None
+        return (
+            dt.datetime.strptime(value, attribute.format or "").replace(tzinfo=None)
+            if attribute.format
+            else None
+        )
     except ValueError:
         return None
 
@@ -187,7 +209,9 @@ def _just_above(attribute: Quantity, number: float) -> float:
 
 def _category(attribute: Attribute) -> Category:
     if not isinstance(attribute, Category):
-        raise InputError(f"{attribute.name!r} is {attribute.kind} and not modelled; there is nothing to compare.")
+        raise InputError(
+            f"{attribute.name!r} is {attribute.kind} and not modelled; there is nothing to compare."
+        )
     return attribute
 
 
@@ -255,7 +279,9 @@ def _plain_number(attribute: Category, value: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or math.isnan(number):
-        raise InputError(f"{attribute.name!r} is a number: compare it with a number, not {value!r}.")
+        raise InputError(
+            f"{attribute.name!r} is a number: compare it with a number, not {value!r}."
+        )
     return number
 
 
@@ -284,12 +310,16 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
         What the attributes are.
     """
     if not isinstance(given, Mapping):
-        raise InputError('The condition must be a mapping such as {"sex": "Female", "age": (30, 40)}.')
+        raise InputError(
+            'The condition must be a mapping such as {"sex": "Female", "age": (30, 40)}.'
+        )
     subsets = {}
     for name, wanted in given.items():
         attribute = schema[name]
         if not attribute.modelled:
-            raise InputError(f"{name!r} is {attribute.kind} and made anew for every row; it cannot be a condition.")
+            raise InputError(
+                f"{name!r} is {attribute.kind} and made anew for every row; it cannot be a condition."
+            )
         subset = _wanted(attribute, wanted)
         if not subset.shares().any():
             raise InputError(
@@ -302,7 +332,9 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
 def _wanted(attribute: Attribute, wanted: Any) -> Subset:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
-            raise InputError(f"A range of {attribute.name!r} has two ends, (low, high); several values are a list.")
+            raise InputError(
+                f"A range of {attribute.name!r} has two ends, (low, high); several values are a list."
+            )
         return between(attribute, *wanted)
     if isinstance(wanted, list | set | frozenset | np.ndarray):
         found = Subset(attribute)
@@ -319,9 +351,13 @@ def given_from_text(conditions: Iterable[str], schema: Schema) -> dict[str, Any]
         name, equals, text = condition.partition("=")
         name, text = name.strip(), text.strip()
         if not equals or not name:
-            raise InputError(f"The condition {condition!r} is not of the form name=value, such as age=30..40.")
+            raise InputError(
+                f"The condition {condition!r} is not of the form name=value, such as age=30..40."
+            )
         if name in given:
-            raise InputError(f"There are two conditions on {name!r}; make it one, such as {name}=this|that.")
+            raise InputError(
+                f"There are two conditions on {name!r}; make it one, such as {name}=this|that."
+            )
         given[name] = _from_text(schema[name], text)
     return given
 
@@ -335,7 +371,10 @@ def _from_text(attribute: Attribute, text: str) -> Any:
     if "|" in text:
         return [_from_text(attribute, part.strip()) for part in text.split("|")]
     low, dots, high = text.partition("..")
-    if dots and (isinstance(attribute, Quantity) or (isinstance(attribute, Category) and _is_ordered(attribute))):
+    if dots and (
+        isinstance(attribute, Quantity)
+        or (isinstance(attribute, Category) and _is_ordered(attribute))
+    ):
         return (low.strip() or None, high.strip() or None)
     return text
 
@@ -354,22 +393,32 @@ def domain_text(attribute: Attribute) -> str:
 
 
 def confined(
-    table: Table, codes: Mapping[str, NDArray[Any]], subsets: Mapping[str, Subset], rng: np.random.Generator
+    table: Table,
+    codes: Mapping[str, NDArray[Any]],
+    subsets: Mapping[str, Subset],
+    rng: np.random.Generator,
 ) -> Table:
     """The table with values that fit wherever a condition cuts through a bin: drawn anew inside what is left of it."""
     columns = dict(table.columns)
     for name, subset in subsets.items():
-        if isinstance(subset.attribute, Quantity) and not np.isin(subset.shares(), (0.0, 1.0)).all():
+        if (
+            isinstance(subset.attribute, Quantity)
+            and not np.isin(subset.shares(), (0.0, 1.0)).all()
+        ):
             columns[name] = _redrawn(columns[name], codes[name], subset, rng)
     return Table(columns, table.source)
 
 
-def _redrawn(column: Column, codes: NDArray[Any], subset: Subset, rng: np.random.Generator) -> Column:
+def _redrawn(
+    column: Column, codes: NDArray[Any], subset: Subset, rng: np.random.Generator
+) -> Column:
     attribute = subset.attribute
     assert isinstance(attribute, Quantity)
     pieces = [
         (code, max(low, start), min(high, end))
-        for code, (low, high) in enumerate(zip(attribute.edges[:-1], attribute.edges[1:], strict=True))
+        for code, (low, high) in enumerate(
+            zip(attribute.edges[:-1], attribute.edges[1:], strict=True)
+        )
         for start, end in subset.intervals
         if max(low, start) < min(high, end)
     ]

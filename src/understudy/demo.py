@@ -38,13 +38,21 @@ def demo_schema() -> Schema:
 
     attributes: dict[str, Any] = {
         "rate_marriage": ordered("rate_marriage"),
-        "age": {"kind": "categorical", "values": [17.5, 22.0, 27.0, 32.0, 37.0, 42.0], "ordered": True},
+        "age": {
+            "kind": "categorical",
+            "values": [17.5, 22.0, 27.0, 32.0, 37.0, 42.0],
+            "ordered": True,
+        },
         "yrs_married": {
             "kind": "categorical",
             "values": [0.5, 2.5, 6.0, 9.0, 13.0, 16.5, 23.0],
             "ordered": True,
         },
-        "children": {"kind": "categorical", "values": [0.0, 1.0, 2.0, 3.0, 4.0, 5.5], "ordered": True},
+        "children": {
+            "kind": "categorical",
+            "values": [0.0, 1.0, 2.0, 3.0, 4.0, 5.5],
+            "ordered": True,
+        },
         "religious": ordered("religious"),
         "educ": ordered("educ"),
         "occupation": {"kind": "categorical", "values": _JOBS},

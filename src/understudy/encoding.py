@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.schema import BOOLEAN_VALUES, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
+from understudy.schema import (
+    BOOLEAN_VALUES,
+    EPOCH,
+    Attribute,
+    Category,
+    Identifier,
+    Quantity,
+    Schema,
+    Text,
+)
 from understudy.tables import MARKS, Column, Table
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -52,7 +61,9 @@ def encode(table: Table, schema: Schema) -> Coded:
     """Turn a table into codes; its columns must be those of the schema, in any order."""
     schema = ordered_as(schema, table)
     if not schema.modelled:
-        raise InputError(f"{table.source} has no column to model: the schema holds only identifiers and text.")
+        raise InputError(
+            f"{table.source} has no column to model: the schema holds only identifiers and text."
+        )
     codes: dict[str, Codes] = {}
     outside: list[Outside] = []
     for attribute in schema.modelled:
@@ -148,13 +159,17 @@ class _Encoder:
                     raise self.wrong_kind(attribute.kind, f"{numbers[broken][0]:g}")
         return numbers
 
-    def parsed(self, absent: NDArray[np.bool_], parse: Callable[[str], float | None]) -> NDArray[np.float64]:
+    def parsed(
+        self, absent: NDArray[np.bool_], parse: Callable[[str], float | None]
+    ) -> NDArray[np.float64]:
         """Each distinct text by itself; None stands for missing."""
         words, places = self.words()
         needed = np.bincount(places[~absent], minlength=len(words)) > 0
         found = [parse(word.strip()) if needed[place] else None for place, word in enumerate(words)]
         absent |= np.array([number is None for number in found], dtype=bool)[places]
-        return np.array([0.0 if number is None else number for number in found], dtype=np.float64)[places]
+        return np.array([0.0 if number is None else number for number in found], dtype=np.float64)[
+            places
+        ]
 
     def number_of(self, attribute: Quantity, word: str) -> float | None:
         if word == attribute.missing or word in MARKS:
@@ -166,8 +181,12 @@ class _Encoder:
 
     def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
         column = self.column
-        if column.kind == "text" or (column.kind in ("integer", "real") and attribute.format):  # 20200131, say
-            return self.parsed(absent, lambda word: self.moment_of(attribute, word)).astype(np.int64)
+        if column.kind == "text" or (
+            column.kind in ("integer", "real") and attribute.format
+        ):  # 20200131, say
+            return self.parsed(absent, lambda word: self.moment_of(attribute, word)).astype(
+                np.int64
+            )
         if column.kind == attribute.kind:
             return column.values
         if (column.kind, attribute.kind) == ("date", "datetime"):
@@ -183,11 +202,15 @@ class _Encoder:
         try:
             moment = dt.datetime.strptime(word, form) if form else dt.datetime.fromisoformat(word)
         except ValueError:
-            raise self.wrong_kind(attribute.kind + (f" written {form}" if form else ""), word) from None
+            raise self.wrong_kind(
+                attribute.kind + (f" written {form}" if form else ""), word
+            ) from None
         since = moment.replace(tzinfo=None) - EPOCH
         return since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
 
-    def bins(self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
+    def bins(
+        self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]
+    ) -> NDArray[Any]:
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
         low = (numbers < edges[0]) & ~absent
         high = ((numbers >= edges[-1]) if attribute.whole else (numbers > edges[-1])) & ~absent
@@ -199,8 +222,12 @@ class _Encoder:
     # ---- categories
 
     def categories(self, attribute: Category, absent: NDArray[np.bool_]) -> NDArray[Any]:
-        if self.column.kind in ("integer", "real") and all(np.isnan(_number(value)) for value in attribute.domain):
-            raise self.wrong_kind(f"{attribute.kind} with the values {attribute.label(0)!r}, ...", "numbers only")
+        if self.column.kind in ("integer", "real") and all(
+            np.isnan(_number(value)) for value in attribute.domain
+        ):
+            raise self.wrong_kind(
+                f"{attribute.kind} with the values {attribute.label(0)!r}, ...", "numbers only"
+            )
         words, places = self.words()
         code_of = _category_codes(attribute)
         by_word = np.array([code_of(word) for word in words], dtype=np.int64)
@@ -236,7 +263,9 @@ class _Encoder:
 
     def report(self, count: int, code: int, remedy: str) -> None:
         if count:
-            self.outside.append(Outside(self.attribute.name, count, self.attribute.label(code), remedy))
+            self.outside.append(
+                Outside(self.attribute.name, count, self.attribute.label(code), remedy)
+            )
 
     def wrong_kind(self, kind: str, found: str) -> InputError:
         return InputError(
@@ -254,9 +283,15 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
     domain = attribute.domain
     numeric = not isinstance(domain[0], str)
     by_word = {} if numeric else {str(value): code for code, value in enumerate(domain)}
-    by_truth = {word.casefold(): code for word, code in by_word.items() if word.casefold() in ("true", "false")}
+    by_truth = {
+        word.casefold(): code
+        for word, code in by_word.items()
+        if word.casefold() in ("true", "false")
+    }
     if attribute.kind == "boolean":
-        by_truth = {"false": 0, "true": 1} | {str(value).casefold(): code for code, value in enumerate(domain)}
+        by_truth = {"false": 0, "true": 1} | {
+            str(value).casefold(): code for code, value in enumerate(domain)
+        }
     by_number: dict[float, int] = {}
     for code, value in enumerate(domain):
         number = _number(value)
@@ -267,7 +302,11 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
         if word in by_word:
             return by_word[word]
         bare = word.strip()
-        if bare in ("", attribute.missing) or word == attribute.missing or (numeric and bare in MARKS):
+        if (
+            bare in ("", attribute.missing)
+            or word == attribute.missing
+            or (numeric and bare in MARKS)
+        ):
             return _MISSING
         if bare in by_word:
             return by_word[bare]
@@ -296,7 +335,11 @@ def _number(value: Any) -> float:
 
 
 def decode(
-    codes: Mapping[str, NDArray[Any]], schema: Schema, rng: np.random.Generator, rows: int, first: int = 0
+    codes: Mapping[str, NDArray[Any]],
+    schema: Schema,
+    rng: np.random.Generator,
+    rows: int,
+    first: int = 0,
 ) -> Table:
     """Turn codes back into a table with the columns of the schema.
 
@@ -321,7 +364,9 @@ def decode(
             columns[attribute.name] = _identifiers(attribute, first, rows)
         elif isinstance(attribute, Text):
             if attribute.replacement is not None:
-                columns[attribute.name] = Column("text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,))
+                columns[attribute.name] = Column(
+                    "text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,)
+                )
         elif isinstance(attribute, Quantity):
             columns[attribute.name] = _decoded_quantity(attribute, codes[attribute.name], rng)
         elif isinstance(attribute, Category):
@@ -347,14 +392,18 @@ def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.G
         values: NDArray[Any] = low.astype(np.int64)[codes]
     elif attribute.whole:
         # Both parts are whole and below 2^53, so the sum is exact and stays below the next edge.
-        values = low.astype(np.int64)[codes] + (rng.random(len(codes)) * width[codes]).astype(np.int64)
+        values = low.astype(np.int64)[codes] + (rng.random(len(codes)) * width[codes]).astype(
+            np.int64
+        )
     else:
         unit = 10.0**attribute.places
         inside = low[codes] + rng.random(len(codes)) * width[codes]
         # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
         below = np.nextafter(edges[1:], -np.inf)
         values = np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])
-    column = Column(attribute.kind, values, mark=attribute.missing or "", format=attribute.format or "")
+    column = Column(
+        attribute.kind, values, mark=attribute.missing or "", format=attribute.format or ""
+    )
     return _with_missing(column, attribute, codes)
 
 
@@ -364,12 +413,16 @@ def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
         column = Column("boolean", codes == 1, mark=attribute.missing or "")
     elif isinstance(domain[0], str):
         # The word for "missing" is never looked at; it keeps the code in range.
-        words = tuple(str(value) for value in domain) + (("",) if attribute.missing is not None else ())
+        words = tuple(str(value) for value in domain) + (
+            ("",) if attribute.missing is not None else ()
+        )
         column = Column("text", codes, words, mark=attribute.missing or "")
     else:
         whole = all(isinstance(value, int) for value in domain)
         numbers = np.array([*domain, 0], dtype=np.int64 if whole else np.float64)
-        column = Column("integer" if whole else "real", numbers[codes], mark=attribute.missing or "")
+        column = Column(
+            "integer" if whole else "real", numbers[codes], mark=attribute.missing or ""
+        )
     return _with_missing(column, attribute, codes)
 
 

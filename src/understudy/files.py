@@ -30,7 +30,10 @@ _COLON = "(:|%3a)"
 
 def holds_password(word: str) -> bool:
     """Whether an argument has the form of a URL or of libpq's options with a password in it."""
-    url, bare = rf":/[^@]*{_COLON}[^@]*@", rf"^(-+([\w-]+=)?)?/*[\w.%+-]+{_COLON}[^\s/\\]\S*@\S*[/:]"
+    url, bare = (
+        rf":/[^@]*{_COLON}[^@]*@",
+        rf"^(-+([\w-]+=)?)?/*[\w.%+-]+{_COLON}[^\s/\\]\S*@\S*[/:]",
+    )
     return re.search(f"{_PASSWORD}|{url}|{bare}", word, re.IGNORECASE) is not None
 
 
@@ -49,7 +52,9 @@ def existing_file(path: str | Path, what: str) -> Path:
     try:
         folder, there = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long, say
-        raise InputError(f"The {what} {shown(path)} cannot be read ({error.strerror}); check the name.") from error
+        raise InputError(
+            f"The {what} {shown(path)} cannot be read ({error.strerror}); check the name."
+        ) from error
     if folder:
         raise InputError(f"{path} is a folder, not a {what}; name a file.")
     if not there:
@@ -67,7 +72,9 @@ def writable_file(path: str | Path, what: str) -> Path:
     """
     path = Path(path)
     if os.path.isdir(path):
-        raise InputError(f"The {what} cannot be written to {path}: it is a folder; name a file in it.")
+        raise InputError(
+            f"The {what} cannot be written to {path}: it is a folder; name a file in it."
+        )
     folder = path.parent
     if not os.path.isdir(folder):
         raise InputError(
@@ -78,7 +85,9 @@ def writable_file(path: str | Path, what: str) -> Path:
         beside.touch(exist_ok=False)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
-        raise InputError(f"The {what} cannot be written to {shown(path)} ({cause}); choose another place.") from error
+        raise InputError(
+            f"The {what} cannot be written to {shown(path)} ({cause}); choose another place."
+        ) from error
     finally:
         with suppress(OSError, ValueError):
             beside.unlink(missing_ok=True)
@@ -97,7 +106,9 @@ def written_whole(path: Path) -> Iterator[Path]:
         os.replace(beside, path)
     except OSError as error:
         cause = error.strerror or error
-        raise InputError(f"{shown(path)} could not be written ({cause}); nothing was left there.") from error
+        raise InputError(
+            f"{shown(path)} could not be written ({cause}); nothing was left there."
+        ) from error
     finally:
         beside.unlink(missing_ok=True)
 
@@ -132,7 +143,9 @@ def read_json(path: str | Path, what: str) -> Any:
     except (EOFError, zlib.error) as error:
         raise InputError(f"The {what} {path} is damaged or cut short; get it again.") from error
     except RecursionError as error:
-        raise InputError(f"The {what} {path} is nested too deeply to be one; get it again.") from error
+        raise InputError(
+            f"The {what} {path} is nested too deeply to be one; get it again."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"The {what} {path} is not UTF-8 text; is it the right file?") from error
     except json.JSONDecodeError as error:
@@ -146,7 +159,9 @@ def read_json(path: str | Path, what: str) -> Any:
 def write_json(path: str | Path, document: Any, what: str, *, indent: int | None = None) -> None:
     """Write a JSON document whole; gzipped when it is large or when the name ends in ``.gz``."""
     path = writable_file(path, what)
-    data = (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    data = (
+        json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()
     if path.suffix == ".gz" or len(data) > GZIP_ABOVE:
         data = gzip.compress(data, mtime=0)
     with written_whole(path) as beside:
@@ -171,14 +186,18 @@ def _unpacked(path: Path, what: str) -> bytes:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 data = unpacked.read(LARGEST_DOCUMENT + 1)
     if len(data) > LARGEST_DOCUMENT:
-        raise InputError(f"The {what} {path} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours.")
+        raise InputError(
+            f"The {what} {path} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours."
+        )
     return data
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        twice = next(
+            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+        )
         raise ValueError(f"the name {twice!r} appears twice in one object")
     return document
 

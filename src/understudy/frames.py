@@ -47,12 +47,17 @@ def as_table(frame: Frame) -> tuple[Table, Likeness]:
     if polars is not None and isinstance(frame, polars.DataFrame):
         _check(frame.columns, frame.height)
         columns = {series.name: _from_polars(polars, series) for series in frame}
-        bare = {name: _bare(dtype, polars.Enum, polars.Categorical) for name, dtype in frame.schema.items()}
+        bare = {
+            name: _bare(dtype, polars.Enum, polars.Categorical)
+            for name, dtype in frame.schema.items()
+        }
         return Table(columns, "The frame"), Likeness("polars", bare)
     if arrow is not None and isinstance(frame, arrow.Table):
         _check(frame.column_names, frame.num_rows)
         columns = {name: _from_arrow(arrow, frame[name]) for name in frame.column_names}
-        return Table(columns, "The frame"), Likeness("arrow", {f.name: f.type for f in frame.schema})
+        return Table(columns, "The frame"), Likeness(
+            "arrow", {f.name: f.type for f in frame.schema}
+        )
     raise InputError(
         f"A {type(frame).__module__}.{type(frame).__name__} is not a table that is known here; "
         f"give a Table, a pandas or polars DataFrame, an Arrow table or a file name."
@@ -61,9 +66,9 @@ def as_table(frame: Frame) -> tuple[Table, Likeness]:
 
 def like(table: Table, likeness: Likeness) -> Frame:
     """Turn a table into the kind of frame that the user gave."""
-    return {"table": lambda t, _: t, "pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}[likeness.library](
-        table, likeness.types
-    )
+    return {"table": lambda t, _: t, "pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}[
+        likeness.library
+    ](table, likeness.types)
 
 
 def _bare(dtype: Any, *categorical: Any) -> Any:
@@ -92,7 +97,11 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     absent = series.isna().to_numpy(dtype=bool)
     missing = absent.astype(np.uint8) if absent.any() else None
     if absent.all():
-        return Column("empty", np.zeros(len(series), dtype=np.int64), missing=np.ones(len(series), dtype=np.uint8))
+        return Column(
+            "empty",
+            np.zeros(len(series), dtype=np.int64),
+            missing=np.ones(len(series), dtype=np.uint8),
+        )
     dtype = series.dtype
     if types.is_bool_dtype(dtype) and not isinstance(dtype, pandas.CategoricalDtype):
         return Column("boolean", series.to_numpy(dtype=bool, na_value=False), missing=missing)
@@ -103,12 +112,16 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     if types.is_datetime64_any_dtype(dtype):
         naive = series.dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else series
         return _moments(naive.to_numpy(dtype="datetime64[s]"), missing)
-    if isinstance(dtype, pandas.CategoricalDtype) and types.is_integer_dtype(dtype.categories.dtype):
+    if isinstance(dtype, pandas.CategoricalDtype) and types.is_integer_dtype(
+        dtype.categories.dtype
+    ):
         numbers = np.append(dtype.categories.to_numpy(dtype=np.int64), 0)
         return Column("integer", numbers[series.cat.codes.to_numpy()], missing=missing)
     if types.is_object_dtype(dtype):
         # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever came first.
-        series = pandas.Series([None if gone else str(value) for value, gone in zip(series, absent, strict=True)])
+        series = pandas.Series(
+            [None if gone else str(value) for value, gone in zip(series, absent, strict=True)]
+        )
     places, words = pandas.factorize(series, use_na_sentinel=True)
     return _text(places, [str(word) for word in words], missing)
 
@@ -117,7 +130,9 @@ def to_pandas(table: Table, types: Mapping[str, Any] | None = None) -> Any:
     """The table as a pandas frame."""
     import pandas
 
-    frame = pandas.DataFrame({name: _to_pandas(pandas, column) for name, column in table.columns.items()})
+    frame = pandas.DataFrame(
+        {name: _to_pandas(pandas, column) for name, column in table.columns.items()}
+    )
     for name, dtype in (types or {}).items():
         if name not in frame or frame[name].dtype == dtype:
             continue
@@ -147,7 +162,9 @@ def _to_pandas(pandas: Any, column: Column) -> Any:
     if column.kind == "text":
         # A mark other than the empty cell is an ordinary text in a frame.
         words = pandas.Series([*column.words, column.mark or None])
-        places = column.values if absent is None else np.where(absent, len(column.words), column.values)
+        places = (
+            column.values if absent is None else np.where(absent, len(column.words), column.values)
+        )
         return pandas.Series(words.array.take(places.astype(np.int64)))
     if column.kind in ("date", "datetime"):
         values = column.values.astype("datetime64[D]" if column.kind == "date" else "datetime64[s]")
@@ -171,13 +188,19 @@ def _from_polars(polars: Any, series: Any) -> Column:
     absent = series.is_null().to_numpy()
     missing = absent.astype(np.uint8) if absent.any() else None
     if absent.all():
-        return Column("empty", np.zeros(len(series), dtype=np.int64), missing=np.ones(len(series), dtype=np.uint8))
+        return Column(
+            "empty",
+            np.zeros(len(series), dtype=np.int64),
+            missing=np.ones(len(series), dtype=np.uint8),
+        )
     if dtype == polars.Boolean:
         return Column("boolean", series.fill_null(False).to_numpy(), missing=missing)
     if dtype.is_integer():
         return Column("integer", series.cast(polars.Int64).fill_null(0).to_numpy(), missing=missing)
     if dtype.is_float() or dtype.is_decimal():
-        return Column("real", series.cast(polars.Float64).fill_null(float("nan")).to_numpy(), missing=missing)
+        return Column(
+            "real", series.cast(polars.Float64).fill_null(float("nan")).to_numpy(), missing=missing
+        )
     if dtype == polars.Date:
         days = series.to_physical().cast(polars.Int64).fill_null(0).to_numpy()
         return Column("date", days, missing=missing)
@@ -186,7 +209,9 @@ def _from_polars(polars: Any, series: Any) -> Column:
         return Column("datetime", micros // 1_000_000, missing=missing)
     texts = series.cast(polars.String)
     words = texts.drop_nulls().unique().sort()
-    places = texts.cast(polars.Enum(words)).to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
+    places = (
+        texts.cast(polars.Enum(words)).to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
+    )
     return _text(places, words.to_list(), missing)
 
 
@@ -222,7 +247,9 @@ def _to_polars(polars: Any, name: str, column: Column) -> Any:
         series = (series.cast(polars.Int64) * 1_000_000).cast(polars.Datetime("us"))
     if column.missing is not None:
         keep = polars.Series(column.missing == 0)
-        series = polars.select(polars.when(keep).then(series).otherwise(None).alias(name)).to_series()
+        series = polars.select(
+            polars.when(keep).then(series).otherwise(None).alias(name)
+        ).to_series()
     return series
 
 
@@ -241,10 +268,16 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
     absent = values.is_null().to_numpy(zero_copy_only=False)
     missing = absent.astype(np.uint8) if absent.any() else None
     if absent.all():
-        return Column("empty", np.zeros(len(values), dtype=np.int64), missing=np.ones(len(values), dtype=np.uint8))
+        return Column(
+            "empty",
+            np.zeros(len(values), dtype=np.int64),
+            missing=np.ones(len(values), dtype=np.uint8),
+        )
 
     def plain(target: Any, zero: Any) -> NDArray[Any]:
-        result: NDArray[Any] = compute.fill_null(values.cast(target), zero).to_numpy(zero_copy_only=False)
+        result: NDArray[Any] = compute.fill_null(values.cast(target), zero).to_numpy(
+            zero_copy_only=False
+        )
         return result
 
     if arrow.types.is_boolean(kind):
@@ -254,7 +287,9 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
     if arrow.types.is_floating(kind) or arrow.types.is_decimal(kind):
         return Column("real", plain(arrow.float64(), 0.0), missing=missing)
     if arrow.types.is_date(kind):
-        days = compute.fill_null(values.cast(arrow.date32()).cast(arrow.int32()), 0).to_numpy(zero_copy_only=False)
+        days = compute.fill_null(values.cast(arrow.date32()).cast(arrow.int32()), 0).to_numpy(
+            zero_copy_only=False
+        )
         return Column("date", days.astype(np.int64), missing=missing)
     if arrow.types.is_timestamp(kind):
         seconds = values.cast(arrow.timestamp("us")).cast(arrow.int64())
@@ -280,7 +315,11 @@ def to_arrow(table: Table, types: Mapping[str, Any] | None = None) -> Any:
         wanted = types.get(name)
         if wanted is not None and wanted != array.type:
             with contextlib.suppress(arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
-                array = array.dictionary_encode() if arrow.types.is_dictionary(wanted) else array.cast(wanted)
+                array = (
+                    array.dictionary_encode()
+                    if arrow.types.is_dictionary(wanted)
+                    else array.cast(wanted)
+                )
         arrays[name] = array
     return arrow.table(arrays)
 
@@ -289,7 +328,9 @@ def _to_arrow(arrow: Any, column: Column) -> Any:
     absent = None if column.missing is None else column.missing > 0
     if column.kind == "text":
         words = arrow.array([*column.words, column.mark or None], type=arrow.string())
-        places = column.values if absent is None else np.where(absent, len(column.words), column.values)
+        places = (
+            column.values if absent is None else np.where(absent, len(column.words), column.values)
+        )
         return words.take(arrow.array(places.astype(np.int64)))
     if column.kind == "date":
         return arrow.array(column.values.astype("datetime64[D]"), mask=absent)

@@ -204,7 +204,9 @@ class Model:
         chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
         last = count if last is None else last
         if not 0 <= first <= last <= count:
-            raise InputError(f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are not.")
+            raise InputError(
+                f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are not."
+            )
         return _ahead(chunk, range(first, last))
 
     def chunk_count(self, rows: int | None = None) -> int:
@@ -226,7 +228,10 @@ class Model:
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
         if spread is None:
             spread = "independent" if self.method.get("to_the_letter") is True else "even"
-        for name, value, known in (("method", method, get_args(How)), ("spread", spread, get_args(Spread))):
+        for name, value, known in (
+            ("method", method, get_args(How)),
+            ("spread", spread, get_args(Spread)),
+        ):
             if value not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
         draw = self._drawer(given, method, spread)
@@ -247,7 +252,9 @@ class Model:
         if not evidence:
             sampler = self._sampler
         elif method == "exact":
-            sampler = Sampler(conditioned(self.network, self.network_schema, evidence), self.network_schema)
+            sampler = Sampler(
+                conditioned(self.network, self.network_schema, evidence), self.network_schema
+            )
         else:
             sampler = Sampler(self.network, self.network_schema, evidence)
 
@@ -282,11 +289,17 @@ class Model:
         if rows is None:
             rows = self.draws if self.draws is not None else self.rows
             if rows is not None and rows > MANY_ROWS:
-                raise InputError(f"This model claims an original of {rows:,} rows; say how many you want.")
+                raise InputError(
+                    f"This model claims an original of {rows:,} rows; say how many you want."
+                )
         if rows is None:
-            raise InputError("This model does not know how many rows the original has; say how many you want.")
+            raise InputError(
+                "This model does not know how many rows the original has; say how many you want."
+            )
         if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:
-            raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
+            raise InputError(
+                f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+            )
         return rows
 
     # ---- answers without rows
@@ -370,24 +383,34 @@ class Model:
             raise InputError(f"{source} is not a model of understudy; is it the right file?")
         version = document["understudy_model"]
         if isinstance(version, int) and version > MODEL_VERSION:
-            raise InputError(f"{source} was written by a newer understudy (format {version}); update understudy first.")
+            raise InputError(
+                f"{source} was written by a newer understudy (format {version}); update understudy first."
+            )
         if version is not MODEL_VERSION and version != MODEL_VERSION:
             raise InputError(f"{source} has a format that is not known: {version!r}.")
         try:
             schema = Schema.from_dict(document.get("schema"), "its schema")
             ledger = Ledger.from_dict(document.get("ledger"))
             bits = _bits(document.get("bits"), schema)
-            network = Network.from_list(document.get("network"), schema if bits is None else bits.schema)
+            network = Network.from_list(
+                document.get("network"), schema if bits is None else bits.schema
+            )
         except InputError as error:
             cause = str(error).rstrip(".")
             raise InputError(f"{source} cannot be used: {cause}.") from error
         method, rows = document.get("method"), document.get("rows")
         if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
-            raise InputError(f"{source} cannot be used: it does not say by which method it was made.")
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
+            raise InputError(
+                f"{source} cannot be used: it does not say by which method it was made."
+            )
+        if rows is not None and (
+            isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS
+        ):
             raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
         draws = method.get("draws")
-        if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK):
+        if draws is not None and (
+            isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
+        ):
             raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
         return cls(dict(method), schema, network, ledger, rows, bits)
 
@@ -421,16 +444,24 @@ def _generator(entropy: Any, chunk: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))
 
 
-def _partitioned(chunk: Callable[[int], Table], count: int, partitions: int | None) -> list[Iterator[Table]]:
+def _partitioned(
+    chunk: Callable[[int], Table], count: int, partitions: int | None
+) -> list[Iterator[Table]]:
     """The chunks dealt out to so many partitions, in order, each in pieces that are written together."""
-    if partitions is not None and (isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1):
-        raise InputError(f"The number of partitions must be a whole number above 0, not {partitions!r}.")
+    if partitions is not None and (
+        isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
+    ):
+        raise InputError(
+            f"The number of partitions must be a whole number above 0, not {partitions!r}."
+        )
     files = min(partitions or -(-count // CHUNKS_A_FILE), count)
     ends = [count * place // files for place in range(files + 1)]
 
     def pieces(first: int, last: int) -> Iterator[Table]:
         for start in range(first, last, CHUNKS_A_FILE):
-            yield joined([chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))])
+            yield joined(
+                [chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))]
+            )
 
     return list(itertools.starmap(pieces, itertools.pairwise(ends)))
 
@@ -462,12 +493,16 @@ def joined(chunks: list[Table]) -> Table:
     for name, first in chunks[0].columns.items():
         parts = [chunk.columns[name] for chunk in chunks]
         if any(part.missing is not None for part in parts):
-            absent = [np.zeros(len(p), dtype=np.uint8) if p.missing is None else p.missing for p in parts]
+            absent = [
+                np.zeros(len(p), dtype=np.uint8) if p.missing is None else p.missing for p in parts
+            ]
             missing = np.concatenate(absent)
         else:
             missing = None
         values, words = [part.values for part in parts], first.words
-        if any(part.words != words for part in parts):  # identifiers: every row has a word of its own
+        if any(
+            part.words != words for part in parts
+        ):  # identifiers: every row has a word of its own
             starts = np.cumsum([0, *(len(part.words) for part in parts)])
             values = [v.astype(np.int64) + start for v, start in zip(values, starts, strict=False)]
             words = tuple(word for part in parts for word in part.words)

@@ -38,7 +38,9 @@ def writable_folder(path: str | Path) -> Path:
 
 
 def write_folder(
-    path: str | Path, partitions: Sequence[Iterable[Table]], progress: Callable[[int], None] | None = None
+    path: str | Path,
+    partitions: Sequence[Iterable[Table]],
+    progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write each partition, given in pieces that fit into memory, to a file of its own; returns the number of rows.
 
@@ -92,6 +94,8 @@ def _folder_written_whole(path: Path) -> Iterator[Path]:
         os.replace(folder, path)
     except (OSError, duckdb.Error) as error:
         cause = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise InputError(f"{path} could not be written ({cause}); nothing was left there.") from error
+        raise InputError(
+            f"{path} could not be written ({cause}); nothing was left there."
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -60,13 +60,17 @@ def plan(
 ) -> Plan:
     """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about ``rows`` rows."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"The number of rows to plan for must be a whole number above 0, not {rows!r}.")
+        raise InputError(
+            f"The number of rows to plan for must be a whole number above 0, not {rows!r}."
+        )
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     most = max_rows_per_person
     ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon", rows_per_person=most)
     asked = [attribute for attribute in schema.modelled if attribute.size > 1]
     if not asked:
-        raise InputError("There is nothing to plan: no attribute of the schema has more than one value.")
+        raise InputError(
+            "There is nothing to plan: no attribute of the schema has more than one value."
+        )
     cost = ledger.budget.equally(len(asked))[0]
     deviation, mean_size = noise_of(cost, neighbours, most)
     tables = tuple(
@@ -75,7 +79,9 @@ def plan(
             attribute.size,
             deviation,
             # Half the noise of all cells, and the error of drawing that many rows.
-            min(1.0, attribute.size * mean_size / (2 * rows) + sampling_error(attribute.size, rows)),
+            min(
+                1.0, attribute.size * mean_size / (2 * rows) + sampling_error(attribute.size, rows)
+            ),
         )
         for attribute in asked
     )
@@ -86,7 +92,9 @@ def plan(
 PAPER_BETA, PAPER_THETA = 0.3, 4.0
 
 
-def _network(sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours, most: int) -> PlannedNetwork | None:
+def _network(
+    sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours, most: int
+) -> PlannedNetwork | None:
     if len(sizes) < 2:
         return None
     _, parameters = budget.split(PAPER_BETA, 1 - PAPER_BETA)

@@ -33,7 +33,21 @@ DEEPEST_QUERY = 64
 
 Kind = Literal["count", "share", "mean"]
 KEYWORDS = frozenset(
-    ("count", "share", "mean", "where", "and", "or", "not", "in", "between", "is", "missing", "true", "false")
+    (
+        "count",
+        "share",
+        "mean",
+        "where",
+        "and",
+        "or",
+        "not",
+        "in",
+        "between",
+        "is",
+        "missing",
+        "true",
+        "false",
+    )
 )
 
 
@@ -93,9 +107,13 @@ class Query:
 def parse(text: str, schema: Schema) -> Query:
     """Read a query; attributes and values are those of the schema."""
     if not isinstance(text, str):
-        raise InputError(f'A query is text such as "count where age >= 44", not {type(text).__name__}.')
+        raise InputError(
+            f'A query is text such as "count where age >= 44", not {type(text).__name__}.'
+        )
     if len(text) > LONGEST_QUERY:
-        raise InputError(f"The query is longer than {LONGEST_QUERY:,} characters; ask several shorter ones.")
+        raise InputError(
+            f"The query is longer than {LONGEST_QUERY:,} characters; ask several shorter ones."
+        )
     return _Parser(text, schema).query()
 
 
@@ -184,7 +202,9 @@ class _Parser:
     def negation(self) -> Condition:
         self.depth += 1
         if self.depth > DEEPEST_QUERY:
-            raise InputError(f"The query is nested more than {DEEPEST_QUERY} deep; write it flatter.")
+            raise InputError(
+                f"The query is nested more than {DEEPEST_QUERY} deep; write it flatter."
+            )
         if self.took("not"):
             found: Condition = Compound("not", (self.negation(),))
         elif self.took_sign("("):
@@ -214,7 +234,11 @@ class _Parser:
             self.word("and")
             subset = self.sense(attribute, between, low, self.value())
         else:
-            self.expected("in or between" if negated else "a comparison such as =, <, in, between or is missing")
+            self.expected(
+                "in or between"
+                if negated
+                else "a comparison such as =, <, in, between or is missing"
+            )
         return subset.without() if negated else subset
 
     def attribute(self) -> Attribute:
@@ -231,7 +255,9 @@ class _Parser:
         except InputError as error:
             raise self.bad(token, str(error)) from None
         if not attribute.modelled:
-            raise self.bad(token, f"{name!r} is {attribute.kind} and not modelled, so nothing is known of it.")
+            raise self.bad(
+                token, f"{name!r} is {attribute.kind} and not modelled, so nothing is known of it."
+            )
         return attribute
 
     def values(self) -> list[Any]:

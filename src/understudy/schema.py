@@ -268,7 +268,9 @@ class Schema:
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {attribute.name: attribute for attribute in self.attributes})
+        object.__setattr__(
+            self, "_by_name", {attribute.name: attribute for attribute in self.attributes}
+        )
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
@@ -280,7 +282,9 @@ class Schema:
         try:
             return self._by_name[name]
         except KeyError:
-            raise InputError(f"There is no attribute {name!r}{_did_you_mean(name, self._by_name)}.") from None
+            raise InputError(
+                f"There is no attribute {name!r}{_did_you_mean(name, self._by_name)}."
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -310,7 +314,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as it stands in a file; ``from_dict`` reads it back."""
-        return {"attributes": {attribute.name: attribute.to_dict() for attribute in self.attributes}}
+        return {
+            "attributes": {attribute.name: attribute.to_dict() for attribute in self.attributes}
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -381,15 +387,21 @@ class _Reader:
     def identifier(self, name: str, entry: Mapping[str, Any]) -> Identifier:
         pattern = entry.get("pattern")
         if pattern is not None and (
-            not isinstance(pattern, str) or len(re.findall(r"#+", pattern)) != 1 or len(pattern) > 200
+            not isinstance(pattern, str)
+            or len(re.findall(r"#+", pattern)) != 1
+            or len(pattern) > 200
         ):
-            raise self.bad(f'the pattern {pattern!r} must be text with one run of #, such as "P-######"')
+            raise self.bad(
+                f'the pattern {pattern!r} must be text with one run of #, such as "P-######"'
+            )
         return Identifier(name, "identifier", None, pattern)
 
     def text(self, name: str, entry: Mapping[str, Any]) -> Text:
         replacement = entry.get("replacement", "[text]")
         if replacement is not None and not isinstance(replacement, str):
-            raise self.bad(f"the replacement {replacement!r} must be text, or null to leave the column out")
+            raise self.bad(
+                f"the replacement {replacement!r} must be text, or null to leave the column out"
+            )
         return Text(name, "text", None, replacement)
 
     def category(self, name: str, kind: str, entry: Mapping[str, Any]) -> Category:
@@ -400,18 +412,26 @@ class _Reader:
         if kind == "boolean" and len(values) != 2:
             raise self.bad('"values" of a boolean must be two, the one for false first')
         if len(values) > LARGEST_DOMAIN:
-            raise self.bad(f"it has {len(values)} values; more than {LARGEST_DOMAIN} cannot be modelled")
+            raise self.bad(
+                f"it has {len(values)} values; more than {LARGEST_DOMAIN} cannot be modelled"
+            )
         if not (all(isinstance(v, str) for v in values) or all(_is_number(v) for v in values)):
             raise self.bad('"values" must all be texts or all be finite numbers')
         if any(not isinstance(v, str) and abs(v) > 2**53 for v in values):
-            raise self.bad("a value lies beyond 2^53, where numbers are no longer exact; write the values as texts")
+            raise self.bad(
+                "a value lies beyond 2^53, where numbers are no longer exact; write the values as texts"
+            )
         if kind == "boolean" and len({str(v).casefold() for v in values}) < 2:
-            raise self.bad("upper and lower case do not tell the values of a boolean apart; use a categorical")
+            raise self.bad(
+                "upper and lower case do not tell the values of a boolean apart; use a categorical"
+            )
         if len(set(values)) < len(values):
             twice = next(v for i, v in enumerate(values) if v in values[:i])
             raise self.bad(f"the value {twice!r} is listed twice")
         if missing is not None and missing in values:
-            raise self.bad(f'{missing!r} is both a value and the "missing" mark; make it one of them')
+            raise self.bad(
+                f'{missing!r} is both a value and the "missing" mark; make it one of them'
+            )
         other = entry.get("other")
         if other is not None and not isinstance(other, str):
             raise self.bad('"other" must be the text that stands for values not listed')
@@ -422,7 +442,9 @@ class _Reader:
         taxonomy = entry.get("taxonomy")
         if taxonomy is not None:
             taxonomy = self.taxonomy(taxonomy, values)
-        return Category(name, kind, missing, tuple(values), self.flag(entry, "ordered"), taxonomy, other)
+        return Category(
+            name, kind, missing, tuple(values), self.flag(entry, "ordered"), taxonomy, other
+        )
 
     def taxonomy(self, tree: Any, values: Sequence[Value]) -> Taxonomy:
         if not isinstance(tree, list):
@@ -431,7 +453,9 @@ class _Reader:
         pruned = self.pruned(tree, set(values), seen, 1)
         lacking = [value for value in values if value not in seen]
         if lacking:
-            raise self.bad(f"the taxonomy does not cover the value {lacking[0]!r}; add it as a leaf")
+            raise self.bad(
+                f"the taxonomy does not cover the value {lacking[0]!r}; add it as a leaf"
+            )
         return pruned
 
     def pruned(self, tree: list[Any], values: set[Value], seen: set[Value], depth: int) -> Taxonomy:
@@ -473,7 +497,9 @@ class _Reader:
         if not isinstance(given, list) or len(given) < 2:
             raise self.bad('"edges" must be a list of at least two numbers, smallest first')
         if len(given) > LARGEST_DOMAIN + 1:
-            raise self.bad(f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be modelled')
+            raise self.bad(
+                f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be modelled'
+            )
         edges = tuple(self.number(kind, edge, "an edge") for edge in given)
         if any(b <= a for a, b in itertools.pairwise(edges)):
             raise self.bad('"edges" must rise from one to the next')
@@ -489,11 +515,15 @@ class _Reader:
             raise self.bad(f'"max" {entry["max"]!r} is below "min" {entry["min"]!r}')
         bins = entry.get("bins")
         if bins is not None and (not _is_whole(bins) or not 1 <= bins <= LARGEST_DOMAIN):
-            raise self.bad(f'"bins" must be a whole number from 1 to {LARGEST_DOMAIN}, not {bins!r}')
+            raise self.bad(
+                f'"bins" must be a whole number from 1 to {LARGEST_DOMAIN}, not {bins!r}'
+            )
         if kind == "real":
             count = bins or DEFAULT_BINS
             if high == low:
-                raise self.bad('"max" must be above "min"; for a column with one value use a categorical')
+                raise self.bad(
+                    '"max" must be above "min"; for a column with one value use a categorical'
+                )
             edges = (*(low + (high - low) * i / count for i in range(count)), high)
             if any(b <= a for a, b in itertools.pairwise(edges)):
                 raise self.bad(f'there is no room for {count} bins between "min" and "max"')
@@ -501,13 +531,17 @@ class _Reader:
         span = int(high) - int(low) + 1
         count = bins if bins is not None else min(DEFAULT_BINS, span)
         if count > span:
-            raise self.bad(f'{count} bins are more than the {span} values from "min" to "max"; use {span} or fewer')
+            raise self.bad(
+                f'{count} bins are more than the {span} values from "min" to "max"; use {span} or fewer'
+            )
         # Value v lies in bin floor((v - low) * count / span), so bin i starts at the next whole number.
         return self.bounded(tuple(int(low) - (-i * span // count) for i in range(count + 1)))
 
     def bounded(self, edges: tuple[float, ...]) -> tuple[float, ...]:
         if max(abs(edges[0]), abs(edges[-1])) > 2**53:
-            raise self.bad("its bounds lie beyond 2^53, where numbers are no longer exact; rescale the column")
+            raise self.bad(
+                "its bounds lie beyond 2^53, where numbers are no longer exact; rescale the column"
+            )
         return edges
 
     def number(self, kind: str, given: Any, what: str) -> float:
@@ -537,7 +571,9 @@ class _Reader:
             return None
         if isinstance(given, str):
             return given
-        raise self.bad(f'"missing" must be true, false or the mark that stands for it, not {given!r}')
+        raise self.bad(
+            f'"missing" must be true, false or the mark that stands for it, not {given!r}'
+        )
 
     def flag(self, entry: Mapping[str, Any], name: str) -> bool:
         given = entry.get(name, False)
@@ -551,7 +587,11 @@ class _Reader:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
 
 
 def _is_format(form: Any) -> bool:
@@ -588,7 +628,9 @@ def _binary_tree(values: int, size: int) -> tuple[NDArray[np.uint32], ...]:
     return tuple(levels)
 
 
-def _taxonomy_levels(tree: Taxonomy, domain: tuple[Value, ...], size: int) -> tuple[NDArray[np.uint32], ...]:
+def _taxonomy_levels(
+    tree: Taxonomy, domain: tuple[Value, ...], size: int
+) -> tuple[NDArray[np.uint32], ...]:
     """Cut the tree at each height: at level l, values deeper than (height - l) merge into their ancestor there."""
     paths = dict(_paths(tree, ()))
     height = max(len(path) for path in paths.values())
@@ -600,7 +642,11 @@ def _taxonomy_levels(tree: Taxonomy, domain: tuple[Value, ...], size: int) -> tu
         for code in range(size):
             # "other" and "missing" are not in the tree: they hang from its root.
             value = domain[code] if code < len(domain) else None
-            path = paths.get(value, (("outside", code),)) if value is not None else (("missing", code),)
+            path = (
+                paths.get(value, (("outside", code),))
+                if value is not None
+                else (("missing", code),)
+            )
             coarse[code] = groups.setdefault(path[: height - level], len(groups))
         if 1 < len(groups) < finest:
             levels.append(coarse)

@@ -119,7 +119,9 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     with (
         tempfile.TemporaryDirectory() as spill,  # by default DuckDB would spill rows into the working folder
-        closing(duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})) as engine,
+        closing(
+            duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})
+        ) as engine,
         _plain_name(path) as name,
     ):
         if suffix == ".parquet":
@@ -128,14 +130,22 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
             kinds = _load_csv(engine, name, path, compressed=suffix.endswith(".gz"))
         rows = _one(engine, "SELECT count(*) FROM raw")
         if rows == 0:
-            raise InputError(f"The table {path} has a header but no rows; nothing can be learned from it.")
-        told = csv_kinds(_asking(engine), "raw", [name for name in kinds if not kinds[name] and name not in skip])
+            raise InputError(
+                f"The table {path} has a header but no rows; nothing can be learned from it."
+            )
+        told = csv_kinds(
+            _asking(engine), "raw", [name for name in kinds if not kinds[name] and name not in skip]
+        )
         columns: dict[str, Column] = {}
         for column, kind in kinds.items():
             if column in skip:
                 columns[column] = Column("text", np.zeros(rows, dtype=np.uint8), ("",))
             else:
-                columns[column] = _fetch(engine, column, kind) if kind else _fetch_csv(engine, column, told[column])
+                columns[column] = (
+                    _fetch(engine, column, kind)
+                    if kind
+                    else _fetch_csv(engine, column, told[column])
+                )
     return Table(columns, f"The table {path}")
 
 
@@ -171,7 +181,10 @@ def _load_parquet(engine: Any, name: str, path: Path) -> dict[str, str | None]:
         names = [row[0] for row in described]
         _check_names(names, path)
         wanted = ", ".join(f"{quoted(n)} AS {quoted(n)}" for n in names)
-        engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?, hive_partitioning = false)", [name])
+        engine.execute(
+            f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?, hive_partitioning = false)",
+            [name],
+        )
     except duckdb.Error as error:
         raise InputError(
             f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or something else?"
@@ -192,7 +205,9 @@ def _parquet_kind(sql_type: str) -> str:
 def _load_csv(engine: Any, name: str, path: Path, *, compressed: bool) -> dict[str, str | None]:
     names, delimiter = _header(path, compressed=compressed)
     try:
-        engine.execute(f"CREATE TABLE raw AS SELECT * FROM {_csv_relation([name], names, delimiter, compressed)}")
+        engine.execute(
+            f"CREATE TABLE raw AS SELECT * FROM {_csv_relation([name], names, delimiter, compressed)}"
+        )
     except duckdb.Error as error:
         raise InputError(_csv_complaint(path, str(error))) from error
     return dict.fromkeys(names)
@@ -203,11 +218,15 @@ def csv_relation(files: Sequence[Path], *, compressed: bool) -> str:
     names, delimiter = _header(files[0], compressed=compressed)
     for path in files[1:]:
         if _header(path, compressed=compressed) != (names, delimiter):
-            raise InputError(f"The tables {files[0]} and {path} do not have the same header; name them one by one.")
+            raise InputError(
+                f"The tables {files[0]} and {path} do not have the same header; name them one by one."
+            )
     return _csv_relation([_escaped(path) for path in files], names, delimiter, compressed)
 
 
-def _csv_relation(files: Sequence[str], names: Sequence[str], delimiter: str, compressed: bool) -> str:
+def _csv_relation(
+    files: Sequence[str], names: Sequence[str], delimiter: str, compressed: bool
+) -> str:
     columns = "{" + ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names) + "}"
     return (
         f"read_csv([{', '.join(map(literal, files))}], header = true, auto_detect = false, "
@@ -239,7 +258,11 @@ def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
         raise InputError(f"The table {path} is not a text file; is it really a CSV file?")
     try:
         # The last character may be cut in two: only errors before the end count.
-        text = start.decode("utf-8-sig") if len(start) < 1 << 20 else start.decode("utf-8-sig", errors="ignore")
+        text = (
+            start.decode("utf-8-sig")
+            if len(start) < 1 << 20
+            else start.decode("utf-8-sig", errors="ignore")
+        )
     except UnicodeDecodeError as error:
         raise InputError(
             f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as UTF-8 and try again."
@@ -261,13 +284,21 @@ def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
 def _check_names(names: list[str], path: Path) -> None:
     for place, name in enumerate(names, start=1):
         if not name.strip():
-            raise InputError(f"The table {path} has no name for column {place}; name every column in the header.")
+            raise InputError(
+                f"The table {path} has no name for column {place}; name every column in the header."
+            )
     lower: dict[str, str] = {}
     for name in names:
         if name.lower() in lower:
             twin = lower[name.lower()]
-            alike = "" if twin == name else f" (like {twin!r}: upper and lower case do not tell columns apart)"
-            raise InputError(f"The table {path} has two columns named {name!r}{alike}; rename one of them.")
+            alike = (
+                ""
+                if twin == name
+                else f" (like {twin!r}: upper and lower case do not tell columns apart)"
+            )
+            raise InputError(
+                f"The table {path} has two columns named {name!r}{alike}; rename one of them."
+            )
         lower[name.lower()] = name
 
 
@@ -340,7 +371,8 @@ def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> se
         for first in range(0, len(unsettled), _CONDITIONS_AT_A_TIME):
             keys = unsettled[first : first + _CONDITIONS_AT_A_TIME]
             parts = ", ".join(
-                f"COALESCE(max(CASE WHEN {conditions[key]} THEN 1 ELSE 0 END), 0) AS f{i}" for i, key in enumerate(keys)
+                f"COALESCE(max(CASE WHEN {conditions[key]} THEN 1 ELSE 0 END), 0) AS f{i}"
+                for i, key in enumerate(keys)
             )
             answer = ask(f"SELECT {parts} FROM {rows}")
             found.update(key for key, holds in zip(keys, answer, strict=True) if holds)
@@ -374,7 +406,9 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
     others = {}
     for name in names:
         value = f"trim({quoted(name)})"
-        others[name] = f"{value} NOT IN ({_MARKS_SQL}) AND NOT regexp_full_match({value}, '{pattern}')"
+        others[name] = (
+            f"{value} NOT IN ({_MARKS_SQL}) AND NOT regexp_full_match({value}, '{pattern}')"
+        )
     found = found_anywhere(ask, relation, others)
     return {name: "" if name in found else "%Y-%m-%dT%H:%M:%S" for name in names}
 
@@ -382,7 +416,11 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
 def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
     """A column of a CSV file: its texts, and what they look like taken together."""
     raw = _fetch_text(engine, quoted(column))
-    return raw if kind in ("text", "empty") else replace(_fetch(engine, column, kind, from_text=True), raw=raw)
+    return (
+        raw
+        if kind in ("text", "empty")
+        else replace(_fetch(engine, column, kind, from_text=True), raw=raw)
+    )
 
 
 def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
@@ -398,9 +436,13 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
     zero = "false" if kind == "boolean" else "0"
     cast = f"coalesce({number}, {zero})"
     try:
-        fetched = engine.execute(f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw").fetchnumpy()
+        fetched = engine.execute(
+            f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw"
+        ).fetchnumpy()
     except duckdb.Error as error:
-        raise InputError(f"The column {column!r} holds numbers too large to be read: {_first_line(error)}") from error
+        raise InputError(
+            f"The column {column!r} holds numbers too large to be read: {_first_line(error)}"
+        ) from error
     missing = fetched["m"]
     form = ""
     if from_text and kind == "datetime":
@@ -410,11 +452,15 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
 
 def _fetch_text(engine: Any, name: str) -> Column:
     value = f"nullif(CAST({name} AS VARCHAR), '')"
-    rows = engine.execute(f"SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v").fetchall()
+    rows = engine.execute(
+        f"SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v"
+    ).fetchall()
     words = tuple(row[0] for row in rows)
     if not words:
         count = _one(engine, "SELECT count(*) FROM raw")
-        return Column("empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8))
+        return Column(
+            "empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8)
+        )
     engine.execute("DROP TYPE IF EXISTS words")
     engine.execute(
         f"CREATE TYPE words AS ENUM (SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v)"
@@ -441,7 +487,9 @@ def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
         try:
             if suffix == ".parquet":
                 return write_parquet(beside, chunks)
-            return _write_csv(beside, chunks, "\t" if suffix.startswith(".tsv") else ",", suffix.endswith(".gz"))
+            return _write_csv(
+                beside, chunks, "\t" if suffix.startswith(".tsv") else ",", suffix.endswith(".gz")
+            )
         except duckdb.Error as error:
             raise OSError(_first_line(error)) from error
 
@@ -454,7 +502,9 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
         with closing(duckdb.connect()) as engine, path.open("wb") as whole:
             for chunk in chunks:
                 query = _register(engine, chunk, marks_in_text=True)
-                engine.execute(f"COPY ({query}) TO {literal(str(part))} ({options}, HEADER {rows == 0})")
+                engine.execute(
+                    f"COPY ({query}) TO {literal(str(part))} ({options}, HEADER {rows == 0})"
+                )
                 with part.open("rb") as piece:
                     shutil.copyfileobj(piece, whole)
                 rows += chunk.rows
@@ -515,9 +565,13 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
         listed = column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS
         if listed:
             # As an enumeration, words are written several times faster; in the file they are texts like others.
-            engine.execute(f"SET VARIABLE words{place} = ?::VARCHAR[]", [[*column.words, column.mark]])
+            engine.execute(
+                f"SET VARIABLE words{place} = ?::VARCHAR[]", [[*column.words, column.mark]]
+            )
             engine.execute(f"DROP TYPE IF EXISTS words{place}")
-            engine.execute(f"CREATE TYPE words{place} AS ENUM (SELECT DISTINCT unnest(getvariable('words{place}')))")
+            engine.execute(
+                f"CREATE TYPE words{place} AS ENUM (SELECT DISTINCT unnest(getvariable('words{place}')))"
+            )
             engine.execute(f"SET VARIABLE words{place} = ?::words{place}[]", [list(column.words)])
             # CAST: adding 1 to a small unsigned code must not overflow it.
             expression = f"getvariable('words{place}')[CAST({value} AS BIGINT) + 1]"

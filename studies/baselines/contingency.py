@@ -18,7 +18,9 @@ from baselines.walsh import Projections
 from understudy.curator.mechanisms import Noise
 
 
-def contingency(full: NDArray[np.int64], marginals: Projections, epsilon: float, noise: Noise) -> Counts:
+def contingency(
+    full: NDArray[np.int64], marginals: Projections, epsilon: float, noise: Noise
+) -> Counts:
     """The marginals of the noisy full table, a row of cells each."""
     noisy = noise.laplace(full, 2 / epsilon)
     return marginals.tables(clipped(noisy, int(full.sum())))

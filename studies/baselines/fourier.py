@@ -25,14 +25,23 @@ from understudy.curator.mechanisms import Noise
 Names = tuple[str, ...]
 
 
-def fourier(tables: Mapping[Names, NDArray[np.int64]], rows: int, epsilon: float, noise: Noise) -> dict[Names, Counts]:
+def fourier(
+    tables: Mapping[Names, NDArray[np.int64]], rows: int, epsilon: float, noise: Noise
+) -> dict[Names, Counts]:
     """Noisy, then clipped and normalised tables; ``tables`` are the exact ones, by their attributes."""
     exact = coefficients(tables)
     size = sum(block.size for block in exact.values())
-    flat = noise.laplace(np.concatenate([block.ravel() for block in exact.values()]), 2 * size / epsilon)
+    flat = noise.laplace(
+        np.concatenate([block.ravel() for block in exact.values()]), 2 * size / epsilon
+    )
     pieces = np.split(flat, np.cumsum([block.size for block in exact.values()])[:-1])
-    noisy = {names: piece.reshape(exact[names].shape) for names, piece in zip(exact, pieces, strict=True)}
-    return {names: clipped(_table(names, table.shape, rows, noisy), rows) for names, table in tables.items()}
+    noisy = {
+        names: piece.reshape(exact[names].shape) for names, piece in zip(exact, pieces, strict=True)
+    }
+    return {
+        names: clipped(_table(names, table.shape, rows, noisy), rows)
+        for names, table in tables.items()
+    }
 
 
 def coefficients(tables: Mapping[Names, NDArray[np.int64]]) -> dict[Names, NDArray[np.int64]]:
@@ -60,7 +69,9 @@ def _table(
 
 def _parts(names: Names) -> list[Names]:
     """The sets of some of the attributes, each in the order that they have here."""
-    return [part for size in range(1, len(names) + 1) for part in itertools.combinations(names, size)]
+    return [
+        part for size in range(1, len(names) + 1) for part in itertools.combinations(names, size)
+    ]
 
 
 def _block(names: Names, part: Names) -> tuple[int | slice, ...]:

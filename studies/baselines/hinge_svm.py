@@ -17,7 +17,9 @@ from baselines.private_erm import huber
 ROUNDING = 0.05
 
 
-def hinge_svm(rows: Any, labels: NDArray[np.bool_], counts: NDArray[Any], c: float = 1.0) -> NDArray[np.float64]:
+def hinge_svm(
+    rows: Any, labels: NDArray[np.bool_], counts: NDArray[Any], c: float = 1.0
+) -> NDArray[np.float64]:
     """The weights; ``counts`` says how many rows each one stands for."""
     from scipy.optimize import minimize
 
@@ -26,8 +28,12 @@ def hinge_svm(rows: Any, labels: NDArray[np.bool_], counts: NDArray[Any], c: flo
     def objective(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         loss, slope = huber(signs * (rows @ weights), ROUNDING)
         value = weights @ weights / 2 + c * (counts @ loss)
-        return float(value) / scale, np.asarray(weights + c * (rows.T @ (counts * slope * signs))) / scale
+        return float(value) / scale, np.asarray(
+            weights + c * (rows.T @ (counts * slope * signs))
+        ) / scale
 
     scale = float(counts.sum())
     start = np.zeros(rows.shape[1])
-    return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 150}).x)
+    return np.asarray(
+        minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 150}).x
+    )

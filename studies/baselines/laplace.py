@@ -15,12 +15,19 @@ from baselines.consistency import Counts, clipped
 from understudy.curator.mechanisms import Noise
 
 
-def laplace(tables: Sequence[NDArray[np.int64]], rows: int, epsilon: float, noise: Noise) -> list[Counts]:
+def laplace(
+    tables: Sequence[NDArray[np.int64]], rows: int, epsilon: float, noise: Noise
+) -> list[Counts]:
     """Noisy, then clipped and normalised tables; ``tables`` are the exact ones."""
-    flat = noise.laplace(np.concatenate([table.ravel() for table in tables]), scale(len(tables), epsilon))
+    flat = noise.laplace(
+        np.concatenate([table.ravel() for table in tables]), scale(len(tables), epsilon)
+    )
     ends = np.cumsum([table.size for table in tables])
     pieces = np.split(flat, ends[:-1])
-    return [clipped(piece.reshape(table.shape), rows) for piece, table in zip(pieces, tables, strict=True)]
+    return [
+        clipped(piece.reshape(table.shape), rows)
+        for piece, table in zip(pieces, tables, strict=True)
+    ]
 
 
 def scale(tables: int, epsilon: float) -> float:

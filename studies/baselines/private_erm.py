@@ -60,11 +60,21 @@ def private_erm(
 
     def objective(weights: Vector) -> tuple[float, Vector]:
         loss, slope = huber(signs * (rows @ weights))
-        value = counts @ loss / count + (strength + more) / 2 * weights @ weights + push @ weights / count
-        gradient = rows.T @ (counts * slope * signs) / count + (strength + more) * weights + push / count
+        value = (
+            counts @ loss / count
+            + (strength + more) / 2 * weights @ weights
+            + push @ weights / count
+        )
+        gradient = (
+            rows.T @ (counts * slope * signs) / count + (strength + more) * weights + push / count
+        )
         return float(value), np.asarray(gradient)
 
-    return np.asarray(minimize(objective, np.zeros(width), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    return np.asarray(
+        minimize(
+            objective, np.zeros(width), jac=True, method="L-BFGS-B", options={"maxiter": 200}
+        ).x
+    )
 
 
 def calibrated(epsilon: float, count: int, regularisation: float) -> tuple[float, float]:

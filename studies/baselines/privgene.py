@@ -90,7 +90,9 @@ def chosen(fitness: Vectors, width: float, wanted: int, epsilon: float, noise: N
     left = list(range(len(fitness)))
     found = []
     for _ in range(wanted):
-        place = noise.choose(fitness[left], width * wanted / epsilon, "exponential") if width > 0 else 0
+        place = (
+            noise.choose(fitness[left], width * wanted / epsilon, "exponential") if width > 0 else 0
+        )
         found.append(left.pop(place))
     return found
 
@@ -100,7 +102,9 @@ def _offspring(parents: Vectors, step: float, rng: np.random.Generator) -> Vecto
     pairs = rng.integers(0, len(parents), (POPULATION, 2))
     length = parents.shape[1]
     cut = rng.integers(0, length + 1, POPULATION)
-    children = np.where(np.arange(length) < cut[:, None], parents[pairs[:, 0]], parents[pairs[:, 1]])
+    children = np.where(
+        np.arange(length) < cut[:, None], parents[pairs[:, 0]], parents[pairs[:, 1]]
+    )
     place = rng.integers(0, length, POPULATION)
     moved = children[np.arange(POPULATION), place] + rng.uniform(-step, step, POPULATION)
     children[np.arange(POPULATION), place] = np.clip(moved, -1, 1)

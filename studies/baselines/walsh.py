@@ -27,7 +27,9 @@ def walsh(table: NDArray[Any]) -> NDArray[np.float64]:
         return (hadamard(table.size.bit_length() - 1) @ table.ravel()).reshape(table.shape)
     found: NDArray[np.float64] = table.astype(np.float64)
     for axis, size in enumerate(table.shape):
-        found = np.moveaxis(np.tensordot(hadamard(size.bit_length() - 1), found, (1, axis)), 0, axis)
+        found = np.moveaxis(
+            np.tensordot(hadamard(size.bit_length() - 1), found, (1, axis)), 0, axis
+        )
     return found
 
 
@@ -50,7 +52,8 @@ class Projections:
         starts = range(0, bits, BLOCK)
         self.widths = [min(BLOCK, bits - start) for start in starts]
         self.kept = [
-            np.array([mask for mask in range(1 << width) if mask.bit_count() <= self.order]) for width in self.widths
+            np.array([mask for mask in range(1 << width) if mask.bit_count() <= self.order])
+            for width in self.widths
         ]
         place = [{int(mask): i for i, mask in enumerate(kept)} for kept in self.kept]
         wheres = []
@@ -63,7 +66,9 @@ class Projections:
                         masks[block] |= 1 << (self.widths[block] - 1 - attribute % BLOCK)
                 wheres.append([place[block][mask] for block, mask in enumerate(masks)])
         shape = tuple(len(kept) for kept in self.kept)
-        self.gather = np.ravel_multi_index(tuple(np.array(wheres).T), shape).reshape(len(marginals), -1)
+        self.gather = np.ravel_multi_index(tuple(np.array(wheres).T), shape).reshape(
+            len(marginals), -1
+        )
 
     def tables(self, full: NDArray[Any]) -> NDArray[np.float64]:
         """The marginals as rows of 2^k cells, the first attribute the most significant."""

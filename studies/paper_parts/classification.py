@@ -51,10 +51,14 @@ def _error(options: Options, source: Source, task: str, settings: Settings) -> f
     seeds = settings | {"task": task}
     noise = options.noise(seeds)
     rng = np.random.default_rng(None if options.real_noise else seed_of({"vector": seeds}))
-    share = settings["epsilon"] / (1 if settings["method"] == "PrivateERM (Single)" else CLASSIFIERS)
+    share = settings["epsilon"] / (
+        1 if settings["method"] == "PrivateERM (Single)" else CLASSIFIERS
+    )
     column, _ = source.tasks[task]
     if settings["method"] == "Majority":
-        return constant_error(source, task, majority(labels(source.rows, source.tasks[task]), share, noise))
+        return constant_error(
+            source, task, majority(labels(source.rows, source.tasks[task]), share, noise)
+        )
     rows, counts = distinct(source.rows)
     known, said = design(rows, column), labels(rows, source.tasks[task])
     if settings["method"] == "PrivGene":
@@ -86,7 +90,10 @@ Errors = dict[tuple[str, str, float, str], float]
 
 
 def _tall(rows: list[Row]) -> list[Row]:
-    return long(rows, *dict.fromkeys(task for table in {row["table"] for row in rows} for task in TASKS[table]))
+    return long(
+        rows,
+        *dict.fromkeys(task for table in {row["table"] for row in rows} for task in TASKS[table]),
+    )
 
 
 def _against(errors: Errors, others: tuple[str, ...], text: str, enough: float) -> Claim:
@@ -96,7 +103,9 @@ def _against(errors: Errors, others: tuple[str, ...], text: str, enough: float) 
         ahead = [key for key in cases if errors[*key[:3], "PrivBayes"] < errors[key]]
         shares.append(len(ahead) / len(cases))
         gain = np.mean([errors[key] - errors[*key[:3], "PrivBayes"] for key in cases])
-        numbers.append(f"{method}: ahead in {len(ahead)} of {len(cases)}, mean rate lower by {gain:.3f}")
+        numbers.append(
+            f"{method}: ahead in {len(ahead)} of {len(cases)}, mean rate lower by {gain:.3f}"
+        )
     return Claim(text, min(shares) >= enough, "; ".join(numbers))
 
 
@@ -108,17 +117,28 @@ def _nltcs(errors: Errors) -> Claim:
             behind[table] = behind.get(table, 0) + lost
     numbers = ", ".join(f"{table} {count}" for table, count in behind.items())
     held = sum(behind.values()) == behind.get("nltcs", 0)
-    return Claim("The exceptions are on NLTCS alone", held, f"cases where PrivBayes is not ahead: {numbers}")
+    return Claim(
+        "The exceptions are on NLTCS alone", held, f"cases where PrivBayes is not ahead: {numbers}"
+    )
 
 
 def _single(errors: Errors) -> Claim:
     shares = {}
     for table in dict.fromkeys(key[0] for key in errors):
         cases = [key for key in errors if key[0] == table and key[3] == "PrivateERM (Single)"]
-        shares[table] = float(np.mean([errors[key] < errors[*key[:3], "PrivBayes"] for key in cases]))
+        shares[table] = float(
+            np.mean([errors[key] < errors[*key[:3], "PrivBayes"] for key in cases])
+        )
     numbers = ", ".join(f"{table} {share:.0%}" for table, share in shares.items())
-    held = all(share > 0.5 for table, share in shares.items() if table != "adult") and shares.get("adult", 0) <= 0.5
-    return Claim("PrivateERM (Single) outperforms PrivBayes in most cases, except on Adult", held, f"cases: {numbers}")
+    held = (
+        all(share > 0.5 for table, share in shares.items() if table != "adult")
+        and shares.get("adult", 0) <= 0.5
+    )
+    return Claim(
+        "PrivateERM (Single) outperforms PrivBayes in most cases, except on Adult",
+        held,
+        f"cases: {numbers}",
+    )
 
 
 def _majority(errors: Errors) -> Claim:
@@ -137,8 +157,13 @@ def _majority(errors: Errors) -> Claim:
 
 def _limit(errors: Errors, best: dict[tuple[str, str], float]) -> Claim:
     epsilons = sorted({key[2] for key in errors if key[3] == "PrivBayes"})
-    gaps = {e: float(np.mean([errors[t, q, e, "PrivBayes"] - best[t, q] for t, q in best])) for e in epsilons}
-    numbers = "mean distance of PrivBayes to NoPrivacy: " + ", ".join(f"{gap:.3f} at {e:g}" for e, gap in gaps.items())
+    gaps = {
+        e: float(np.mean([errors[t, q, e, "PrivBayes"] - best[t, q] for t, q in best]))
+        for e in epsilons
+    }
+    numbers = "mean distance of PrivBayes to NoPrivacy: " + ", ".join(
+        f"{gap:.3f} at {e:g}" for e, gap in gaps.items()
+    )
     return Claim(
         "NoPrivacy is the best case, and PrivBayes comes closer to it as epsilon grows",
         min(gaps.values()) > 0 and gaps[epsilons[-1]] < gaps[epsilons[0]],
@@ -151,9 +176,16 @@ def draw(rows: list[Row]) -> object:
     epsilons = sorted({row["epsilon"] for row in rows})
     level = [row | {"epsilon": e} for row in where(rows, method="NoPrivacy") for e in epsilons]
     private = [row for row in rows if row["method"] != "NoPrivacy"]
-    return curves(_tall(private + level), x="epsilon", y="value", line="method", panel=("table", "measure"))
+    return curves(
+        _tall(private + level), x="epsilon", y="value", line="method", panel=("table", "measure")
+    )
 
 
 PART = Part(
-    "classification", "Classifiers against baselines (section 6.6, figures 16 to 19)", cells, run, conclude, draw
+    "classification",
+    "Classifiers against baselines (section 6.6, figures 16 to 19)",
+    cells,
+    run,
+    conclude,
+    draw,
 )

@@ -22,7 +22,11 @@ def cells(options: Options) -> list[Settings]:
     shared = {"table": general_names(options), "encoding": ENCODINGS}
     marginals = grid(**shared, task=["marginals"], epsilon=(0.4,) if options.quick else EPSILONS)
     classifiers = grid(**shared, task=["svm"], epsilon=(0.4,) if options.quick else CLASSIFIED)
-    return [cell | {"repeat": repeat} for cell in marginals + classifiers for repeat in range(options.repeats)]
+    return [
+        cell | {"repeat": repeat}
+        for cell in marginals + classifiers
+        for repeat in range(options.repeats)
+    ]
 
 
 def run(options: Options, settings: Settings) -> dict[str, float]:
@@ -52,7 +56,11 @@ def _small_epsilon(rows: list[Row]) -> Claim:
             [min(found[table, name, e] for name in names) for e in (least, most)]
             for names in (("Vanilla-R", "Hierarchical-R"), ("Binary-F", "Gray-F"))
         )
-        held = held and general[0] < bits[0] and (least == most or bits[1] - general[1] < bits[0] - general[0])
+        held = (
+            held
+            and general[0] < bits[0]
+            and (least == most or bits[1] - general[1] < bits[0] - general[0])
+        )
         numbers.append(
             f"{table}: bits worse by {bits[0] - general[0]:.3f} at {least:g}, {bits[1] - general[1]:.3f} at {most:g}"
         )
@@ -79,12 +87,19 @@ def _classifiers(rows: list[Row]) -> Claim:
     for table in _tables(rows):
         for encoding in ENCODINGS:
             inside = [row for row in rows if row["table"] == table and row["encoding"] == encoding]
-            overall[table, encoding] = fmean(row[task] for row in inside for task in TASKS[table] if task in row)
+            overall[table, encoding] = fmean(
+                row[task] for row in inside for task in TASKS[table] if task in row
+            )
     held = all(
-        min(ENCODINGS, key=lambda encoding: overall[table, encoding]) == "Hierarchical-R" for table in _tables(rows)
+        min(ENCODINGS, key=lambda encoding: overall[table, encoding]) == "Hierarchical-R"
+        for table in _tables(rows)
     )
-    numbers = "; ".join(f"{t}: " + ", ".join(f"{e} {overall[t, e]:.3f}" for e in ENCODINGS) for t in _tables(rows))
-    return Claim("Hierarchical-R classifies best overall (mean rate over tasks and epsilons)", held, numbers)
+    numbers = "; ".join(
+        f"{t}: " + ", ".join(f"{e} {overall[t, e]:.3f}" for e in ENCODINGS) for t in _tables(rows)
+    )
+    return Claim(
+        "Hierarchical-R classifies best overall (mean rate over tasks and epsilons)", held, numbers
+    )
 
 
 def draw(rows: list[Row]) -> object:

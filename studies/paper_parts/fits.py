@@ -107,7 +107,9 @@ def fitted(source: Source, epsilon: float, noise: Noise, **parameters: Any) -> M
     if bits or source.binary:
         assert method.theta is not None
         degree = useful_degree(source.rows.rows, width, (1 - method.beta) * epsilon, method.theta)
-        method = PrivBayes.paper(epsilon, **parameters, degree=min(degree, affordable_degree(width)))
+        method = PrivBayes.paper(
+            epsilon, **parameters, degree=min(degree, affordable_degree(width))
+        )
         degree = method.degree
     method.check(source.rows.schema)
     ledger = Ledger(epsilon, 0.0, "replace", "epsilon")
@@ -118,7 +120,11 @@ def fitted(source: Source, epsilon: float, noise: Noise, **parameters: Any) -> M
 
 def useful_degree(rows: int, attributes: int, epsilon: float, theta: float) -> int:
     """Lemma 4.8: the largest k for which n epsilon2 / ((d - k) 2^(k + 2)) is at least theta, or 0."""
-    fit = [k for k in range(1, attributes) if rows * epsilon / ((attributes - k) * 2 ** (k + 2)) >= theta]
+    fit = [
+        k
+        for k in range(1, attributes)
+        if rows * epsilon / ((attributes - k) * 2 ** (k + 2)) >= theta
+    ]
     return max(fit, default=0)
 
 
@@ -145,7 +151,9 @@ def marginal_errors(source: Source, rows: Coded) -> dict[str, float]:
     """Mean total variation distance over all marginals of the paper's two orders."""
     schema = source.rows.schema
     return {
-        f"Q{order}": float(np.mean(total_variation(source.rows, rows, marginals_of_order(schema, order, None))))
+        f"Q{order}": float(
+            np.mean(total_variation(source.rows, rows, marginals_of_order(schema, order, None)))
+        )
         for order in source.orders
     }
 

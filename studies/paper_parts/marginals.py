@@ -56,9 +56,13 @@ def run(options: Options, settings: Settings) -> dict[str, float]:
     if settings["method"] == "PrivBayes":
         return marginal_errors(source, synthetic(options, source, settings, **routine(source)))
     if settings["method"] == "Understudy":
-        return marginal_errors(source, rows_from(_understudy(options, source, settings), source, settings))
+        return marginal_errors(
+            source, rows_from(_understudy(options, source, settings), source, settings)
+        )
     noise = options.noise(settings)
-    return {f"Q{order}": _error(options.data, source, order, settings, noise) for order in source.orders}
+    return {
+        f"Q{order}": _error(options.data, source, order, settings, noise) for order in source.orders
+    }
 
 
 def _understudy(options: Options, source: Source, settings: Settings) -> Any:
@@ -87,11 +91,20 @@ def _error(data: Path, source: Source, order: int, settings: Settings, noise: No
             found = mwem(full, attributes, projections, epsilon, noise)
         else:
             found = contingency(full, projections, epsilon, noise)
-    return float(np.mean([np.abs(t.ravel() - f.ravel()).sum() / (2 * rows) for t, f in zip(exact, found, strict=True)]))
+    return float(
+        np.mean(
+            [
+                np.abs(t.ravel() - f.ravel()).sum() / (2 * rows)
+                for t, f in zip(exact, found, strict=True)
+            ]
+        )
+    )
 
 
 @lru_cache(maxsize=2)
-def _full_domain(data: Path, name: str, order: int) -> tuple[NDArray[np.int64], list[tuple[int, ...]], Projections]:
+def _full_domain(
+    data: Path, name: str, order: int
+) -> tuple[NDArray[np.int64], list[tuple[int, ...]], Projections]:
     """The full contingency table of a binary table, and how its marginals are read off it."""
     source = whole(data, name)
     names = [attribute.name for attribute in source.rows.schema.modelled]
@@ -104,7 +117,14 @@ def _full_domain(data: Path, name: str, order: int) -> tuple[NDArray[np.int64], 
 def conclude(rows: list[Row]) -> list[Claim]:
     tall = long(rows, "Q2", "Q3", "Q4")
     errors = means(tall, "value", "table", "measure", "epsilon", "method")
-    return [_ahead(errors), *_pronounced(errors), _contingency(errors), _mwem(errors), _sensitive(errors), _now(errors)]
+    return [
+        _ahead(errors),
+        *_pronounced(errors),
+        _contingency(errors),
+        _mwem(errors),
+        _sensitive(errors),
+        _now(errors),
+    ]
 
 
 Errors = dict[tuple[str, str, float, str], float]
@@ -126,7 +146,8 @@ def _ahead(errors: Errors) -> Claim:
 def _pronounced(errors: Errors) -> list[Claim]:
     """The ratio of the best baseline's error to PrivBayes', at the ends of epsilon and for the two orders."""
     ratio = {
-        key[:3]: min(errors[*key[:3], m] for m in BASELINES if (*key[:3], m) in errors) / errors[key]
+        key[:3]: min(errors[*key[:3], m] for m in BASELINES if (*key[:3], m) in errors)
+        / errors[key]
         for key in errors
         if key[3] == "PrivBayes"
     }
@@ -135,11 +156,15 @@ def _pronounced(errors: Errors) -> list[Claim]:
     by_epsilon = {s: [ratio[*s, epsilons[0]], ratio[*s, epsilons[-1]]] for s in sets}
     tables = list(dict.fromkeys(table for table, _ in sets))
     by_order = {
-        t: [float(np.mean([ratio[t, q, e] for e in epsilons])) for q in sorted(q for table, q in sets if table == t)]
+        t: [
+            float(np.mean([ratio[t, q, e] for e in epsilons]))
+            for q in sorted(q for table, q in sets if table == t)
+        ]
         for t in tables
     }
     first = "; ".join(
-        f"{t} {q}: {a:.1f} x at {epsilons[0]:g}, {b:.1f} x at {epsilons[-1]:g}" for (t, q), (a, b) in by_epsilon.items()
+        f"{t} {q}: {a:.1f} x at {epsilons[0]:g}, {b:.1f} x at {epsilons[-1]:g}"
+        for (t, q), (a, b) in by_epsilon.items()
     )
     second = "; ".join(f"{t}: {a:.1f} x, then {b:.1f} x" for t, (a, b) in by_order.items())
     return [
@@ -157,19 +182,31 @@ def _pronounced(errors: Errors) -> list[Claim]:
 
 
 def _contingency(errors: Errors) -> Claim:
-    cases = {key: errors[*key[:3], "Uniform"] for key in errors if key[3] == "Contingency" and key[0] != "nltcs"}
+    cases = {
+        key: errors[*key[:3], "Uniform"]
+        for key in errors
+        if key[3] == "Contingency" and key[0] != "nltcs"
+    }
     apart = {key: abs(errors[key] - other) for key, other in cases.items()}
     worst = max(apart, key=lambda key: apart[key])
     numbers = f"at most {apart[worst]:.3f} apart, at {worst[2]:g}"
-    return Claim("On ACS Contingency is almost the same as Uniform (within 0.02)", apart[worst] <= 0.02, numbers)
+    return Claim(
+        "On ACS Contingency is almost the same as Uniform (within 0.02)",
+        apart[worst] <= 0.02,
+        numbers,
+    )
 
 
 def _mwem(errors: Errors) -> Claim:
     cases = [key for key in errors if key[3] == "MWEM" and key[2] < 0.2]
     gains = {key: 1 - errors[key] / errors[*key[:3], "Uniform"] for key in cases}
-    numbers = "; ".join(f"{t} {q} at {e:g}: {gain:.0%} better" for (t, q, e, _), gain in gains.items())
+    numbers = "; ".join(
+        f"{t} {q} at {e:g}: {gain:.0%} better" for (t, q, e, _), gain in gains.items()
+    )
     return Claim(
-        "MWEM does not much surpass Uniform below epsilon 0.2 (by a tenth)", max(gains.values()) <= 0.1, numbers
+        "MWEM does not much surpass Uniform below epsilon 0.2 (by a tenth)",
+        max(gains.values()) <= 0.1,
+        numbers,
     )
 
 
@@ -183,7 +220,11 @@ def _sensitive(errors: Errors) -> Claim:
     mean = {method: float(np.mean(found)) for method, found in falls.items()}
     numbers = ", ".join(f"{method} {fall:.3f}" for method, fall in mean.items())
     held = mean["PrivBayes"] < min(mean["Laplace"], mean["Fourier"])
-    return Claim("Laplace and Fourier depend on epsilon more than PrivBayes (mean fall of the error)", held, numbers)
+    return Claim(
+        "Laplace and Fourier depend on epsilon more than PrivBayes (mean fall of the error)",
+        held,
+        numbers,
+    )
 
 
 def _now(errors: Errors) -> Claim:
@@ -196,7 +237,9 @@ def _now(errors: Errors) -> Claim:
         f"at worst {ratio[worst]:.2f} x, on {worst[0]} {worst[1]} at {worst[2]:g}"
     )
     return Claim(
-        "Understudy's default is at least as accurate as the paper's PrivBayes in all cases", ratio[worst] <= 1, numbers
+        "Understudy's default is at least as accurate as the paper's PrivBayes in all cases",
+        ratio[worst] <= 1,
+        numbers,
     )
 
 
@@ -207,6 +250,11 @@ PART = Part(
     run,
     conclude,
     lambda rows: curves(
-        long(rows, "Q2", "Q3", "Q4"), x="epsilon", y="value", line="method", panel=("table", "measure"), wide=2
+        long(rows, "Q2", "Q3", "Q4"),
+        x="epsilon",
+        y="value",
+        line="method",
+        panel=("table", "measure"),
+        wide=2,
     ),
 )

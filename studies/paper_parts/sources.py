@@ -14,7 +14,9 @@ MEASURES = ("marginals", "svm")
 def cells(options: Options) -> list[Settings]:
     tables = binary_names(options) + general_names(options)
     epsilons = (0.2,) if options.quick else (0.05, 0.2, 0.8)
-    return grid(table=tables, task=MEASURES, epsilon=epsilons, method=METHODS, repeat=range(options.repeats))
+    return grid(
+        table=tables, task=MEASURES, epsilon=epsilons, method=METHODS, repeat=range(options.repeats)
+    )
 
 
 def run(options: Options, settings: Settings) -> dict[str, float]:
@@ -33,13 +35,17 @@ def _rows(options: Options, source: Source, settings: Settings) -> Coded:
         noise = TwoNoises(NoNoise(), noise)
     elif method == "BestMarginal":
         noise = TwoNoises(noise, NoNoise())
-    return rows_from(fitted(source, settings["epsilon"], noise, **routine(source)), source, settings)
+    return rows_from(
+        fitted(source, settings["epsilon"], noise, **routine(source)), source, settings
+    )
 
 
 def conclude(rows: list[Row]) -> list[Claim]:
     """The paper says the first of all tables, the second in general: of most of them."""
     counting, classifying = _gains(rows, "marginals"), _gains(rows, "svm")
-    mostly = sum(network > tables for tables, network in classifying.values()) > len(classifying) / 2
+    mostly = (
+        sum(network > tables for tables, network in classifying.values()) > len(classifying) / 2
+    )
     return [
         Claim(
             "The error of marginals comes mainly from noise in the tables",
@@ -67,7 +73,8 @@ def _told(gains: dict[str, tuple[float, float]]) -> str:
 
 def draw(rows: list[Row]) -> object:
     shown = [
-        row | {"measure": next(iter(TASKS[row["table"]])) if row["measure"] == "svm" else "marginals"}
+        row
+        | {"measure": next(iter(TASKS[row["table"]])) if row["measure"] == "svm" else "marginals"}
         for row in long(rows, *MEASURES)
     ]
     return curves(shown, x="epsilon", y="value", line="method", panel=("table", "measure"), wide=4)

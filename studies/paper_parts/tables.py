@@ -28,8 +28,18 @@ from understudy.schema import Category, Schema
 
 DEGREES = ("Bachelors", "Masters", "Prof-school", "Doctorate", "Assoc-voc", "Assoc-acdm")
 TASKS: Mapping[str, Mapping[str, tuple[str, str | int | tuple[str, ...]]]] = {
-    "nltcs": {"outside": ("adl4", 1), "money": ("adl7", 1), "bathing": ("adl12", 1), "traveling": ("adl16", 1)},
-    "acs": {"dwelling": ("a4", 1), "mortgage": ("a5", 1), "multi-generation": ("a10", 1), "school": ("a19", 1)},
+    "nltcs": {
+        "outside": ("adl4", 1),
+        "money": ("adl7", 1),
+        "bathing": ("adl12", 1),
+        "traveling": ("adl16", 1),
+    },
+    "acs": {
+        "dwelling": ("a4", 1),
+        "mortgage": ("a5", 1),
+        "multi-generation": ("a10", 1),
+        "school": ("a19", 1),
+    },
     "adult": {
         "gender": ("sex", ("Female",)),
         "salary": ("income", (">50K",)),
@@ -98,7 +108,9 @@ def _coded(data: Path, name: str) -> Coded:
     if name.startswith("made-up"):
         return made_up(name)
     if not (data / f"{name}.csv").exists():
-        raise InputError(f"There is no {name}.csv in {data}; give the folder of the published tables by --data.")
+        raise InputError(
+            f"There is no {name}.csv in {data}; give the folder of the published tables by --data."
+        )
     return encode(*published(name, data))
 
 
@@ -110,14 +122,25 @@ def made_up(name: str, rows: int = 3000) -> Coded:
         for place in range(1, 8):
             copied = rng.random(rows) < 0.8
             codes[f"x{place}"] = np.where(copied, codes[f"x{place - 1}"], rng.integers(0, 2, rows))
-        attributes: dict[str, Any] = {key: {"kind": "categorical", "values": [0, 1]} for key in codes}
+        attributes: dict[str, Any] = {
+            key: {"kind": "categorical", "values": [0, 1]} for key in codes
+        }
     else:
         size = rng.integers(0, 8, rows)
         kind = (size // 2 + (rng.random(rows) < 0.2)) % 4
-        codes = {"size": size, "kind": kind, "odd": size % 2, "old": np.minimum(kind + rng.integers(0, 5, rows), 7)}
+        codes = {
+            "size": size,
+            "kind": kind,
+            "odd": size % 2,
+            "old": np.minimum(kind + rng.integers(0, 5, rows), 7),
+        }
         attributes = {
             "size": {"kind": "integer", "min": 0, "max": 7, "bins": 8},
-            "kind": {"kind": "categorical", "values": list("abcd"), "taxonomy": [["a", "b"], ["c", "d"]]},
+            "kind": {
+                "kind": "categorical",
+                "values": list("abcd"),
+                "taxonomy": [["a", "b"], ["c", "d"]],
+            },
             "odd": {"kind": "categorical", "values": [0, 1]},
             "old": {"kind": "integer", "min": 0, "max": 7, "bins": 8},
         }
@@ -134,7 +157,9 @@ def counter_of(coded: Coded) -> MemoryCounter:
     """Exact counts of the rows."""
     attributes = coded.schema.modelled
     return MemoryCounter(
-        coded.codes, {a.name: a.generalisations for a in attributes}, {a.name: a.size for a in attributes}
+        coded.codes,
+        {a.name: a.generalisations for a in attributes},
+        {a.name: a.size for a in attributes},
     )
 
 
@@ -174,22 +199,33 @@ def design(coded: Coded, target: str) -> Design:
     sizes = np.array([a.size for a in attributes] + [1])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     places = np.column_stack(
-        [coded.codes[a.name].astype(np.int32) + start for a, start in zip(attributes, starts, strict=False)]
+        [
+            coded.codes[a.name].astype(np.int32) + start
+            for a, start in zip(attributes, starts, strict=False)
+        ]
         + [np.full(coded.rows, starts[-1], dtype=np.int32)]
     )
     ends = np.arange(0, places.size + 1, places.shape[1])
-    matrix = csr_matrix((np.ones(places.size), places.ravel(), ends), shape=(coded.rows, int(sizes.sum())))
+    matrix = csr_matrix(
+        (np.ones(places.size), places.ravel(), ends), shape=(coded.rows, int(sizes.sum()))
+    )
     return Design(matrix, np.repeat(np.arange(len(sizes)), sizes))
 
 
 def distinct(coded: Coded) -> tuple[Coded, NDArray[np.int64]]:
     """Each row that occurs, once, and how often."""
     names = list(coded.codes)
-    rows, counts = np.unique(np.column_stack([coded.codes[name] for name in names]), axis=0, return_counts=True)
-    return Coded(coded.schema, {name: rows[:, i] for i, name in enumerate(names)}, len(rows), ()), counts
+    rows, counts = np.unique(
+        np.column_stack([coded.codes[name] for name in names]), axis=0, return_counts=True
+    )
+    return Coded(
+        coded.schema, {name: rows[:, i] for i, name in enumerate(names)}, len(rows), ()
+    ), counts
 
 
-def svm_errors(learned: Coded, source: Source, tasks: Sequence[str] | None = None) -> dict[str, float]:
+def svm_errors(
+    learned: Coded, source: Source, tasks: Sequence[str] | None = None
+) -> dict[str, float]:
     """Misclassification rate, on the test rows, of hinge-loss SVMs (C = 1) that learned from other rows."""
     rows, counts = distinct(learned)
     found = {}
@@ -199,7 +235,9 @@ def svm_errors(learned: Coded, source: Source, tasks: Sequence[str] | None = Non
         if known.all() or not known.any():
             found[name] = constant_error(source, name, bool(known[0]))
         else:
-            found[name] = weights_error(source, name, hinge_svm(design(rows, column).matrix, known, counts))
+            found[name] = weights_error(
+                source, name, hinge_svm(design(rows, column).matrix, known, counts)
+            )
     return found
 
 

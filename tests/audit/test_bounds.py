@@ -55,7 +55,9 @@ def test_a_bound_on_epsilon_is_rarely_too_large() -> None:
     rng = np.random.default_rng(2)
     share = math.e / (1 + math.e)
     hits, others = rng.binomial(400, share, 3000), rng.binomial(400, 1 - share, 3000)
-    bounds = [epsilon_bound(int(a), 400, int(b), 400, 0.9) for a, b in zip(hits, others, strict=True)]
+    bounds = [
+        epsilon_bound(int(a), 400, int(b), 400, 0.9) for a, b in zip(hits, others, strict=True)
+    ]
     assert np.mean(np.array(bounds) > 1) <= 0.1
     assert np.median(bounds) > 0.6
 
@@ -88,23 +90,33 @@ def test_noise_probabilities_sum_to_one_and_their_ratios_are_the_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tail", "log_pmf"), [(laplace_tail, discrete_laplace_log_pmf), (gaussian_tail, discrete_gaussian_log_pmf)]
+    ("tail", "log_pmf"),
+    [(laplace_tail, discrete_laplace_log_pmf), (gaussian_tail, discrete_gaussian_log_pmf)],
 )
 def test_tails_are_sums_of_probabilities(tail: Any, log_pmf: Any) -> None:
     values = np.arange(-500, 501)
     for reach in (1, 4, 15):
-        assert tail(reach, 3.0) == pytest.approx(np.exp(log_pmf(values, 3.0))[values >= reach].sum())
+        assert tail(reach, 3.0) == pytest.approx(
+            np.exp(log_pmf(values, 3.0))[values >= reach].sum()
+        )
 
 
 def test_draws_are_in_proportion_to_counts_and_what_is_added() -> None:
-    assert np.exp(draw_log_probabilities(np.array([0.0, 3.0]), 0.5)) == pytest.approx([0.125, 0.875])
+    assert np.exp(draw_log_probabilities(np.array([0.0, 3.0]), 0.5)) == pytest.approx(
+        [0.125, 0.875]
+    )
 
 
 @pytest.mark.parametrize(("scale", "more"), [(1.0, 0.05), (3.0, 0.006), (20.0, 0.0002)])
-def test_the_mu_of_a_discrete_gaussian_is_nearly_that_of_a_gaussian(scale: float, more: float) -> None:
+def test_the_mu_of_a_discrete_gaussian_is_nearly_that_of_a_gaussian(
+    scale: float, more: float
+) -> None:
     """The best threshold tells two counts apart as mu = distance / scale says, and a little better at small scales."""
     normal = NormalDist()
-    tails = [(gaussian_tail(cut, scale), gaussian_tail(cut - 1, scale)) for cut in range(1, math.ceil(2 * scale) + 1)]
+    tails = [
+        (gaussian_tail(cut, scale), gaussian_tail(cut - 1, scale))
+        for cut in range(1, math.ceil(2 * scale) + 1)
+    ]
     best = max(normal.inv_cdf(1 - false) - normal.inv_cdf(1 - true) for false, true in tails)
     assert 1 <= best * scale <= 1 + more
 
@@ -118,7 +130,9 @@ def test_permute_and_flip_is_what_going_through_all_orders_gives() -> None:
         for place in order:
             chances[place] += going * stop[place]
             going *= 1 - stop[place]
-    assert np.exp(choice_log_probabilities(scores, scale, "permute_and_flip")) == pytest.approx(chances, rel=1e-12)
+    assert np.exp(choice_log_probabilities(scores, scale, "permute_and_flip")) == pytest.approx(
+        chances, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
@@ -131,7 +145,9 @@ def test_choice_probabilities_sum_to_one_for_many_and_far_candidates(rule: str) 
 
 def test_the_rho_of_a_gaussian_is_found() -> None:
     values = np.arange(-200, 202)
-    found = renyi_rho(discrete_gaussian_log_pmf(values, 10.0), discrete_gaussian_log_pmf(values - 1, 10.0))
+    found = renyi_rho(
+        discrete_gaussian_log_pmf(values, 10.0), discrete_gaussian_log_pmf(values - 1, 10.0)
+    )
     assert found == pytest.approx(1 / 200, rel=1e-3)
 
 
@@ -148,7 +164,10 @@ def test_a_black_box_learns_what_no_feature_shows_alone() -> None:
     rng = np.random.default_rng(6)
     shared, apart = rng.normal(0, 50, (2, 6000, 1)), rng.normal(0, 1, (2, 6000, 2))
     here, there = shared + apart
-    assert tell_apart(here, there + np.array([0.0, 3.0])).epsilon > tell_apart(here, there).epsilon + 0.5
+    assert (
+        tell_apart(here, there + np.array([0.0, 3.0])).epsilon
+        > tell_apart(here, there).epsilon + 0.5
+    )
 
 
 def test_a_black_box_looks_at_the_last_digits() -> None:

@@ -30,7 +30,9 @@ def test_a_broken_method_is_flagged(control: Control) -> None:
     assert control.finding(RUNS, seed=1).verdict == "broken"
 
 
-@pytest.mark.parametrize("control", SOUND, ids=lambda control: f"{control.name} at {control.claimed:g}")
+@pytest.mark.parametrize(
+    "control", SOUND, ids=lambda control: f"{control.name} at {control.claimed:g}"
+)
 def test_a_sound_method_is_not(control: Control) -> None:
     assert control.finding(RUNS, seed=1).verdict == "kept"
 
@@ -79,7 +81,10 @@ def test_the_tables_of_the_page_are_replaced(tmp_path: Path) -> None:
 def test_the_page_says_where_runs_are_too_few(limits: tuple[float, float], verdict: str) -> None:
     measured = 6.0 if verdict == "broken" else 0.0
     claims = dict(zip((1.0, 5.0), limits, strict=True))
-    findings = {claim: Finding("x", "", "runs", claim, measured, limit=limit) for claim, limit in claims.items()}
+    findings = {
+        claim: Finding("x", "", "runs", claim, measured, limit=limit)
+        for claim, limit in claims.items()
+    }
     assert page._verdict(findings) == verdict
 
 

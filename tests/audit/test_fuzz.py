@@ -78,7 +78,22 @@ def refused_or_fine(folder: Path) -> Iterator[None]:
 
 # --------------------------------------------------------------------------- what is thrown at the readers
 
-NASTY_NUMBERS = [0, -1, 1, 2**31, 2**53, 2**63, 2**64, 10**30, 10**290, 0.5, 1e-320, 1e308, -1e308, 5e-324]
+NASTY_NUMBERS = [
+    0,
+    -1,
+    1,
+    2**31,
+    2**53,
+    2**63,
+    2**64,
+    10**30,
+    10**290,
+    0.5,
+    1e-320,
+    1e308,
+    -1e308,
+    5e-324,
+]
 NASTY_WORDS = [
     "",
     " ",
@@ -107,7 +122,9 @@ scalars = st.one_of(
 )
 documents = st.recursive(
     scalars,
-    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(st.text(max_size=8), inner, max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=5), st.dictionaries(st.text(max_size=8), inner, max_size=5)
+    ),
     max_leaves=25,
 )
 
@@ -135,7 +152,9 @@ def mutated(data: st.DataObject, document: Any) -> Any:
         holder = document
         for name in above:
             holder = holder[name]
-        change = data.draw(st.sampled_from(["set", "set", "set", "delete", "double", "copy", "wrap"]))
+        change = data.draw(
+            st.sampled_from(["set", "set", "set", "delete", "double", "copy", "wrap"])
+        )
         if change == "delete":
             del holder[last]
         elif change == "double" and isinstance(holder, list):
@@ -168,7 +187,19 @@ def mutated_bytes(data: st.DataObject, content: bytes) -> bytes:
             del changed[place:]
         elif change == "insert":
             signs = st.sampled_from(
-                [b",", b'"', b"\n", b"\r", b"\x00", b"\xff", b";", b"\\", b"1e999", b"'", b"\xef\xbb\xbf"]
+                [
+                    b",",
+                    b'"',
+                    b"\n",
+                    b"\r",
+                    b"\x00",
+                    b"\xff",
+                    b";",
+                    b"\\",
+                    b"1e999",
+                    b"'",
+                    b"\xef\xbb\xbf",
+                ]
             )
             changed[place:place] = data.draw(st.one_of(signs, st.binary(max_size=8)))
         elif change == "remove":
@@ -185,7 +216,13 @@ SCHEMA_DOCUMENT: dict[str, Any] = {
         "age": {"kind": "integer", "min": 0, "max": 99, "bins": 5, "missing": "?"},
         "dose": {"kind": "real", "edges": [0.0, 0.5, 2.0, 10.0]},
         "born": {"kind": "date", "min": "1900-01-01", "max": "2020-12-31", "bins": 4},
-        "seen": {"kind": "datetime", "min": "2020-01-01", "max": "2021-01-01", "bins": 3, "format": "%Y-%m-%d %H:%M"},
+        "seen": {
+            "kind": "datetime",
+            "min": "2020-01-01",
+            "max": "2021-01-01",
+            "bins": 3,
+            "format": "%Y-%m-%d %H:%M",
+        },
         "sex": {"kind": "categorical", "values": ["f", "m"], "other": "x", "missing": ""},
         "grade": {"kind": "categorical", "values": [1, 2, 3], "ordered": True},
         "city": {
@@ -278,13 +315,19 @@ def test_a_mutated_schema(folder_of: Path, data: st.DataObject) -> None:
 
 
 @fuzzed(1 / 5)
-@given(content=st.binary(max_size=400), suffix=st.sampled_from([".csv", ".tsv", ".csv.gz", ".parquet"]))
+@given(
+    content=st.binary(max_size=400), suffix=st.sampled_from([".csv", ".tsv", ".csv.gz", ".parquet"])
+)
 def test_any_bytes_as_a_table(folder_of: Path, content: bytes, suffix: str) -> None:
     _read(folder_of / f"t{suffix}", content, read_table)
 
 
 @fuzzed(1 / 5)
-@given(content=st.text(string.ascii_letters[:4] + string.digits[:3] + ",;|\t\n\r\"'-.\x00é ", max_size=200))
+@given(
+    content=st.text(
+        string.ascii_letters[:4] + string.digits[:3] + ",;|\t\n\r\"'-.\x00é ", max_size=200
+    )
+)
 def test_any_text_as_a_table(folder_of: Path, content: str) -> None:
     _read(folder_of / "t.csv", content.encode(), read_table)
 
@@ -345,7 +388,9 @@ def test_any_document_as_a_model(folder_of: Path, document: Any) -> None:
 
 @fuzzed(1 / 4)
 @given(data=st.data(), packed=st.booleans(), anything=st.booleans())
-def test_bytes_as_a_model_file(folder_of: Path, data: st.DataObject, packed: bool, anything: bool) -> None:
+def test_bytes_as_a_model_file(
+    folder_of: Path, data: st.DataObject, packed: bool, anything: bool
+) -> None:
     whole = json.dumps(MODEL_DOCUMENT).encode()
     content = data.draw(st.binary(max_size=300)) if anything else mutated_bytes(data, whole)
     if packed:
@@ -387,8 +432,12 @@ def test_the_queries_that_are_mutated_are_valid_or_refused(folder_of: Path, quer
         MODEL.query(query)
 
 
-names = st.one_of(st.sampled_from(["age", "sex", "born", "smoker", "id", "nobody", ""]), st.text(max_size=5))
-endpoints = st.one_of(scalars, st.floats(), st.dates(), st.sampled_from(["f", "m", "2000-03-01", "10", "true"]))
+names = st.one_of(
+    st.sampled_from(["age", "sex", "born", "smoker", "id", "nobody", ""]), st.text(max_size=5)
+)
+endpoints = st.one_of(
+    scalars, st.floats(), st.dates(), st.sampled_from(["f", "m", "2000-03-01", "10", "true"])
+)
 wanted = st.one_of(
     endpoints,
     st.tuples(endpoints, endpoints),
@@ -399,7 +448,10 @@ wanted = st.one_of(
 
 
 @fuzzed(1 / 2)
-@given(conditions=st.dictionaries(names, wanted, max_size=3), how=st.sampled_from(["exact", "weighting", "other"]))
+@given(
+    conditions=st.dictionaries(names, wanted, max_size=3),
+    how=st.sampled_from(["exact", "weighting", "other"]),
+)
 def test_any_conditions(folder_of: Path, conditions: dict[str, Any], how: Any) -> None:
     with refused_or_fine(folder_of):
         MODEL.sample(2, seed=1, given=conditions, method=how)
@@ -408,7 +460,9 @@ def test_any_conditions(folder_of: Path, conditions: dict[str, Any], how: Any) -
 texts = st.one_of(
     st.text(max_size=20),
     st.tuples(
-        names, st.sampled_from(["=", "==", "", "!"]), st.lists(st.sampled_from([*TOKENS, *NASTY_WORDS]), max_size=4)
+        names,
+        st.sampled_from(["=", "==", "", "!"]),
+        st.lists(st.sampled_from([*TOKENS, *NASTY_WORDS]), max_size=4),
     ).map(lambda parts: parts[0] + parts[1] + "".join(parts[2])),
 )
 

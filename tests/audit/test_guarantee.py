@@ -26,7 +26,15 @@ from understudy.audit.neighbours import (
     unknown_pairs,
     worst_pairs,
 )
-from understudy.audit.subjects import DELTA, RELATIONS, SETTINGS, doors, fit_exactly, fit_often, run_pair
+from understudy.audit.subjects import (
+    DELTA,
+    RELATIONS,
+    SETTINGS,
+    doors,
+    fit_exactly,
+    fit_often,
+    run_pair,
+)
 from understudy.curator.mechanisms import Noise, SeededNoise, choice_scale, draw_smoothing, gridded
 from understudy.synthesizers import Synthesizer
 from understudy.tables import Column, Table
@@ -44,7 +52,9 @@ def test_the_doors_lose_what_they_claim(epsilon: float) -> None:
 MISTAKES: dict[str, tuple[str, Any]] = {
     "choices in rho, 5 % too sharp": (
         "choice_scale",
-        lambda amount, currency: choice_scale(amount, currency) * (0.95 if currency == "rho" else 1),
+        lambda amount, currency: (
+            choice_scale(amount, currency) * (0.95 if currency == "rho" else 1)
+        ),
     ),
     "scores for one row per person": (
         "gridded",
@@ -60,12 +70,16 @@ MISTAKES: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize(("name", "wrong"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_door_that_is_built_wrong_would_be_seen(name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_door_that_is_built_wrong_would_be_seen(
+    name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(understudy.curator.central, name, wrong)
     assert any(finding.verdict == "broken" for finding in doors(1.0))
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]]
+)
 @pytest.mark.parametrize("name", [name for make in SETTINGS.values() for name in make(1.0)])
 def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> None:
     method = SETTINGS[name.split(",")[0]](epsilon)[name]
@@ -86,10 +100,14 @@ def test_models_give_away_no_more_than_is_claimed(method: str) -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, DELTA])
-def test_without_noise_they_would_give_away_more(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_noise_they_would_give_away_more(
+    delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for kind in ("laplace", "gaussian"):
         monkeypatch.setattr(SeededNoise, kind, lambda self, counts, scale: counts)
-    for finding in fit_often("independent", Independent(epsilon=1.0, delta=delta), runs=ENOUGH, seed=1):
+    for finding in fit_often(
+        "independent", Independent(epsilon=1.0, delta=delta), runs=ENOUGH, seed=1
+    ):
         assert finding.verdict == "broken", finding
 
 
@@ -113,10 +131,19 @@ def _classes(of: type[Synthesizer]) -> Iterator[type[Synthesizer]]:
 
 def test_no_synthesizer_is_forgotten() -> None:
     """Every class of the package is audited: with a schema, or, where that asks for nothing, without one."""
-    for module in pkgutil.iter_modules(understudy.synthesizers.__path__, "understudy.synthesizers."):
+    for module in pkgutil.iter_modules(
+        understudy.synthesizers.__path__, "understudy.synthesizers."
+    ):
         importlib.import_module(module.name)
-    methods: list[Any] = [*without_schema(1.0).values(), *(m for make in SETTINGS.values() for m in make(1.0).values())]
-    known = {kind for kind in _classes(Synthesizer) if kind.__module__.startswith(understudy.synthesizers.__name__)}
+    methods: list[Any] = [
+        *without_schema(1.0).values(),
+        *(m for make in SETTINGS.values() for m in make(1.0).values()),
+    ]
+    known = {
+        kind
+        for kind in _classes(Synthesizer)
+        if kind.__module__.startswith(understudy.synthesizers.__name__)
+    }
     assert known == {type(method) for method in methods}
     assert {"doors", "discovery", *SETTINGS, "controls"} == set(SUBJECTS)
 
@@ -128,9 +155,17 @@ def test_no_synthesizer_is_forgotten() -> None:
 def test_pairs_are_neighbours(neighbours: Any) -> None:
     of_choices = [choice_pair(s, neighbours, two) for s in "RFI" for two in (False, True)]
     unknown = [*unknown_pairs(neighbours), unheard_pair(neighbours)]
-    for pair in [*worst_pairs(neighbours), small_pair(neighbours), tiny_pair(neighbours), *of_choices, *unknown]:
+    for pair in [
+        *worst_pairs(neighbours),
+        small_pair(neighbours),
+        tiny_pair(neighbours),
+        *of_choices,
+        *unknown,
+    ]:
         gone, new = _difference(pair)
-        assert (len(gone), len(new)) == ((0, 1) if neighbours == "add_remove" else (1, 1)), pair.name
+        assert (len(gone), len(new)) == ((0, 1) if neighbours == "add_remove" else (1, 1)), (
+            pair.name
+        )
 
 
 def test_where_people_have_several_rows_one_person_differs() -> None:
@@ -142,13 +177,19 @@ def test_where_people_have_several_rows_one_person_differs() -> None:
 
 
 def _difference(pair: Pair) -> tuple[list[Any], list[Any]]:
-    here, there = (list(zip(*(_cells(c) for c in t.columns.values()), strict=True)) for t in (pair.table, pair.other))
+    here, there = (
+        list(zip(*(_cells(c) for c in t.columns.values()), strict=True))
+        for t in (pair.table, pair.other)
+    )
     return _without(here, there), _without(there, here)
 
 
 def _cells(column: Any) -> list[Any]:
     missing = np.zeros(len(column), dtype=np.uint8) if column.missing is None else column.missing
-    return [None if gap else value for value, gap in zip(column.values.tolist(), missing.tolist(), strict=True)]
+    return [
+        None if gap else value
+        for value, gap in zip(column.values.tolist(), missing.tolist(), strict=True)
+    ]
 
 
 def _without(rows: list[tuple[int, ...]], others: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -167,7 +208,9 @@ def test_discovery_loses_what_it_claims(epsilon: float) -> None:
     # Runs take long: as many as can tell something are made at one epsilon only.
     enough = epsilon == 1
     for finding in discovery(epsilon, runs=ENOUGH if enough else 10, seed=1):
-        assert finding.verdict == ("kept" if finding.test == "exact" or enough else "too few runs"), finding
+        assert finding.verdict == (
+            "kept" if finding.test == "exact" or enough else "too few runs"
+        ), finding
         if finding.test == "exact" and finding.unit != "delta":
             whole_run = "no schema" in finding.subject
             assert finding.measured >= (0.5 if whole_run else 0.8) * finding.claimed, finding
@@ -220,7 +263,9 @@ def test_what_stands_in_a_model_beside_noisy_tables_is_seen() -> None:
         lambda noisy, rows: {"rows" if rows % 2 else "lines": noisy},
         lambda noisy, rows: np.append(noisy, rows),
         lambda noisy, rows: np.zeros(rows),
-        lambda noisy, rows: Table({"a": Column("text", np.zeros(1, dtype=np.int64), ("x", "y")[: rows - 39])}),
+        lambda noisy, rows: Table(
+            {"a": Column("text", np.zeros(1, dtype=np.int64), ("x", "y")[: rows - 39])}
+        ),
         lambda noisy, rows: str(rows) if rows > 40 else rows,
     ],
 )
@@ -228,7 +273,9 @@ def test_what_a_run_returns_is_compared(returned: Any) -> None:
     pair = small_pair("add_remove")
 
     def run(table: Table, noise: Noise, told: int = 40) -> Any:
-        return returned(noise.laplace(np.array([table.rows]), 1.0), table.rows if told == 40 else told)
+        return returned(
+            noise.laplace(np.array([table.rows]), 1.0), table.rows if told == 40 else told
+        )
 
     assert exact_loss(run, pair).side_door
     same = exact_loss(lambda table, noise: run(table, noise, 41), pair)
@@ -295,7 +342,9 @@ def test_other_paths_find_what_the_greedy_one_misses() -> None:
             noise.laplace(np.array([table.rows]), 0.1)
 
     greedy, more = exact_loss(run, pair, paths=1), exact_loss(run, pair, paths=12)
-    assert greedy.epsilon < 0.5 or greedy.epsilon > 9  # one of the directions may lead there by itself
+    assert (
+        greedy.epsilon < 0.5 or greedy.epsilon > 9
+    )  # one of the directions may lead there by itself
     assert more.epsilon > 9
 
 
@@ -309,7 +358,9 @@ def test_losses_of_tables_are_attained() -> None:
     loss = exact_loss(run, pair)
     assert loss.rho == pytest.approx(0.25**2 / 2 + 1 / 8)
     assert loss.mu is None  # not all noise is Gaussian
-    assert exact_loss(lambda table, noise: noise.gaussian(np.array([table.rows]), 2.0), pair).mu == pytest.approx(0.5)
+    assert exact_loss(
+        lambda table, noise: noise.gaussian(np.array([table.rows]), 2.0), pair
+    ).mu == pytest.approx(0.5)
 
 
 # --------------------------------------------------------------------------- the function
@@ -317,7 +368,9 @@ def test_losses_of_tables_are_attained() -> None:
 
 def test_a_synthesizer_is_audited_as_it_is_set_up() -> None:
     told = []
-    result = audit(replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, told=told.append)
+    result = audit(
+        replace(Independent(epsilon=0.5), repair="clip"), runs=20, seed=1, told=told.append
+    )
     assert (result.claimed, result.verdict, result.passed) == (0.5, "kept", True)
     assert result.measured == pytest.approx(0.5)
     assert tuple(told) == result.details
@@ -337,7 +390,10 @@ def test_mu_is_told_where_all_noise_is_gaussian() -> None:
     assert runs.claimed == exact.claimed
     assert runs.measured <= runs.claimed
     assert result.largest("mu") == exact
-    assert not any(f.unit == "mu" for f in audit(PrivBayes(epsilon=1.0, degree=1, delta=1e-6), runs=20, seed=1).details)
+    assert not any(
+        f.unit == "mu"
+        for f in audit(PrivBayes(epsilon=1.0, degree=1, delta=1e-6), runs=20, seed=1).details
+    )
 
 
 def test_any_function_is_audited_on_any_pair() -> None:
@@ -383,7 +439,9 @@ def test_where_the_loss_is_computed_too_it_decides() -> None:
 
 def _coin_flips(count: int, agree: bool) -> Table:
     first = np.random.default_rng(count).permutation(np.arange(200) % 2)
-    return Table({"a": Column("integer", first), "b": Column("integer", first if agree else 1 - first)})
+    return Table(
+        {"a": Column("integer", first), "b": Column("integer", first if agree else 1 - first)}
+    )
 
 
 LEAKS: dict[str, Any] = {
@@ -391,7 +449,9 @@ LEAKS: dict[str, Any] = {
     "how many values are the middle one": lambda count: Table(
         {"a": Column("integer", np.repeat([1, 2, 3], [20 - count, 2 * count, 20 - count]))}
     ),
-    "which word it is": lambda count: Table({"a": Column("text", np.zeros(9, dtype=np.int64), (f"town {count}",))}),
+    "which word it is": lambda count: Table(
+        {"a": Column("text", np.zeros(9, dtype=np.int64), (f"town {count}",))}
+    ),
     "a word that no row has": lambda count: Table(
         {"a": Column("text", np.zeros(9, dtype=np.int64), ("x", "y")[10 - count :])}
     ),
@@ -415,7 +475,10 @@ def test_what_a_table_shows_is_looked_at(leak: Any) -> None:
         ({"subject": "doors", "confidence": 1.0}, "confidence must be"),
         ({"subject": "doors", "pair": (1, 2)}, "A pair goes with"),
         ({"subject": Independent(epsilon=1.0), "pair": (1, 2)}, "needs a Pair"),
-        ({"subject": Independent(epsilon=1.0), "pair": Pair(1, 2, None, "replace")}, "one under replace"),
+        (
+            {"subject": Independent(epsilon=1.0), "pair": Pair(1, 2, None, "replace")},
+            "one under replace",
+        ),
         ({"subject": len}, "needs a pair"),
         ({"subject": 3}, "can be audited, not 3"),
     ],

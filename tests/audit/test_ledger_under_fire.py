@@ -93,7 +93,9 @@ def under_fire(path: Path, kills: int, seed: int) -> None:
                     listen()
                 for _ in range(rng.randrange(6)):
                     listen()
-                for _ in range(rng.randrange(20_000)):  # some random moment; how long it is makes no difference
+                for _ in range(
+                    rng.randrange(20_000)
+                ):  # some random moment; how long it is makes no difference
                     pass
                 os.kill(alive.pop(rng.randrange(len(alive))), signal.SIGKILL)
                 if kill % 10 == 0:
@@ -168,7 +170,9 @@ def test_a_file_that_cannot_grow_refuses_the_release(tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
     book.reserve("before", 0.5, 0.0, "add_remove")
     before = book.path.read_bytes()
-    ran = subprocess.run([sys.executable, "-c", CRAMPED, str(book.path)], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", CRAMPED, str(book.path)], capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 3, ran.stderr
     assert "cannot be written" in ran.stdout
     assert "nothing was asked" in ran.stdout

@@ -28,7 +28,9 @@ WRONG = (1 / 1.05, 1.05)
 
 
 def log_pmf(kind: str, values: Any, scale: float) -> Any:
-    return (discrete_laplace_log_pmf if kind == "laplace" else discrete_gaussian_log_pmf)(values, scale)
+    return (discrete_laplace_log_pmf if kind == "laplace" else discrete_gaussian_log_pmf)(
+        values, scale
+    )
 
 
 def deviations_from(kind: str, scale: float, drawn: Any) -> float:
@@ -39,13 +41,17 @@ def deviations_from(kind: str, scale: float, drawn: Any) -> float:
     sizes = np.abs(values.astype(float)) ** power
     mean = float(chances @ sizes)
     variance = float(chances @ sizes**2) - mean**2
-    return (float((np.abs(drawn.astype(float)) ** power).mean()) - mean) / math.sqrt(variance / drawn.size)
+    return (float((np.abs(drawn.astype(float)) ** power).mean()) - mean) / math.sqrt(
+        variance / drawn.size
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "scale"), [("laplace", 1.0), ("laplace", 40.0), ("gaussian", 1.0), ("gaussian", 30.0)]
 )
-def test_noise_has_its_scale_and_one_that_is_5_percent_off_would_show(kind: str, scale: float) -> None:
+def test_noise_has_its_scale_and_one_that_is_5_percent_off_would_show(
+    kind: str, scale: float
+) -> None:
     drawn = getattr(SystemNoise(), kind)(np.full(DRAWS, 1000), scale) - 1000
     assert abs(deviations_from(kind, scale, drawn)) < LIMIT
     for wrong in WRONG:
@@ -53,9 +59,14 @@ def test_noise_has_its_scale_and_one_that_is_5_percent_off_would_show(kind: str,
     # And its shape: as many draws as expected at every value, those far out together.
     reach = math.ceil(4 * scale)
     values = np.arange(-50 * reach, 50 * reach + 1)
-    expected = np.bincount(np.clip(values, -reach, reach) + reach, np.exp(log_pmf(kind, values, scale))) * DRAWS
+    expected = (
+        np.bincount(np.clip(values, -reach, reach) + reach, np.exp(log_pmf(kind, values, scale)))
+        * DRAWS
+    )
     observed = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
-    assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > FALSE_ALARM
+    assert (
+        stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > FALSE_ALARM
+    )
 
 
 def correlated(first: Any, second: Any) -> set[str]:
@@ -74,11 +85,18 @@ def correlated(first: Any, second: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-def test_noise_is_independent_between_cells_and_between_runs_and_if_it_were_not_it_would_show(kind: str) -> None:
+def test_noise_is_independent_between_cells_and_between_runs_and_if_it_were_not_it_would_show(
+    kind: str,
+) -> None:
     noise = SystemNoise()
-    first, second = (getattr(noise, kind)(np.zeros((20_000, 2), dtype=np.int64), 5.0) for _ in range(2))
+    first, second = (
+        getattr(noise, kind)(np.zeros((20_000, 2), dtype=np.int64), 5.0) for _ in range(2)
+    )
     assert correlated(first, second) == set()
-    one_draw_a_row, one_draw_for_two = np.repeat(first[:, :1], 2, axis=1), np.repeat(first[::2], 2, axis=0)
+    one_draw_a_row, one_draw_for_two = (
+        np.repeat(first[:, :1], 2, axis=1),
+        np.repeat(first[::2], 2, axis=0),
+    )
     assert correlated(one_draw_a_row, second) == {"cells of a row"}
     assert correlated(one_draw_for_two, second) == {"a cell and the next"}
     assert correlated(first, first) == {"two runs"}
@@ -106,7 +124,11 @@ def test_draws_have_their_chances_and_smoothing_5_percent_off_would_show() -> No
     drawn = SystemNoise().draw(counts, draws, Fraction(2)).ravel()
 
     def p_value(added: float) -> float:
-        return float(stats.chisquare(drawn, draws * np.exp(draw_log_probabilities(counts.ravel(), added))).pvalue)
+        return float(
+            stats.chisquare(
+                drawn, draws * np.exp(draw_log_probabilities(counts.ravel(), added))
+            ).pvalue
+        )
 
     assert p_value(smoothing) > FALSE_ALARM
     assert all(p_value(smoothing * wrong) < FALSE_ALARM for wrong in WRONG)

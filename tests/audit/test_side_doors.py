@@ -78,7 +78,9 @@ class RecordingCurator(CentralCurator):
     heard: list[tuple[Any, ...]]
 
     def measure(self, marginals: Any, budget: Any, weights: Any = None) -> Any:
-        self.heard.append(("measure", tuple(marginals), budget, None if weights is None else tuple(weights)))
+        self.heard.append(
+            ("measure", tuple(marginals), budget, None if weights is None else tuple(weights))
+        )
         return super().measure(marginals, budget, weights)
 
     def choose(
@@ -153,7 +155,9 @@ def seen(method: Synthesizer, table: Path, schema: Schema | None, folder: Path) 
         (folder / "model.json").read_bytes(),
         report(model),
         (folder / "rows.csv").read_bytes(),
-        json.dumps({name: value for name, value in release.items() if name not in ("number", "at")}),
+        json.dumps(
+            {name: value for name, value in release.items() if name not in ("number", "at")}
+        ),
         tuple(progress),
         # What is for the owner's eyes is marked as such; nothing else may tell the tables apart.
         tuple(str(w.message) for w in warned if not issubclass(w.category, OwnerWarning)),
@@ -181,9 +185,20 @@ SCHEMA = Schema.from_dict(
             "age": {"kind": "integer", "min": 0, "max": 99, "bins": 8},
             "height": {"kind": "real", "min": 0.5, "max": 2.5, "bins": 4, "missing": ""},
             "sex": {"kind": "categorical", "values": ["f", "m"]},
-            "town": {"kind": "categorical", "values": ["Oslo", "Rome", "Ulm"], "missing": "", "other": "elsewhere"},
+            "town": {
+                "kind": "categorical",
+                "values": ["Oslo", "Rome", "Ulm"],
+                "missing": "",
+                "other": "elsewhere",
+            },
             "constant": {"kind": "categorical", "values": ["0", "1"]},
-            "seen": {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 4, "missing": ""},
+            "seen": {
+                "kind": "date",
+                "min": "2020-01-01",
+                "max": "2020-12-31",
+                "bins": 4,
+                "missing": "",
+            },
             "rare": {"kind": "integer", "min": 0, "max": 7, "bins": 8, "missing": ""},
         }
     }
@@ -213,12 +228,39 @@ ODD_ROWS: dict[str, Row] = {
     "a constant column gains a value": ("p99", "33", "1.70", "f", "Oslo", "1", "2020-05-05", ""),
     "extreme values": ("p99", "-999999999999", "1e300", "m", "Rome", "0", "9999-12-31", ""),
     "values above": ("p99", "999999999999999999", "-4e30", "m", "Rome", "0", "0001-01-01", ""),
-    "a number too long to be whole": ("p99", "12345678901234567890123", "1.70", "f", "Oslo", "0", "2020-05-05", ""),
-    "a category that the schema does not know": ("p99", "33", "1.70", "x", "Atlantis", "7", "2020-05-05", ""),
+    "a number too long to be whole": (
+        "p99",
+        "12345678901234567890123",
+        "1.70",
+        "f",
+        "Oslo",
+        "0",
+        "2020-05-05",
+        "",
+    ),
+    "a category that the schema does not know": (
+        "p99",
+        "33",
+        "1.70",
+        "x",
+        "Atlantis",
+        "7",
+        "2020-05-05",
+        "",
+    ),
     "all missing": ("", "", "", "", "", "", "", ""),
     "missing in other ways": ("p99", "?", "NaN", "f", "NA", "0", "null", "-"),
     "the only value of an empty column": ("p99", "33", "1.70", "f", "Oslo", "0", "2020-05-05", "5"),
-    "signs that need quotes": ('"p,99"', "33", "1.70", '"a,""b"""', '"two\nlines"', "0", "2020-05-05", ""),
+    "signs that need quotes": (
+        '"p,99"',
+        "33",
+        "1.70",
+        '"a,""b"""',
+        '"two\nlines"',
+        "0",
+        "2020-05-05",
+        "",
+    ),
     "a very long value": ("p99", "33", "1.70", "f", "x" * 5000, "0", "2020-05-05", ""),
 }
 
@@ -234,7 +276,9 @@ def neighbours_of(relation: str, odd: Row, folder: Path) -> tuple[Path, Path]:
     here, there = folder / "here", folder / "there"
     here.mkdir()
     there.mkdir()
-    with_odd = [*rows[:5], odd, *rows[5:]] if relation == "add_remove" else [*rows[:5], odd, *rows[6:]]
+    with_odd = (
+        [*rows[:5], odd, *rows[5:]] if relation == "add_remove" else [*rows[:5], odd, *rows[6:]]
+    )
     return written(here / "t.csv", rows), written(there / "t.csv", with_odd)
 
 
@@ -263,9 +307,13 @@ METHODS: dict[str, Synthesizer] = {
     "independent, one row per person": Independent(epsilon=2.0, person="who"),
     "marginals": Marginals(epsilon=1.0, marginals=[("age", "sex"), ("sex", "town")]),
     "marginals, delta": Marginals(epsilon=1.0, delta=1e-6, marginals=[("age", "sex")]),
-    "marginals, replace": Marginals(epsilon=1.0, neighbours="replace", marginals=[("seen", "rare")]),
+    "marginals, replace": Marginals(
+        epsilon=1.0, neighbours="replace", marginals=[("seen", "rare")]
+    ),
     "perturbed histogram": PerturbedHistogram(epsilon=1.0),
-    "perturbed histogram, replace": PerturbedHistogram(epsilon=1.0, neighbours="replace", repair="clip"),
+    "perturbed histogram, replace": PerturbedHistogram(
+        epsilon=1.0, neighbours="replace", repair="clip"
+    ),
     "smoothed histogram": SmoothedHistogram(epsilon=1.0),
     "smoothed histogram, draws": SmoothedHistogram(epsilon=1.0, draws=7),
     "smoothed histogram, replace": SmoothedHistogram(epsilon=1.0, neighbours="replace"),
@@ -279,14 +327,18 @@ def schema_for(method: Synthesizer) -> Schema:
         return SCHEMA
     left_out = {"age", "height", "seen"}
     whole = SCHEMA.to_dict()["attributes"]
-    return Schema.from_dict({"attributes": {n: {"kind": "text"} if n in left_out else a for n, a in whole.items()}})
+    return Schema.from_dict(
+        {"attributes": {n: {"kind": "text"} if n in left_out else a for n, a in whole.items()}}
+    )
 
 
 def test_no_synthesizer_is_forgotten() -> None:
     def classes(of: type[Synthesizer]) -> set[type[Synthesizer]]:
         return {kind for one in of.__subclasses__() for kind in (one, *classes(one))}
 
-    for module in pkgutil.iter_modules(understudy.synthesizers.__path__, "understudy.synthesizers."):
+    for module in pkgutil.iter_modules(
+        understudy.synthesizers.__path__, "understudy.synthesizers."
+    ):
         importlib.import_module(module.name)
     known = {kind for kind in classes(Synthesizer) if kind.__module__.startswith("understudy.")}
     assert known == {type(method) for method in METHODS.values()}
@@ -295,7 +347,9 @@ def test_no_synthesizer_is_forgotten() -> None:
 @pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
 @pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
-def test_what_does_not_go_through_a_door_does_not_differ(method: Synthesizer, odd: Row, tmp_path: Path) -> None:
+def test_what_does_not_go_through_a_door_does_not_differ(
+    method: Synthesizer, odd: Row, tmp_path: Path
+) -> None:
     here, there = neighbours_of(method.neighbours, odd, tmp_path)
     schema = schema_for(method)
     assert seen(method, here, schema, here.parent) == seen(method, there, schema, there.parent)
@@ -334,7 +388,11 @@ def _same_categories(self: _Asker, name: str, column: Any, cost: Any, delta: flo
     return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other")
 
 
-FREE_ROWS = {name: row for name, row in ODD_ROWS.items() if name not in ("the only value of an empty column",)}
+FREE_ROWS = {
+    name: row
+    for name, row in ODD_ROWS.items()
+    if name not in ("the only value of an empty column",)
+}
 
 
 @pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
@@ -350,7 +408,9 @@ FREE_ROWS = {name: row for name, row in ODD_ROWS.items() if name not in ("the on
     ],
     ids=lambda method: f"{method.name}, {method.neighbours}",
 )
-def test_nor_does_it_where_the_domain_is_discovered(method: Synthesizer, odd: Row, tmp_path: Path) -> None:
+def test_nor_does_it_where_the_domain_is_discovered(
+    method: Synthesizer, odd: Row, tmp_path: Path
+) -> None:
     """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column is left out."""
     odd = tuple("33" if len(value) > 20 and value.isdigit() else value for value in odd)
     odd = (*odd[:5], "0" if not odd[5].isdigit() else odd[5], *odd[6:7], "5")
@@ -394,11 +454,30 @@ def test_the_whole_command_looks_the_same_from_outside(
     for table in neighbours_of(relation, odd, tmp_path):
         monkeypatch.chdir(table.parent)
         SCHEMA.save("s.json")
-        files = ["--schema", "s.json", "--model", "m.json", "--report", "r.html", "-o", "o.csv", "--seed", "1"]
+        files = [
+            "--schema",
+            "s.json",
+            "--model",
+            "m.json",
+            "--report",
+            "r.html",
+            "-o",
+            "o.csv",
+            "--seed",
+            "1",
+        ]
         with mock.patch.object(understudy.curator.central, "SystemNoise", SameAnswers):
             ran = run("synthesize", "t.csv", *files, *options)
-        left = {path.name: path.read_bytes() for path in sorted(Path().iterdir()) if path.name != "t.csv"}
-        spoken = [line for line in ran.err.splitlines() if not line.startswith("note (for you, not for release)")]
+        left = {
+            path.name: path.read_bytes()
+            for path in sorted(Path().iterdir())
+            if path.name != "t.csv"
+        }
+        spoken = [
+            line
+            for line in ran.err.splitlines()
+            if not line.startswith("note (for you, not for release)")
+        ]
         outcomes.append((ran.status, ran.out, spoken, left))
     assert outcomes[0] == outcomes[1]
     assert outcomes[0][0] == (2 if {"20", "nobody"} & set(options) else 0)

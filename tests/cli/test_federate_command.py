@@ -58,7 +58,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         thread.start()
         running.append((server, thread))
         port = listener.getsockname()[1]
-        entries.append(f'[[holder]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ncertificate = "{name}.pem"\n')
+        entries.append(
+            f'[[holder]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ncertificate = "{name}.pem"\n'
+        )
     (folder / "parties.toml").write_text("\n".join(entries))
     yield folder
     for server, _ in running:
@@ -74,14 +76,19 @@ def folder(served: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def federate(*options: object, cert: str = "registry.pem") -> Ran:
-    return run("federate", "--holders", "parties.toml", "--schema", "schema.json", "--cert", cert, *options)
+    return run(
+        "federate", "--holders", "parties.toml", "--schema", "schema.json", "--cert", cert, *options
+    )
 
 
 def test_a_table_and_a_model(folder: Path) -> None:
     ran = federate("-o", "out.csv", "--model", "model.json", "--seed", 1)
     assert ran.status == 0, ran.err
     assert "Differentially private with epsilon = 1: adding or removing any one row" in ran.err
-    assert "Secure sums over 3 holders, of whom up to 0 may drop out: the guarantee holds against" in ran.err
+    assert (
+        "Secure sums over 3 holders, of whom up to 0 may drop out: the guarantee holds against"
+        in ran.err
+    )
     assert ran.err.endswith("Synthetic table: out.csv\nModel: model.json\n")
     model = Model.load("model.json")
     assert read_table("out.csv").rows == model.rows
@@ -121,20 +128,31 @@ def test_models_of_all_holders(folder: Path) -> None:
         (("--seed", -1), "The seed must be a whole number at or above 0"),
         (("--patience", 0), "--patience must be a number of seconds above 0, not 0.0."),
         (("--epsilon", 0), "epsilon must be a finite number above 0"),
-        (("--degree", 2, "--method", "mst"), "--degree goes with the methods privbayes and correlated, not with mst."),
+        (
+            ("--degree", 2, "--method", "mst"),
+            "--degree goes with the methods privbayes and correlated, not with mst.",
+        ),
         (("-o", "schema.json"), "is not a kind of table that is known here"),
         (("--model", "parties.toml"), "parties.toml is named for two things at once"),
-        (("--way", "statistics", "--method", "mst"), "Structure comes from tables in the method privbayes only."),
+        (
+            ("--way", "statistics", "--method", "mst"),
+            "Structure comes from tables in the method privbayes only.",
+        ),
         (
             ("--dropouts", 1),
             "Sums that are secure where 1 may drop out and 1 collude need 4 holders at least, and there are 3: ask "
             "more holders, or lower dropouts (each takes two) or colluders (each takes one).",
         ),
-        (("--colluders", 0), "fears that 1 of the others may collude, and the session guards against 0; ask with"),
+        (
+            ("--colluders", 0),
+            "fears that 1 of the others may collude, and the session guards against 0; ask with",
+        ),
         (("--epsilon", 5000), "does not allow a release at epsilon 5000, delta 0"),
     ],
 )
-def test_mistakes_end_in_a_sentence(folder: Path, options: tuple[object, ...], sentence: str) -> None:
+def test_mistakes_end_in_a_sentence(
+    folder: Path, options: tuple[object, ...], sentence: str
+) -> None:
     ran = federate(*options)
     assert (ran.status, ran.out) == (2, ""), ran
     assert ran.err.startswith("understudy: ")
@@ -146,21 +164,33 @@ def test_a_stranger_is_not_answered(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("understudy.federation.client.PAUSES", ())
     ran = federate(cert="stranger.pem")
     assert ran.status == 2
-    assert "hangs up without an answer; its owner's log, or list of [[analyst]]s, may say why" in ran.err
+    assert (
+        "hangs up without an answer; its owner's log, or list of [[analyst]]s, may say why"
+        in ran.err
+    )
 
 
 def test_a_pinned_certificate_that_is_another_holders(folder: Path) -> None:
     text = (folder / "parties.toml").read_text()
     swapped = text.replace("north", "x").replace("south", "north").replace("x", "south")
     (folder / "swapped.toml").write_text(swapped)
-    ran = run("federate", "--holders", "swapped.toml", "--schema", "schema.json", "--cert", "registry.pem")
+    ran = run(
+        "federate", "--holders", "swapped.toml", "--schema", "schema.json", "--cert", "registry.pem"
+    )
     assert ran.status == 2
-    assert "shows another certificate than the one you pinned; compare fingerprints with its owner" in ran.err
+    assert (
+        "shows another certificate than the one you pinned; compare fingerprints with its owner"
+        in ran.err
+    )
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_one_sentence_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    monkeypatch.setattr("understudy.cli.holder.find_spec", lambda name: None if name == "httpx" else name)
+    monkeypatch.setattr(
+        "understudy.cli.holder.find_spec", lambda name: None if name == "httpx" else name
+    )
     assert federate().err == (
         "understudy: Many holders together need httpx; install it by `pip install understudy[federation]`.\n"
     )

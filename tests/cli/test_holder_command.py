@@ -31,7 +31,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with (tmp_path / "north.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["age", "smoker", "ward"])
-        rows.writerows([i % 90, str(i % 3 == 0).lower(), ("eye", "heart")[i % 2]] for i in range(60))
+        rows.writerows(
+            [i % 90, str(i % 3 == 0).lower(), ("eye", "heart")[i % 2]] for i in range(60)
+        )
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     for name in ("north", "south", "registry"):
         assert run("holder", "cert", name).status == 0
@@ -53,7 +55,12 @@ def serve(**changed: object) -> Ran:
         "listen": "127.0.0.1:0",
         **changed,
     }
-    given = [part for name, value in options.items() if value is not None for part in (f"--{name}", value)]
+    given = [
+        part
+        for name, value in options.items()
+        if value is not None
+        for part in (f"--{name}", value)
+    ]
     return run("holder", "serve", *given)
 
 
@@ -80,19 +87,30 @@ def test_a_certificate_and_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"table": "south.csv"}, "There is no table at south.csv; check the name."),
         ({"schema": "s.json"}, "There is no schema at s.json; check the name."),
         ({"cert": "west.pem"}, "There is no certificate at west.pem; check the name."),
-        ({"key": "south.key"}, "The key south.key does not belong to the certificate north.pem; name the pair."),
-        ({"key": "north.csv"}, "north.csv is named for two things at once; give each file a name of its own."),
+        (
+            {"key": "south.key"},
+            "The key south.key does not belong to the certificate north.pem; name the pair.",
+        ),
+        (
+            {"key": "north.csv"},
+            "north.csv is named for two things at once; give each file a name of its own.",
+        ),
         ({"peers": "p.toml"}, "There is no list of parties at p.toml; check the name."),
         ({"listen": "8443"}, "--listen must be host:port, such as 127.0.0.1:8443, not '8443'."),
         ({"allowance": 0}, "epsilon must be a finite number above 0"),
-        ({"allowance": None}, "There is no ledger at north.ledger yet; start it by --allowance EPSILON."),
+        (
+            {"allowance": None},
+            "There is no ledger at north.ledger yet; start it by --allowance EPSILON.",
+        ),
         (
             {"cert": "registry.pem"},
             "parties.toml does not name the holder registry, whose certificate this is; add it.",
         ),
     ],
 )
-def test_what_keeps_a_holder_from_starting(folder: Path, changed: dict[str, object], sentence: str) -> None:
+def test_what_keeps_a_holder_from_starting(
+    folder: Path, changed: dict[str, object], sentence: str
+) -> None:
     ran = serve(**changed)
     assert ran.status == 2, ran
     assert ran.err.startswith("understudy: ")
@@ -123,7 +141,9 @@ def test_a_port_that_is_taken(folder: Path) -> None:
 
 
 def test_a_schema_that_does_not_fit(folder: Path) -> None:
-    other = {"attributes": {**SCHEMA["attributes"], "weight": {"kind": "real", "min": 0, "max": 200}}}
+    other = {
+        "attributes": {**SCHEMA["attributes"], "weight": {"kind": "real", "min": 0, "max": 200}}
+    }
     (folder / "schema.json").write_text(json.dumps(other))
     assert "has no column 'weight', which the schema describes" in serve().err
 
@@ -132,14 +152,20 @@ def test_a_ledger_keeps_the_allowance_that_it_was_started_with(folder: Path) -> 
     LedgerFile.create("north.ledger", 3.0)
     ran = serve()
     assert ran.status == 2
-    assert "was started with epsilon 3, delta 0 and neighbours add_remove, which stays so" in ran.err
+    assert (
+        "was started with epsilon 3, delta 0 and neighbours add_remove, which stays so" in ran.err
+    )
     (folder / "north.ledger").write_text("{}")
     assert "is damaged" in serve(allowance=None).err
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_one_sentence_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.setattr("understudy.cli.holder.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr(
+        "understudy.cli.holder.find_spec", lambda name: None if name == "uvicorn" else name
+    )
     sentence = "understudy: Many holders together need uvicorn; install it by `pip install understudy[federation]`.\n"
     assert serve().err == sentence
     assert run("holder", "cert", "west").err == sentence
@@ -152,6 +178,8 @@ def test_the_core_install_offers_the_commands_without_loading_the_extra() -> Non
         "try: understudy.cli.main()\n"
         "finally: assert not {'cryptography', 'fastapi', 'httpx', 'uvicorn'} & set(sys.modules)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "serve" in ran.stdout

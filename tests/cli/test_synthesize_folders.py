@@ -24,12 +24,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SYNTHESIZE = ("synthesize", "t.csv", "--schema", "s.json", "--method", "independent", "--seed", 1, "--model", "m.json")
+SYNTHESIZE = (
+    "synthesize",
+    "t.csv",
+    "--schema",
+    "s.json",
+    "--method",
+    "independent",
+    "--seed",
+    1,
+    "--model",
+    "m.json",
+)
 
 
 @pytest.mark.parametrize(
     ("options", "files"),
-    [(("--partitions", 3, "-o", "out"), 3), (("--partitions", 2, "-o", "out/"), 2), (("-o", "out/"), 1)],
+    [
+        (("--partitions", 3, "-o", "out"), 3),
+        (("--partitions", 2, "-o", "out/"), 2),
+        (("-o", "out/"), 1),
+    ],
 )
 def test_a_folder_of_parquet_files(options: tuple[object, ...], files: int, folder: Path) -> None:
     ran = run(*SYNTHESIZE, "--rows", "1e6", *options)
@@ -54,11 +69,16 @@ def test_a_folder_of_parquet_files(options: tuple[object, ...], files: int, fold
             ("--partitions", 3, "--to", "postgresql://h/d?table=t"),
             "The rows go to one place: give -o or --to, not both.",
         ),
-        (("--partitions", 3, "-o", "full"), "The folder full is not empty; empty it, or name another."),
+        (
+            ("--partitions", 3, "-o", "full"),
+            "The folder full is not empty; empty it, or name another.",
+        ),
         (("--rows", "1e99", "-o", "out/"), "'1e99' is not a whole number"),
     ],
 )
-def test_mistakes_are_found_before_anything_is_spent(options: tuple[object, ...], sentence: str, folder: Path) -> None:
+def test_mistakes_are_found_before_anything_is_spent(
+    options: tuple[object, ...], sentence: str, folder: Path
+) -> None:
     (folder / "full").mkdir()
     (folder / "full" / "part").touch()
     ran = run(*SYNTHESIZE, *options)
@@ -67,10 +87,14 @@ def test_mistakes_are_found_before_anything_is_spent(options: tuple[object, ...]
     assert not (folder / "m.json").exists()
 
 
-def test_a_thousand_million_rows_are_not_too_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_million_rows_are_not_too_many(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are drawn when they are written, one piece after another; here they are only asked for."""
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr("understudy.model.Model.write", lambda self, *arguments, **_: asked.append(arguments[:2]))
+    monkeypatch.setattr(
+        "understudy.model.Model.write", lambda self, *arguments, **_: asked.append(arguments[:2])
+    )
     ran = run(*SYNTHESIZE, "--rows", "1e9", "-o", "out/")
     assert ran.status == 0, ran.err
     assert asked == [("out/", 10**9)]

@@ -50,8 +50,16 @@ def test_options_reach_the_method() -> None:
             {"target": "x"},
             "--target goes with the methods adaptive, privbayes and correlated, not with mst.",
         ),
-        (Method.privbayes, {"fast": True}, "--fast goes with the method adaptive, not with privbayes."),
-        (Method.adaptive, {"beta": 0.5}, "--beta goes with the methods privbayes and correlated, not with adaptive."),
+        (
+            Method.privbayes,
+            {"fast": True},
+            "--fast goes with the method adaptive, not with privbayes.",
+        ),
+        (
+            Method.adaptive,
+            {"beta": 0.5},
+            "--beta goes with the methods privbayes and correlated, not with adaptive.",
+        ),
         (
             None,
             {"paper": True, "draws": 3},
@@ -59,6 +67,8 @@ def test_options_reach_the_method() -> None:
         ),
     ],
 )
-def test_options_that_do_not_go_with_a_method_are_refused(method: Any, options: Any, message: str) -> None:
+def test_options_that_do_not_go_with_a_method_are_refused(
+    method: Any, options: Any, message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         of(method, **options)

@@ -20,7 +20,9 @@ from understudy.marginals import Axis, Marginal, marginal
 class Table:
     """Random columns, with what a counter needs to know of them."""
 
-    def __init__(self, sizes: list[int], rows: int, *, levels: int = 0, seed: int = 0, skew: float = 2.0) -> None:
+    def __init__(
+        self, sizes: list[int], rows: int, *, levels: int = 0, seed: int = 0, skew: float = 2.0
+    ) -> None:
         rng = np.random.default_rng(seed)
         names = [f"a{i}" for i in range(len(sizes))]
         self.rows = rows
@@ -44,7 +46,9 @@ class Table:
         columns = []
         shape = []
         for name, level in axes:
-            mapping = self.generalisations[name][level - 1] if level else np.arange(self.sizes[name])
+            mapping = (
+                self.generalisations[name][level - 1] if level else np.arange(self.sizes[name])
+            )
             columns.append(mapping[self.codes[name]])
             shape.append(int(mapping.max()) + 1)
         counts = np.zeros(shape, np.int64)
@@ -82,7 +86,11 @@ def test_narrow_columns() -> None:
 
 def test_wide_columns() -> None:
     table = Table([2, 300, 70_000, 5, 1000], 4000, levels=1)
-    marginals = [axes for axes in table.marginals(2) if np.prod([table.sizes[a.attribute] for a in axes]) < 1e7]
+    marginals = [
+        axes
+        for axes in table.marginals(2)
+        if np.prod([table.sizes[a.attribute] for a in axes]) < 1e7
+    ]
     check(table, [*table.marginals(1), *marginals], collapse=False, pack=False)
 
 
@@ -118,7 +126,13 @@ def test_many_tables_are_merged_and_shared_between_threads(threads: int) -> None
 @pytest.mark.parametrize("threads", [2, 5])
 def test_rows_are_shared_between_threads_when_tables_are_few(threads: int) -> None:
     table = Table([2, 3, 400, 300], 300_000)
-    check(table, [marginal("a0", "a1"), marginal("a2", "a3")], collapse=False, pack=False, threads=threads)
+    check(
+        table,
+        [marginal("a0", "a1"), marginal("a2", "a3")],
+        collapse=False,
+        pack=False,
+        threads=threads,
+    )
 
 
 def test_merging_counts_far_fewer_tables() -> None:
@@ -149,7 +163,9 @@ def test_coarser_levels_are_summed_from_finer_ones() -> None:
 
     counter._stretches = spy  # type: ignore[method-assign]
     counter.count(table.marginals(2))
-    assert asked == [counter._numbers[name, 0] for name in table.sizes]  # no generalised column was needed
+    assert asked == [
+        counter._numbers[name, 0] for name in table.sizes
+    ]  # no generalised column was needed
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -162,7 +178,9 @@ def test_generalised_columns_are_made_for_a_stretch_of_rows_at_a_time(
     monkeypatch.setattr(memory, "_THREAD_WORK", 1)
     table = Table([8, 40, 300, 70_000, 90], 3000, levels=2)
     marginals = [axes for axes in table.marginals(2) if any(axis.level for axis in axes)]
-    marginals = [axes for axes in marginals if np.prod([table.sizes[a.attribute] for a in axes]) < 1e6]
+    marginals = [
+        axes for axes in marginals if np.prod([table.sizes[a.attribute] for a in axes]) < 1e6
+    ]
     check(table, marginals, collapse=False, pack=False, threads=threads)
     check(table, [marginal(("a2", 1), ("a1", 1), ("a4", 1))], collapse=True, threads=threads)
 
@@ -176,7 +194,12 @@ def test_more_than_64_axes() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "skew", "collapses"),
-    [([2] * 10, 1.0, True), ([2] * 30, 1.0, False), ([9] * 40, 500.0, True), ([1000, 1000], 1.0, False)],
+    [
+        ([2] * 10, 1.0, True),
+        ([2] * 30, 1.0, False),
+        ([9] * 40, 500.0, True),
+        ([1000, 1000], 1.0, False),
+    ],
 )
 def test_rows_collapse_where_it_pays(sizes: list[int], skew: float, collapses: bool) -> None:
     counter = Table(sizes, 50_000, skew=skew).counter()
@@ -199,7 +222,9 @@ def test_equal_rows_are_told_apart_past_64_bits() -> None:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Table, list[Marginal], dict[str, Any]]:
-    sizes = draw(st.lists(st.sampled_from([1, 2, 2, 3, 5, 17, 256, 257, 400]), min_size=1, max_size=6))
+    sizes = draw(
+        st.lists(st.sampled_from([1, 2, 2, 3, 5, 17, 256, 257, 400]), min_size=1, max_size=6)
+    )
     table = Table(
         sizes,
         draw(st.sampled_from([0, 1, 5, 100, 2500])),
@@ -210,10 +235,16 @@ def cases(draw: st.DrawFn) -> tuple[Table, list[Marginal], dict[str, Any]]:
     marginals = []
     for _ in range(draw(st.integers(0, 12))):
         names = draw(st.lists(st.sampled_from(list(sizes_of(table))), unique=True, max_size=3))
-        axes = tuple(Axis(name, draw(st.integers(0, len(table.generalisations[name])))) for name in names)
+        axes = tuple(
+            Axis(name, draw(st.integers(0, len(table.generalisations[name])))) for name in names
+        )
         marginals.append(axes)
     flags = st.sampled_from([None, True, False])
-    options = {"collapse": draw(flags), "pack": draw(flags), "threads": draw(st.sampled_from([1, 2]))}
+    options = {
+        "collapse": draw(flags),
+        "pack": draw(flags),
+        "threads": draw(st.sampled_from([1, 2])),
+    }
     return table, marginals, options
 
 
@@ -224,9 +255,13 @@ def sizes_of(table: Table) -> dict[str, int]:
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_any_table_is_counted_like_the_reference(case: tuple[Table, list[Marginal], dict[str, Any]]) -> None:
+def test_any_table_is_counted_like_the_reference(
+    case: tuple[Table, list[Marginal], dict[str, Any]],
+) -> None:
     table, marginals, options = case
-    marginals = [axes for axes in marginals if np.prod([table.sizes[a.attribute] for a in axes]) <= 200_000]
+    marginals = [
+        axes for axes in marginals if np.prod([table.sizes[a.attribute] for a in axes]) <= 200_000
+    ]
     check(table, marginals + marginals[:2], **options)
 
 
@@ -263,7 +298,9 @@ def test_flat_counts_lie_one_after_the_other() -> None:
     marginals = [marginal("a0", "a1"), (), marginal("a2"), marginal("a1")]
     flat, offsets = table.counter().count_flat(marginals)
     assert offsets.tolist() == [0, 12, 13, 14, 18]
-    np.testing.assert_array_equal(flat, np.concatenate([table.reference(m).ravel() for m in marginals]))
+    np.testing.assert_array_equal(
+        flat, np.concatenate([table.reference(m).ravel() for m in marginals])
+    )
 
 
 def test_sizes_at_levels() -> None:

@@ -42,7 +42,9 @@ def test_weights_count_as_so_many_rows() -> None:
     codes = rows(200)
     weights = np.random.default_rng(1).integers(0, 5, 200)
     weighted = MemoryCounter(codes, HALVES, SIZES, weights=weights)
-    repeated = MemoryCounter({n: np.repeat(c, weights) for n, c in codes.items()}, HALVES, SIZES, collapse=False)
+    repeated = MemoryCounter(
+        {n: np.repeat(c, weights) for n, c in codes.items()}, HALVES, SIZES, collapse=False
+    )
     asked = every_marginal()
     assert weighted.rows == repeated.rows == weights.sum()
     np.testing.assert_array_equal(weighted.count_flat(asked)[0], repeated.count_flat(asked)[0])
@@ -50,7 +52,12 @@ def test_weights_count_as_so_many_rows() -> None:
 
 def test_weights_that_make_no_sense_are_refused() -> None:
     codes = {"a": np.zeros(2, np.uint8)}
-    for weights in (np.ones(3, np.int64), np.array([1.0, 2.0]), np.array([-1, 2]), np.array([2**31, 1])):
+    for weights in (
+        np.ones(3, np.int64),
+        np.array([1.0, 2.0]),
+        np.array([-1, 2]),
+        np.array([2**31, 1]),
+    ):
         with pytest.raises(InputError, match=r"[Ww]eight"):
             MemoryCounter(codes, {}, {"a": 1}, weights=weights)
 
@@ -92,7 +99,9 @@ def test_tables_are_the_same_however_much_is_rolled_up(price: int, seed: int) ->
             flat, offsets = rolled.count_flat(some)
             np.testing.assert_array_equal(flat, plain.count_flat(some)[0])
             np.testing.assert_array_equal(offsets, plain.count_flat(some)[1])
-        assert [table.shape for table in rolled.count(asked[:9])] == [table.shape for table in plain.count(asked[:9])]
+        assert [table.shape for table in rolled.count(asked[:9])] == [
+            table.shape for table in plain.count(asked[:9])
+        ]
         assert rolled._root.above, "nothing was rolled up"
 
 
@@ -123,7 +132,9 @@ def test_a_few_questions_roll_nothing_up() -> None:
 
 def test_several_groupings_share_a_query_where_they_fit() -> None:
     sizes = dict.fromkeys("abcd", 10)
-    plan = planned({frozenset(pair) for pair in ("ab", "bc", "cd")}, sizes, distinct=10**9, most=250)
+    plan = planned(
+        {frozenset(pair) for pair in ("ab", "bc", "cd")}, sizes, distinct=10**9, most=250
+    )
     assert [len(query) for query in plan.queries] == [2, 1]
 
 
@@ -132,8 +143,13 @@ def test_everything_is_asked_for_at_once_where_it_fits() -> None:
     assert plan.queries == ((frozenset(SIZES),),)
 
 
-@given(st.sets(st.frozensets(st.sampled_from(sorted(SIZES)), min_size=1, max_size=3), min_size=1), st.integers(1, 3000))
-def test_a_plan_holds_all_that_is_wanted_within_the_limit(wanted: set[frozenset[str]], most: int) -> None:
+@given(
+    st.sets(st.frozensets(st.sampled_from(sorted(SIZES)), min_size=1, max_size=3), min_size=1),
+    st.integers(1, 3000),
+)
+def test_a_plan_holds_all_that_is_wanted_within_the_limit(
+    wanted: set[frozenset[str]], most: int
+) -> None:
     plan = planned(wanted, SIZES, distinct=10**9, most=most)
     sets = [attributes for query in plan.queries for attributes in query]
     for need in wanted:
@@ -142,7 +158,9 @@ def test_a_plan_holds_all_that_is_wanted_within_the_limit(wanted: set[frozenset[
         assert groups(attributes, SIZES, 10**9) <= most or attributes in wanted
     for query in plan.queries:
         assert len(query) <= SETS_AT_A_TIME
-        assert len(query) == 1 or sum(groups(attributes, SIZES, 10**9) for attributes in query) <= most
+        assert (
+            len(query) == 1 or sum(groups(attributes, SIZES, 10**9) for attributes in query) <= most
+        )
 
 
 def test_pairs_share_groupings() -> None:

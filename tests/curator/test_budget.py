@@ -26,7 +26,10 @@ from understudy.curator.budget import (
 amounts = st.floats(1e-12, 1e6)
 
 
-@given(whole=amounts, weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=30).filter(lambda w: sum(w) > 1e-9))
+@given(
+    whole=amounts,
+    weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=30).filter(lambda w: sum(w) > 1e-9),
+)
 def test_the_parts_of_a_split_never_exceed_the_whole_and_lose_next_to_nothing(
     whole: float, weights: list[float]
 ) -> None:
@@ -39,7 +42,9 @@ def test_the_parts_of_a_split_never_exceed_the_whole_and_lose_next_to_nothing(
 
 
 @given(whole=amounts, parts=st.integers(1, 200), currency=st.sampled_from(["epsilon", "rho"]))
-def test_equal_parts_are_equal_and_keep_the_currency(whole: float, parts: int, currency: Any) -> None:
+def test_equal_parts_are_equal_and_keep_the_currency(
+    whole: float, parts: int, currency: Any
+) -> None:
     shares = Budget(whole, currency).equally(parts)
     assert len(shares) == parts
     assert len({share.amount for share in shares}) == 1
@@ -63,7 +68,9 @@ def test_rounding_down_never_rounds_up(amount: Fraction) -> None:
     assert rounded >= amount * (1 - Fraction(1, 10**14))
 
 
-@pytest.mark.parametrize("weights", [(), (0.0,), (0.0, 0.0), (-1.0, 2.0), (math.nan,), (math.inf, 1.0)])
+@pytest.mark.parametrize(
+    "weights", [(), (0.0,), (0.0, 0.0), (-1.0, 2.0), (math.nan,), (math.inf, 1.0)]
+)
 def test_weights_that_make_no_sense_are_refused(weights: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="weights"):
         Budget(1.0).split(*weights)
@@ -72,7 +79,9 @@ def test_weights_that_make_no_sense_are_refused(weights: tuple[float, ...]) -> N
 # --------------------------------------------------------------------------- guarantees
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, "1", None, True, [1], 1e-310])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, math.nan, math.inf, -math.inf, "1", None, True, [1], 1e-310]
+)
 def test_an_epsilon_that_is_none_is_refused(epsilon: Any) -> None:
     with pytest.raises(InputError, match="epsilon must be"):
         check_epsilon(epsilon)
@@ -134,7 +143,9 @@ def test_the_conversion_beats_the_simple_bound(rho: float) -> None:
 
 @settings(max_examples=5)
 @given(epsilon=st.floats(0.01, 20), digits=st.integers(2, 12))
-def test_rho_and_epsilon_are_inverse_and_rho_is_never_too_large(epsilon: float, digits: int) -> None:
+def test_rho_and_epsilon_are_inverse_and_rho_is_never_too_large(
+    epsilon: float, digits: int
+) -> None:
     delta = 10.0**-digits
     rho = rho_of(epsilon, delta)
     assert epsilon_of(rho, delta) <= epsilon

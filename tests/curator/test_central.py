@@ -219,16 +219,22 @@ BAD: dict[str, Callable[[CentralCurator], Any]] = {
     "overdraft of a choice": lambda c: c.choose(PAIRS, "R", Budget(1.1)),
     "another currency": lambda c: c.measure([A], Budget(0.1, "rho")),
     "unknown attribute": lambda c: c.measure([A, marginal("d")], Budget(0.5)),
-    "unknown attribute in a choice": lambda c: c.choose([marginal("b", "d"), PAIRS[0]], "R", Budget(0.5)),
+    "unknown attribute in a choice": lambda c: c.choose(
+        [marginal("b", "d"), PAIRS[0]], "R", Budget(0.5)
+    ),
     "unknown level": lambda c: c.measure([marginal(("c", 9))], Budget(0.5)),
     "negative level": lambda c: c.measure([marginal(("c", -1))], Budget(0.5)),
     "level of an attribute without levels": lambda c: c.measure([marginal(("b", 1))], Budget(0.5)),
-    "unknown level in a choice": lambda c: c.choose([PAIRS[0], marginal("b", ("c", 9))], "R", Budget(0.5)),
+    "unknown level in a choice": lambda c: c.choose(
+        [PAIRS[0], marginal("b", ("c", 9))], "R", Budget(0.5)
+    ),
     "unknown score": lambda c: c.choose(PAIRS, "Q", Budget(0.5)),
     "no candidates": lambda c: c.choose([], "R", Budget(0.5)),
     "a table for nothing": lambda c: c.measure([A, B], Budget(0.5), weights=[1, 0]),
     "too few offsets": lambda c: c.choose(PAIRS, "R", Budget(0.5), offsets=np.zeros(2)),
-    "offsets that are not finite": lambda c: c.choose(PAIRS, "R", Budget(0.5), offsets=np.array([0, np.nan, 0])),
+    "offsets that are not finite": lambda c: c.choose(
+        PAIRS, "R", Budget(0.5), offsets=np.array([0, np.nan, 0])
+    ),
 }
 
 
@@ -253,7 +259,9 @@ def test_too_few_weights_are_refused_and_nothing_debited() -> None:
 
 @pytest.mark.parametrize("name", ["id", "notes"])
 def test_identifiers_and_texts_are_never_read(name: str) -> None:
-    asked = CentralCurator(encode(every_kind_table(), every_kind_schema()), Ledger(1.0), SeededNoise(0))
+    asked = CentralCurator(
+        encode(every_kind_table(), every_kind_schema()), Ledger(1.0), SeededNoise(0)
+    )
     with pytest.raises(InputError, match="it is never read"):
         asked.measure([marginal(name)], Budget(0.5))
     with pytest.raises(InputError, match="it is never read"):

@@ -46,12 +46,18 @@ def clear_table(rows: int = ROWS) -> Table:
             "ward": Column("text", wards, ("north", "south", "west", "rare"), missing=gone),
             "smoker": Column("text", rng.integers(0, 2, rows).astype(np.uint8), ("False", "True")),
             "born": Column("date", rng.integers(-10_000, 10_000, rows)),
-            "seen": Column("datetime", rng.integers(1_500_000_000, 1_600_000_000, rows), format="%Y-%m-%dT%H:%M:%S"),
+            "seen": Column(
+                "datetime",
+                rng.integers(1_500_000_000, 1_600_000_000, rows),
+                format="%Y-%m-%dT%H:%M:%S",
+            ),
         }
     )
 
 
-def discovered(noise: Any, currency: Any = "epsilon", neighbours: Any = "add_remove") -> tuple[Schema, Ledger]:
+def discovered(
+    noise: Any, currency: Any = "epsilon", neighbours: Any = "add_remove"
+) -> tuple[Schema, Ledger]:
     if currency == "rho":
         ledger = Ledger(2.0, 2e-9, neighbours, "rho", threshold_delta=1e-9)
     else:
@@ -64,7 +70,9 @@ def discovered(noise: Any, currency: Any = "epsilon", neighbours: Any = "add_rem
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_clear_data_is_found_out(make: Any, currency: Any, neighbours: Any) -> None:
     schema, ledger = discovered(make(), currency, neighbours)
-    age, debt, ward, smoker, born = (schema[name] for name in ("age", "debt", "ward", "smoker", "born"))
+    age, debt, ward, smoker, born = (
+        schema[name] for name in ("age", "debt", "ward", "smoker", "born")
+    )
     assert isinstance(schema["patient_id"], Identifier)
     assert isinstance(age, Quantity)
     assert age.edges[0] <= 16
@@ -82,7 +90,9 @@ def test_clear_data_is_found_out(make: Any, currency: Any, neighbours: Any) -> N
     assert born.edges[0] <= -10_000 + 366
     assert schema["seen"].to_dict()["format"] == "%Y-%m-%dT%H:%M:%S"
     assert ledger.private == (make is SystemNoise)
-    if make is not SystemNoise:  # in one histogram of twenty some cell of noise stands out and widens the bounds
+    if (
+        make is not SystemNoise
+    ):  # in one histogram of twenty some cell of noise stands out and widens the bounds
         assert (age.edges[0], age.edges[-1]) == (16, 128)  # the powers of two around 18 ... 90
         assert debt.edges[0] >= -2048
         assert debt.edges[-1] <= 0.0
@@ -213,7 +223,9 @@ def test_however_moments_are_written_the_discovered_schema_can_read_them(
     assert encode(table, schema).rows == 100 * len(cells)
 
 
-@pytest.mark.parametrize("cell", ["0000-01-01", "0000-01-01 00:00:00", "2020-01-01 24:00", "2020-01-01 23:60:00"])
+@pytest.mark.parametrize(
+    "cell", ["0000-01-01", "0000-01-01 00:00:00", "2020-01-01 24:00", "2020-01-01 23:60:00"]
+)
 def test_what_is_no_date_for_python_is_a_text(cell: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"when,x\n{cell},1\n2020-01-01,1\n")
     assert read_table(tmp_path / "t.csv").columns["when"].kind == "text"
@@ -234,14 +246,18 @@ def test_names_that_parameters_give_are_checked_before_discovery_is_paid_for(
 ) -> None:
     ledger = LedgerFile.create(tmp_path / "t.ledger", 1.0, 1e-6)
     before = ledger.path.read_bytes()
-    table = Table({"id": integers(*range(50)), "a": integers(*[1, 2] * 25), "b": integers(*[3, 4] * 25)})
+    table = Table(
+        {"id": integers(*range(50)), "a": integers(*[1, 2] * 25), "b": integers(*[3, 4] * 25)}
+    )
     with pytest.raises(InputError, match=complaint):
         method.fit(table, ledger=ledger)
     assert ledger.path.read_bytes() == before
 
 
 def test_a_column_where_every_value_is_rare_becomes_text() -> None:
-    table = Table({"name": words(*(f"person {i}" for i in range(2000))), "n": integers(*range(2000))})
+    table = Table(
+        {"name": words(*(f"person {i}" for i in range(2000))), "n": integers(*range(2000))}
+    )
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
     schema = discover(table, ledger, ledger.budget, 1e-9)
     assert isinstance(schema["name"], Text)
@@ -251,7 +267,11 @@ def test_a_column_where_every_value_is_rare_becomes_text() -> None:
 def test_few_rows_give_a_plain_domain_and_tell_nothing() -> None:
     ledger = Ledger(0.1)
     schema = discover(
-        Table({"n": integers(123_456_789), "d": dates("1823-05-06")}), ledger, ledger.budget, 0.0, NoNoise()
+        Table({"n": integers(123_456_789), "d": dates("1823-05-06")}),
+        ledger,
+        ledger.budget,
+        0.0,
+        NoNoise(),
     )
     n, d = schema["n"], schema["d"]
     assert isinstance(n, Quantity)
@@ -267,7 +287,9 @@ def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:
     schema, _ = discovered(SeededNoise(3))
     assert Schema.from_dict(schema.to_dict()) == schema
     coded = encode(clear_table(), schema)
-    assert {outside.column: outside.count for outside in coded.outside if outside.column == "ward"} == {"ward": 2}
+    assert {
+        outside.column: outside.count for outside in coded.outside if outside.column == "ward"
+    } == {"ward": 2}
 
 
 @pytest.mark.parametrize(
@@ -331,12 +353,21 @@ def test_a_column_without_values_is_refused_by_name() -> None:
     ("table", "method"),
     [
         (Table({"id": integers(1, 2)}), Independent(epsilon=1.0)),
-        (Table({"a": Column("empty", np.zeros(1, np.int64), missing=np.ones(1, np.uint8))}), Independent(epsilon=1.0)),
+        (
+            Table({"a": Column("empty", np.zeros(1, np.int64), missing=np.ones(1, np.uint8))}),
+            Independent(epsilon=1.0),
+        ),
         (Table({"a": integers(1, 2)}), Independent(epsilon=1.0, discovery=0.0)),
         (Table({"a": integers(1, 2)}), Independent(epsilon=1.0, discovery=2.0)),
         (Table({"a": integers(1, 2)}), Random()),
     ],
-    ids=["identifiers only", "no values", "no share", "too large a share", "Random without epsilon"],
+    ids=[
+        "identifiers only",
+        "no values",
+        "no share",
+        "too large a share",
+        "Random without epsilon",
+    ],
 )
 def test_what_cannot_be_discovered_is_refused_before_anything_is_reserved(
     tmp_path: Path, table: Table, method: Any
@@ -352,7 +383,9 @@ def test_what_cannot_be_discovered_is_refused_before_anything_is_reserved(
 
 def test_discovery_takes_its_share_and_the_method_the_rest() -> None:
     told: list[str] = []
-    model = Independent(epsilon=1.0, discovery=0.2).fit(clear_table(2000), noise=SeededNoise(0), notify=told.append)
+    model = Independent(epsilon=1.0, discovery=0.2).fit(
+        clear_table(2000), noise=SeededNoise(0), notify=told.append
+    )
     by_question = {entry.question: entry.amount for entry in model.ledger.entries}
     discovery = sum(v for k, v in by_question.items() if not k.startswith("table of"))
     assert discovery == pytest.approx(0.2)
@@ -365,6 +398,8 @@ def test_no_delta_is_made_up_where_none_is_needed() -> None:
     model = Independent(epsilon=1.0).fit(Table({"a": integers(*range(100))}), noise=SeededNoise(0))
     assert model.ledger.delta == 0.0
     with_schema = Independent(epsilon=1.0).fit(
-        Table({"w": words("x", "y")}), schema_of(w={"kind": "categorical", "values": ["x", "y"]}), noise=SeededNoise(0)
+        Table({"w": words("x", "y")}),
+        schema_of(w={"kind": "categorical", "values": ["x", "y"]}),
+        noise=SeededNoise(0),
     )
     assert with_schema.ledger.delta == 0.0

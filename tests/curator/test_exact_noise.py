@@ -52,7 +52,10 @@ def misfit(observed: Any, chances: Any) -> bool:
 
 def dependent(first: Any, second: Any) -> bool:
     """Whether two rows of draws depend on each other, cut into five classes each."""
-    cut = [np.searchsorted(np.quantile(values, (0.2, 0.4, 0.6, 0.8)), values) for values in (first, second)]
+    cut = [
+        np.searchsorted(np.quantile(values, (0.2, 0.4, 0.6, 0.8)), values)
+        for values in (first, second)
+    ]
     table = np.bincount(cut[0] * 5 + cut[1], minlength=25).reshape(5, 5)
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     return bool(stats.chi2_contingency(table).pvalue < FALSE_ALARM)
@@ -90,7 +93,9 @@ DRAW = {"geometric": geometric, "laplace": laplace, "gaussian": gaussian}
 
 @pytest.mark.parametrize("kind", DRAW)
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 40.0, 63.9, 64.1, 700.0, 3e4, 5e6, 1e12])
-def test_draws_have_their_distribution_and_a_scale_that_is_5_percent_off_would_show(kind: str, scale: float) -> None:
+def test_draws_have_their_distribution_and_a_scale_that_is_5_percent_off_would_show(
+    kind: str, scale: float
+) -> None:
     drawn = DRAW[kind](DRAWS, scale)
     assert drawn.dtype == np.int64
     assert not wrong(kind, drawn, scale)
@@ -99,7 +104,9 @@ def test_draws_have_their_distribution_and_a_scale_that_is_5_percent_off_would_s
 
 
 @pytest.mark.parametrize("scale", [0.7, 20.0, 300.0])
-@pytest.mark.parametrize(("kind", "reference"), [("laplace", opendp_laplace), ("gaussian", opendp_gaussian)])
+@pytest.mark.parametrize(
+    ("kind", "reference"), [("laplace", opendp_laplace), ("gaussian", opendp_gaussian)]
+)
 def test_opendp_draws_from_the_same_distribution(kind: str, reference: Any, scale: float) -> None:
     ours = DRAW[kind](20_000, scale)
     theirs = np.array(reference(scale)([0] * 20_000))
@@ -172,7 +179,9 @@ def test_what_would_not_fit_is_refused() -> None:
         lambda: laplace(1, 2.0**52 * 1.01),
         lambda: gaussian(1, 2.0**50 * 1.01),
         lambda: polya(1, 2.0**24 * 1.01, Fraction(1, 2)),
-        lambda: geometric(1, 2.0**52, _words=lambda size: np.full(size, 2**32 - 2, dtype=np.uint32)),
+        lambda: geometric(
+            1, 2.0**52, _words=lambda size: np.full(size, 2**32 - 2, dtype=np.uint32)
+        ),
     ):
         with pytest.raises(OverflowError):
             job()
@@ -265,7 +274,11 @@ def test_a_tied_coin_is_settled_by_more_bits_of_both(ties: int) -> None:
     rest = [0] * ((ties + 1) % 2 == 0)
     for step, expected in ((-1, True), (1, False)):
         source = Words(*words[:-1], words[-1] + step, *rest)
-        assert exact_noise._coins(rate).toss(np.array([0, 42, 0]), source).tolist() == [True, expected, True]
+        assert exact_noise._coins(rate).toss(np.array([0, 42, 0]), source).tolist() == [
+            True,
+            expected,
+            True,
+        ]
         assert not source.left
 
 
@@ -292,7 +305,9 @@ def test_a_top_digit_that_is_full_goes_on_from_there() -> None:
     assert geometric(2, 40.0, _words=Words(full, 0, full, 0)).tolist() == [2 * (BASE - 1), 0]
 
 
-@pytest.mark.parametrize("distance", [0, 1, 3, 255, 256, 70_000, (1 << 31) + 12_345, (1 << 40) + (1 << 33) + 7])
+@pytest.mark.parametrize(
+    "distance", [0, 1, 3, 255, 256, 70_000, (1 << 31) + 12_345, (1 << 40) + (1 << 33) + 7]
+)
 def test_the_coins_of_a_square_multiply_to_its_exponential(distance: int) -> None:
     rate = Fraction(7, 10) / max(distance, 1) ** 2
     left = exact_noise._squares_accepted(np.full(20_000, distance), rate, exact_noise.system_words)
@@ -309,7 +324,9 @@ def share_chances(scale: float, share: Fraction, upto: int) -> Any:
 
 @pytest.mark.parametrize("share", [Fraction(1, 50), Fraction(1, 3), Fraction(9, 10), Fraction(1)])
 @pytest.mark.parametrize("scale", [0.4, 1.0, 6.0, 100.0, 5000.0])
-def test_a_share_is_negative_binomial_and_another_share_or_scale_would_show(share: Fraction, scale: float) -> None:
+def test_a_share_is_negative_binomial_and_another_share_or_scale_would_show(
+    share: Fraction, scale: float
+) -> None:
     upto = math.ceil(20 * scale) + 10
     counts = np.bincount(np.minimum(polya(DRAWS, scale, share), upto - 1), minlength=upto)
     assert not misfit(counts, share_chances(scale, share, upto))
@@ -333,7 +350,10 @@ def test_a_share_lies_above_0_and_is_at_most_1(share: Fraction) -> None:
 
 def test_the_bounds_of_the_falling_factors_hold() -> None:
     share = Fraction(2, 7)
-    exact = [math.prod(Fraction(i - 1) / i + share / i for i in range(1, b + 1)) for b in (1, 2, 4, 8, 16, 32)]
+    exact = [
+        math.prod(Fraction(i - 1) / i + share / i for i in range(1, b + 1))
+        for b in (1, 2, 4, 8, 16, 32)
+    ]
     for truth, (low, high) in zip(exact, exact_noise._falls(share, 5, 80), strict=True):
         assert low <= truth * 2**80 <= high
         assert high - low <= 64
@@ -351,10 +371,16 @@ def test_the_next_event_is_the_first_that_the_uniform_number_allows(start: int) 
         assert uniform < Fraction(start, x - 1)
 
 
-@pytest.mark.parametrize(("start", "value"), [(1, 2), (1, 9), (16, 31), (1000, 1900), (4096, 30_000)])
+@pytest.mark.parametrize(
+    ("start", "value"), [(1, 2), (1, 9), (16, 31), (1000, 1900), (4096, 30_000)]
+)
 def test_values_survive_as_often_as_they_should(start: int, value: int) -> None:
     share = Fraction(2, 5)
     chance = math.prod(1 - 0.6 / i for i in range(start + 1, value + 1))
     tries = 40_000
-    survives = exact_noise._survives(np.full(tries, start), np.full(tries, value), share, exact_noise.system_words)
-    assert abs(np.count_nonzero(survives) - tries * chance) < 6.2 * math.sqrt(tries * chance * (1 - chance))
+    survives = exact_noise._survives(
+        np.full(tries, start), np.full(tries, value), share, exact_noise.system_words
+    )
+    assert abs(np.count_nonzero(survives) - tries * chance) < 6.2 * math.sqrt(
+        tries * chance * (1 - chance)
+    )

@@ -36,7 +36,9 @@ def test_a_debit_is_written_down_in_full() -> None:
 def test_an_overdraft_is_refused_and_nothing_recorded() -> None:
     ledger = Ledger(1.0)
     ledger.debit("first", Budget(0.7), "")
-    with pytest.raises(BudgetError, match=r"second costs epsilon 0.4, but only 0.3 of 1 is left; nothing was asked"):
+    with pytest.raises(
+        BudgetError, match=r"second costs epsilon 0.4, but only 0.3 of 1 is left; nothing was asked"
+    ):
         ledger.debit("second", Budget(0.4), "")
     assert [entry.question for entry in ledger.entries] == ["first"]
     ledger.debit("third", Budget(0.3), "")
@@ -129,7 +131,10 @@ def test_pure_accounting_lets_questions_spend_delta_up_to_the_guarantee() -> Non
         ({"epsilon": 1.0, "neighbours": "both"}, "neighbours"),
         ({"epsilon": 1.0, "currency": "rho"}, "needs a delta"),
         ({"epsilon": 1.0, "delta": 1e-9, "threshold_delta": 1e-8}, "more than all of delta"),
-        ({"epsilon": 1.0, "delta": 1e-9, "currency": "rho", "threshold_delta": 1e-9}, "needs a delta"),
+        (
+            {"epsilon": 1.0, "delta": 1e-9, "currency": "rho", "threshold_delta": 1e-9},
+            "needs a delta",
+        ),
     ],
 )
 def test_a_guarantee_that_makes_no_sense_is_refused(arguments: dict[str, Any], cause: str) -> None:
@@ -141,7 +146,9 @@ def test_the_statement_tells_what_is_promised_and_against_whom() -> None:
     ledger = Ledger(1.0, neighbours="replace")
     assert "No private row was read" in ledger.statement()
     ledger.debit("q", Budget(0.5), "")
-    assert ledger.statement().startswith("Differentially private with epsilon = 1: changing any one row")
+    assert ledger.statement().startswith(
+        "Differentially private with epsilon = 1: changing any one row"
+    )
     ledger.private = False
     assert ledger.statement().startswith("NOT PRIVATE")
 
@@ -206,7 +213,9 @@ def _set(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ],
     ids=lambda change: change.__name__,
 )
-def test_a_ledger_that_was_tampered_with_is_refused(tamper: Callable[[dict[str, Any]], None]) -> None:
+def test_a_ledger_that_was_tampered_with_is_refused(
+    tamper: Callable[[dict[str, Any]], None],
+) -> None:
     document = LEDGERS[1].to_dict()
     Ledger.from_dict(document)
     tamper(document)
@@ -231,7 +240,8 @@ def test_sums_in_the_file_are_made_anew_and_not_believed() -> None:
 def test_a_ledger_of_very_many_entries_is_read_in_reasonable_time() -> None:
     document = Ledger(1.0).to_dict()
     document["entries"] = [
-        {"question": "q", "amount": 1e-6 + i * 1e-12, "delta": 0.0, "mechanism": ""} for i in range(9999)
+        {"question": "q", "amount": 1e-6 + i * 1e-12, "delta": 0.0, "mechanism": ""}
+        for i in range(9999)
     ]
     assert len(Ledger.from_dict(document).entries) == 9999
 
@@ -261,7 +271,10 @@ def test_a_release_that_asked_anything_costs_what_it_promised(tmp_path: Path) ->
 
 def test_a_release_that_asked_nothing_costs_nothing(tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 3.0, 1e-6)
-    book.settle(book.reserve("independent", 1.0, 1e-7, "add_remove"), Ledger(1.0, 1e-7, threshold_delta=1e-7))
+    book.settle(
+        book.reserve("independent", 1.0, 1e-7, "add_remove"),
+        Ledger(1.0, 1e-7, threshold_delta=1e-7),
+    )
     assert book.left() == (3.0, 1e-6)
 
 
@@ -290,8 +303,12 @@ def test_neighbour_relations_are_not_mixed(tmp_path: Path) -> None:
     assert book.read()["releases"] == []
 
 
-@pytest.mark.parametrize("price", [(-1.0, 0.0), (float("nan"), 0.0), (float("inf"), 0.0), (0.1, -1e-9), (0.1, 1.0)])
-def test_a_release_with_an_impossible_price_is_refused(tmp_path: Path, price: tuple[float, float]) -> None:
+@pytest.mark.parametrize(
+    "price", [(-1.0, 0.0), (float("nan"), 0.0), (float("inf"), 0.0), (0.1, -1e-9), (0.1, 1.0)]
+)
+def test_a_release_with_an_impossible_price_is_refused(
+    tmp_path: Path, price: tuple[float, float]
+) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0, 0.5)
     with pytest.raises(BudgetError):
         book.reserve("r", *price, "add_remove")
@@ -361,7 +378,9 @@ DAMAGE: dict[str, Callable[[str], str]] = {
     "allowance raised": lambda text: text.replace('"epsilon": 1.0', '"epsilon": 9.0'),
     "release renamed": lambda text: text.replace("mine", "yours"),
     "relation changed": lambda text: text.replace("add_remove", "replace"),
-    "version changed": lambda text: text.replace('"understudy_ledger": 1', '"understudy_ledger": 2'),
+    "version changed": lambda text: text.replace(
+        '"understudy_ledger": 1', '"understudy_ledger": 2'
+    ),
     "check removed": lambda text: text.replace('"check"', '"chuck"'),
     "another document": lambda _: '{"a": 1}',
     "a list": lambda _: "[]",
@@ -370,13 +389,19 @@ DAMAGE: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_a_damaged_ledger_is_refused_and_left_as_it_is(tmp_path: Path, damage: Callable[[str], str]) -> None:
+def test_a_damaged_ledger_is_refused_and_left_as_it_is(
+    tmp_path: Path, damage: Callable[[str], str]
+) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
     book.reserve("mine", 0.5, 0.0, "add_remove")
     damaged = damage(book.path.read_text())
     assert damaged != book.path.read_text()
     book.path.write_text(damaged)
-    for use in (book.left, lambda: book.reserve("r", 0.1, 0.0, "add_remove"), lambda: book.settle("x", spent(0.1))):
+    for use in (
+        book.left,
+        lambda: book.reserve("r", 0.1, 0.0, "add_remove"),
+        lambda: book.settle("x", spent(0.1)),
+    ):
         with pytest.raises(InputError, match=r"t\.ledger"):
             use()
     assert book.path.read_text() == damaged
@@ -384,7 +409,13 @@ def test_a_damaged_ledger_is_refused_and_left_as_it_is(tmp_path: Path, damage: C
 
 @pytest.mark.parametrize(
     ("place", "value"),
-    [("epsilon", -1.0), ("epsilon", "much"), ("epsilon", None), ("delta", float("nan")), ("epsilon", float("inf"))],
+    [
+        ("epsilon", -1.0),
+        ("epsilon", "much"),
+        ("epsilon", None),
+        ("delta", float("nan")),
+        ("epsilon", float("inf")),
+    ],
 )
 def test_a_release_without_a_proper_price_is_refused_even_with_a_right_check_sum(
     tmp_path: Path, place: str, value: Any
@@ -421,7 +452,9 @@ def test_a_full_disk_refuses_the_release_and_loses_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"t.ledger", "t.ledger.lock"}
 
 
-def test_a_folder_that_cannot_be_written_refuses_the_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_refuses_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
     before = book.path.read_bytes()
     genuine = os.open
@@ -433,7 +466,9 @@ def test_a_folder_that_cannot_be_written_refuses_the_release(tmp_path: Path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", denied)
-        with pytest.raises(InputError, match=r"cannot be locked \(Permission denied\); nothing was asked"):
+        with pytest.raises(
+            InputError, match=r"cannot be locked \(Permission denied\); nothing was asked"
+        ):
             book.reserve("r", 0.1, 0.0, "add_remove")
     assert book.path.read_bytes() == before
 
@@ -457,7 +492,9 @@ def test_the_debit_is_on_disk_before_it_takes_the_place_of_the_old_file(
     calls: list[str] = []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (calls.append("fsync"), fsync(handle))[1])
-    monkeypatch.setattr(os, "replace", lambda old, new: (calls.append("replace"), replace(old, new))[1])
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: (calls.append("replace"), replace(old, new))[1]
+    )
     book.reserve("r", 0.1, 0.0, "add_remove")
     assert calls == ["fsync", "replace", "fsync"]  # the file, the exchange, the folder
 
@@ -531,7 +568,9 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
     reserved: set[str] = set()
     settled: set[str] = set()
     command = [sys.executable, "-c", PRELUDE + VICTIMS, str(book.path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as nursery:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as nursery:
         assert nursery.stdin is not None
         assert nursery.stdout is not None
         lines = open(nursery.stdout.fileno(), encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -560,7 +599,9 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
             for release in releases.values():
                 assert release["epsilon"] == 0.001
             assert len(releases) - len(reserved) <= kill
-            assert exact(book.left()[0]) == 1000 - total([release["epsilon"] for release in releases.values()])
+            assert exact(book.left()[0]) == 1000 - total(
+                [release["epsilon"] for release in releases.values()]
+            )
         nursery.stdin.close()
     assert len(reserved) >= 30
     assert settled

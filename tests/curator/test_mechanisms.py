@@ -58,7 +58,9 @@ def discrete(kind: str, scale: float, reach: int) -> Any:
     """Probabilities of -reach ... reach, the outermost with all that lies beyond."""
     wide = np.arange(-50 * reach, 50 * reach + 1)
     weights = (
-        np.exp(-np.abs(wide) / scale) if kind == "laplace" else np.exp(-(wide.astype(float) ** 2) / (2 * scale**2))
+        np.exp(-np.abs(wide) / scale)
+        if kind == "laplace"
+        else np.exp(-(wide.astype(float) ** 2) / (2 * scale**2))
     )
     return np.bincount(np.clip(wide, -reach, reach) + reach, weights / weights.sum())
 
@@ -125,7 +127,9 @@ def permute_and_flip(scores: Any, scale: float) -> Any:
     return chances
 
 
-@pytest.mark.parametrize(("rule", "theory"), [("exponential", exponential), ("permute_and_flip", permute_and_flip)])
+@pytest.mark.parametrize(
+    ("rule", "theory"), [("exponential", exponential), ("permute_and_flip", permute_and_flip)]
+)
 @pytest.mark.parametrize("make", [SystemNoise, lambda: SeededNoise(3)])
 def test_choices_have_their_exact_probabilities(rule: Rule, theory: Any, make: Any) -> None:
     noise = make()
@@ -152,7 +156,9 @@ def test_scores_that_are_not_finite_are_refused(bad: float) -> None:
 
 @settings(max_examples=30)
 @given(sensitivity=st.integers(1, 50), epsilon=st.floats(1e-6, 50))
-def test_the_laplace_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: int, epsilon: float) -> None:
+def test_the_laplace_scale_is_the_smallest_that_opendp_vouches_for(
+    sensitivity: int, epsilon: float
+) -> None:
     scale = laplace_scale(sensitivity, epsilon)
     assert opendp_laplace(scale).map(sensitivity) <= epsilon
     assert scale == pytest.approx(sensitivity / epsilon, rel=1e-12)
@@ -160,7 +166,9 @@ def test_the_laplace_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: 
 
 @settings(max_examples=30)
 @given(sensitivity=st.floats(0.5, 50), rho=st.floats(1e-9, 50))
-def test_the_gaussian_scale_is_the_smallest_that_opendp_vouches_for(sensitivity: float, rho: float) -> None:
+def test_the_gaussian_scale_is_the_smallest_that_opendp_vouches_for(
+    sensitivity: float, rho: float
+) -> None:
     scale = gaussian_scale(sensitivity, rho)
     assert opendp_gaussian(scale).map(sensitivity) <= rho
     assert scale == pytest.approx(sensitivity / math.sqrt(2 * rho), rel=1e-12)
@@ -168,7 +176,9 @@ def test_the_gaussian_scale_is_the_smallest_that_opendp_vouches_for(sensitivity:
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
-def test_the_noise_of_a_table_covers_the_cells_that_one_row_touches(neighbours: Any, currency: Any) -> None:
+def test_the_noise_of_a_table_covers_the_cells_that_one_row_touches(
+    neighbours: Any, currency: Any
+) -> None:
     cost = Budget(0.3, currency)
     cells = {"add_remove": 1, "replace": 2}[neighbours]
     scale = table_scale(cost, neighbours)
@@ -176,7 +186,9 @@ def test_the_noise_of_a_table_covers_the_cells_that_one_row_touches(neighbours: 
         assert opendp_laplace(scale).map(cells) <= 0.3
         assert scale == pytest.approx(cells / 0.3)
     else:
-        assert opendp_gaussian(scale).map(math.nextafter(math.sqrt(cells), math.inf)) <= 0.3 * (1 + 1e-12)
+        assert opendp_gaussian(scale).map(math.nextafter(math.sqrt(cells), math.inf)) <= 0.3 * (
+            1 + 1e-12
+        )
         assert scale == pytest.approx(math.sqrt(cells / 0.6))
 
 
@@ -236,7 +248,9 @@ def test_a_seeded_curator_marks_its_ledger_as_not_private() -> None:
 
 def test_a_seeded_model_says_everywhere_that_it_is_not_private() -> None:
     method = Independent(epsilon=1.0)
-    model = method.fit(every_kind_table(), every_kind_schema(), noise=SeededNoise(0), notify=lambda _: None)
+    model = method.fit(
+        every_kind_table(), every_kind_schema(), noise=SeededNoise(0), notify=lambda _: None
+    )
     assert model.to_dict()["ledger"]["private"] is False
     assert "NOT PRIVATE" in model._repr_html_()
     honest = method.fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)

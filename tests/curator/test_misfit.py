@@ -38,7 +38,12 @@ def all_tables(rows: int) -> list[tuple[int, ...]]:
 
 
 RNG = np.random.default_rng(5)
-ESTIMATES = [np.zeros(SHAPE), np.full(SHAPE, 9.0), np.full(SHAPE, -4.5), *RNG.uniform(0, 3, (4, *SHAPE))]
+ESTIMATES = [
+    np.zeros(SHAPE),
+    np.full(SHAPE, 9.0),
+    np.full(SHAPE, -4.5),
+    *RNG.uniform(0, 3, (4, *SHAPE)),
+]
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
@@ -53,7 +58,9 @@ def test_one_row_moves_it_by_at_most_the_sensitivity_and_as_much_as_that(neighbo
                 others = [np.add(table, unit[cell]) for cell in range(6)]
             else:
                 moves = itertools.permutations(range(6), 2)
-                others = [np.array(table) - unit[gone] + unit[come] for gone, come in moves if table[gone]]
+                others = [
+                    np.array(table) - unit[gone] + unit[come] for gone, come in moves if table[gone]
+                ]
             changes += [misfits(other, ESTIMATES) - here for other in others]
     assert np.abs(changes).max() <= bound
     # Half of the range is what a choice sees; a bound above what happens would waste budget.
@@ -75,7 +82,12 @@ def curator() -> CentralCurator:
     codes = {"x": x, "p": (2 * x).astype(np.uint8), "q": rng.integers(0, 2, 400).astype(np.uint8)}
     attributes = {"x": [0, 1], "p": [0, 1, 2], "q": [0, 1]}
     schema = Schema.from_dict(
-        {"attributes": {name: {"kind": "categorical", "values": values} for name, values in attributes.items()}}
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": values}
+                for name, values in attributes.items()
+            }
+        }
     )
     return CentralCurator(Coded(schema, codes, 400, ()), Ledger(10.0), SeededNoise(1))
 
@@ -87,11 +99,16 @@ INDEPENDENT = [np.full((2, 2), 100.0), np.full((2, 3), 66.7)]
 def test_the_worst_estimate_is_chosen_and_offsets_count() -> None:
     asked = curator()
     assert asked.choose(PAIRS, "misfit", Budget(4.0), estimates=INDEPENDENT) == 1
-    assert asked.choose(PAIRS, "misfit", Budget(4.0), np.array([0.0, -900.0]), estimates=INDEPENDENT) == 0
+    assert (
+        asked.choose(PAIRS, "misfit", Budget(4.0), np.array([0.0, -900.0]), estimates=INDEPENDENT)
+        == 0
+    )
     # Nothing of an earlier question is kept: another estimate is another score.
     exact = [np.full((2, 2), 0.0), np.array([[195, 0, 0], [0, 0, 205]], dtype=np.float64)]
     assert asked.choose(PAIRS, "misfit", Budget(2.0), estimates=exact) == 0
-    assert [entry.question for entry in asked.ledger.entries] == ["choice among 2 candidates by score misfit"] * 3
+    assert [entry.question for entry in asked.ledger.entries] == [
+        "choice among 2 candidates by score misfit"
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -105,7 +122,9 @@ def test_the_worst_estimate_is_chosen_and_offsets_count() -> None:
         ("misfit", [INDEPENDENT[0], np.full((2, 3), 4e8)], "cannot be"),
     ],
 )
-def test_wrong_questions_are_refused_before_anything_is_debited(score: str, estimates: Any, message: str) -> None:
+def test_wrong_questions_are_refused_before_anything_is_debited(
+    score: str, estimates: Any, message: str
+) -> None:
     asked = curator()
     with pytest.raises(InputError, match=message):
         asked.choose(PAIRS, score, Budget(1.0), estimates=estimates)

@@ -47,7 +47,9 @@ def scored(name: str, tables: Tables, child: int, rows: int, neighbours: str = "
     if name == "I":
         unit = Information.unit(max(rows, 1)) if neighbours == "add_remove" else 1.0
         return score_kernels.information_bits(flat, offsets, children, max(rows, 1)) / unit
-    return score_kernels.dependence_masses(flat, offsets, children, max(rows, 1)) / (2 * max(rows, 1))
+    return score_kernels.dependence_masses(flat, offsets, children, max(rows, 1)) / (
+        2 * max(rows, 1)
+    )
 
 
 def changes(name: str, rows: int, shape: Shape, neighbours: str) -> tuple[float, float]:
@@ -57,7 +59,9 @@ def changes(name: str, rows: int, shape: Shape, neighbours: str) -> tuple[float,
     tables = all_tables(rows, cells)
     here = scored(name, tables, shape[0], rows, neighbours)
     others = all_tables(rows + 1, cells) if neighbours == "add_remove" else tables
-    there = scored(name, others, shape[0], rows + 1, neighbours) if neighbours == "add_remove" else here
+    there = (
+        scored(name, others, shape[0], rows + 1, neighbours) if neighbours == "add_remove" else here
+    )
     order = np.argsort(others @ unit)
     numbers = (others @ unit)[order]
     lowest = highest = 0.0
@@ -79,12 +83,16 @@ def largest_change(name: str, rows: int, shape: Shape, neighbours: str) -> float
 # --------------------------------------------------------------------------- sensitivities
 
 SMALL = [
-    (shape, rows) for shape, most in (((2, 2), 8), ((2, 3), 6), ((3, 2), 6), ((3, 3), 5)) for rows in range(1, most + 1)
+    (shape, rows)
+    for shape, most in (((2, 2), 8), ((2, 3), 6), ((3, 2), 6), ((3, 3), 5))
+    for rows in range(1, most + 1)
 ]
 
 
 @pytest.mark.parametrize(("shape", "rows"), SMALL)
-def test_information_under_replace_attains_its_bound_and_never_passes_it(shape: Shape, rows: int) -> None:
+def test_information_under_replace_attains_its_bound_and_never_passes_it(
+    shape: Shape, rows: int
+) -> None:
     binary = 2 in shape
     bound = score_named("I").sensitivity("replace", rows, binary)
     change = largest_change("I", rows, shape, "replace")
@@ -95,7 +103,9 @@ def test_information_under_replace_attains_its_bound_and_never_passes_it(shape: 
 
 
 @pytest.mark.parametrize(("shape", "rows"), SMALL)
-def test_information_under_add_remove_keeps_its_bound_of_one_and_comes_near_it(shape: Shape, rows: int) -> None:
+def test_information_under_add_remove_keeps_its_bound_of_one_and_comes_near_it(
+    shape: Shape, rows: int
+) -> None:
     lowest, highest = changes("I", rows, shape, "add_remove")
     assert score_named("I").sensitivity("add_remove", None, 2 in shape) == 1
     assert lowest >= -1
@@ -228,7 +238,9 @@ def by_definition(name: str, table: Any) -> float:
 @pytest.mark.parametrize("name", ["I", "F", "R"])
 @pytest.mark.parametrize("rows", [1, 2, 7, 60, 501])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_scores_of_random_rows_are_those_of_their_definitions(name: str, rows: int, seed: int) -> None:
+def test_scores_of_random_rows_are_those_of_their_definitions(
+    name: str, rows: int, seed: int
+) -> None:
     rng = np.random.default_rng([seed, rows])
     sizes = {"a": 2, "b": 2, "c": 2, "d": 2, "e": 3, "f": 5}
     codes = random_rows(rng, rows, sizes)
@@ -252,7 +264,9 @@ def test_scores_of_random_rows_are_those_of_their_definitions(name: str, rows: i
     zeros=st.lists(st.integers(0, 12), min_size=1, max_size=8),
     ones=st.lists(st.integers(0, 12), min_size=8, max_size=8),
 )
-def test_the_dynamic_programme_finds_the_best_of_all_assignments(zeros: list[int], ones: list[int]) -> None:
+def test_the_dynamic_programme_finds_the_best_of_all_assignments(
+    zeros: list[int], ones: list[int]
+) -> None:
     table = np.array([zeros, ones[: len(zeros)]], dtype=np.int64)
     rows = int(table.sum())
     [found] = scored("F", table.reshape(1, -1), 2, rows)

@@ -18,14 +18,29 @@ from hypothesis import strategies as st
 import understudy
 from examples import integers, reals, schema_of, words
 from running import run
-from understudy import BudgetError, Independent, InputError, Ledger, LedgerFile, Model, PrivBayes, Random
+from understudy import (
+    BudgetError,
+    Independent,
+    InputError,
+    Ledger,
+    LedgerFile,
+    Model,
+    PrivBayes,
+    Random,
+)
 from understudy.counting.columns import MemoryColumns
 from understudy.counting.memory import MemoryCounter
 from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.contributions import bounded
 from understudy.curator.discovery import _Asker, _tail, discover
-from understudy.curator.mechanisms import SCORE_GRID, SystemNoise, cells_touched, choice_scale, table_scale
+from understudy.curator.mechanisms import (
+    SCORE_GRID,
+    SystemNoise,
+    cells_touched,
+    choice_scale,
+    table_scale,
+)
 from understudy.curator.scores import score_named
 from understudy.encoding import Coded, encode
 from understudy.marginals import marginal
@@ -67,7 +82,9 @@ def test_each_person_keeps_as_many_rows_as_allowed_and_nobody_loses_all(
     table = Table({"who": kind(*persons), "row": integers(*range(len(persons)))})
     kept, left_out = bounded(table, "who", most)
     rows = kept.columns["row"].values.tolist()
-    assert Tally(persons[row] for row in rows) == {p: min(most, n) for p, n in Tally(persons).items()}
+    assert Tally(persons[row] for row in rows) == {
+        p: min(most, n) for p, n in Tally(persons).items()
+    }
     assert rows == sorted(rows)
     assert left_out.beyond == len(persons) - len(rows)
     assert left_out.nobodys == 0
@@ -80,7 +97,9 @@ def test_each_person_keeps_as_many_rows_as_allowed_and_nobody_loses_all(
 def test_the_rows_that_are_kept_are_drawn_evenly() -> None:
     rows, most, times = 6, 2, 3000
     table = Table({"who": integers(*[7] * rows, 1, 2), "row": integers(*range(rows + 2))})
-    pairs = Tally(tuple(bounded(table, "who", most)[0].columns["row"].values.tolist()) for _ in range(times))
+    pairs = Tally(
+        tuple(bounded(table, "who", most)[0].columns["row"].values.tolist()) for _ in range(times)
+    )
     assert set(pairs) == {(a, b, 6, 7) for a, b in itertools.combinations(range(rows), most)}
     expected = times / math.comb(rows, most)
     statistic = sum((n - expected) ** 2 / expected for n in pairs.values())
@@ -133,7 +152,9 @@ def test_tables_of_neighbours_differ_by_no_more_than_the_noise_covers(most: int)
 @pytest.mark.parametrize("most", [1, 2, 7, 1000])
 def test_the_noise_in_a_table_grows_in_proportion(most: int) -> None:
     for cost in (Budget(0.5), Budget(0.02, "rho")):
-        assert table_scale(cost, "add_remove", most) == pytest.approx(most * table_scale(cost, "add_remove"))
+        assert table_scale(cost, "add_remove", most) == pytest.approx(
+            most * table_scale(cost, "add_remove")
+        )
 
 
 def _score(name: str, cells: tuple[tuple[int, int], ...], shape: tuple[int, int]) -> float:
@@ -145,7 +166,9 @@ def _score(name: str, cells: tuple[tuple[int, int], ...], shape: tuple[int, int]
 
 
 @pytest.mark.parametrize("most", [2, 3])
-@pytest.mark.parametrize(("name", "shape"), [("R", (2, 2)), ("R", (2, 3)), ("F", (2, 2)), ("I", (2, 2))])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("R", (2, 2)), ("R", (2, 3)), ("F", (2, 2)), ("I", (2, 2))]
+)
 def test_no_scores_of_neighbours_range_wider_than_the_scaled_sensitivity(
     name: str, shape: tuple[int, int], most: int
 ) -> None:
@@ -177,7 +200,9 @@ def test_no_scores_of_neighbours_range_wider_than_the_scaled_sensitivity(
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_scores_of_larger_neighbours_stay_within_the_scaled_sensitivity(data: st.DataObject) -> None:
+def test_scores_of_larger_neighbours_stay_within_the_scaled_sensitivity(
+    data: st.DataObject,
+) -> None:
     shape = data.draw(st.sampled_from([(2, 2), (2, 5), (3, 4)]))
     most = data.draw(st.integers(2, 6))
     cell = st.tuples(st.integers(0, shape[0] - 1), st.integers(0, shape[1] - 1))
@@ -213,7 +238,9 @@ class Recording(SystemNoise):
 
 
 def curator_for(table: Table, most: int, noise: Recording, **guarantee: Any) -> CentralCurator:
-    return CentralCurator(encode(table, SCHEMA), Ledger(1.0, rows_per_person=most, **guarantee), noise)
+    return CentralCurator(
+        encode(table, SCHEMA), Ledger(1.0, rows_per_person=most, **guarantee), noise
+    )
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -234,19 +261,26 @@ def test_gridded_scores_of_neighbours_differ_by_no_more_than_the_choice_covers()
     rng = np.random.default_rng(2)
     for _ in range(30):
         rows = int(rng.integers(4, 30))
-        codes = {"x": rng.integers(0, 2, rows).astype(np.uint8), "y": rng.integers(0, 3, rows).astype(np.uint8)}
+        codes = {
+            "x": rng.integers(0, 2, rows).astype(np.uint8),
+            "y": rng.integers(0, 3, rows).astype(np.uint8),
+        }
         seen = []
         for end in (rows, rows - most):
             noise = Recording()
             coded = Coded(SCHEMA, {name: column[:end] for name, column in codes.items()}, end, ())
             ledger = Ledger(1.0, rows_per_person=most)
-            CentralCurator(coded, ledger, noise).choose([marginal("x", "y"), marginal("y", "x")], "R", Budget(0.5))
+            CentralCurator(coded, ledger, noise).choose(
+                [marginal("x", "y"), marginal("y", "x")], "R", Budget(0.5)
+            )
             seen.append(noise.scores[0])
         assert np.abs(seen[0] - seen[1]).max() <= SCORE_GRID + 2
 
 
 def test_taking_attributes_apart_keeps_the_bound() -> None:
-    model = PrivBayes(epsilon=1.0, encoding="binary", max_rows_per_person=4).fit(visits(*"pqrs" * 5), SCHEMA)
+    model = PrivBayes(epsilon=1.0, encoding="binary", max_rows_per_person=4).fit(
+        visits(*"pqrs" * 5), SCHEMA
+    )
     for entry in model.ledger.entries:
         if entry.mechanism.startswith("discrete Laplace"):
             scale = table_scale(Budget(entry.amount), "add_remove", 4)
@@ -260,7 +294,10 @@ def test_every_caller_says_how_many_rows_a_person_has() -> None:
         if "audit" in path.parts:  # its controls are wrong on purpose
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", None) in ("table_scale", "mean_noise"):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) in (
+                "table_scale",
+                "mean_noise",
+            ):
                 callers += 1
                 assert len(node.args) + len(node.keywords) == 3, f"{path}:{node.lineno}"
     assert callers >= 4
@@ -271,7 +308,9 @@ def test_every_caller_says_how_many_rows_a_person_has() -> None:
 
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most(currency: Any, most: int) -> None:
+def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most(
+    currency: Any, most: int
+) -> None:
     delta = 1e-6
     ledger = Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most)
     cost = ledger.budget
@@ -293,14 +332,19 @@ def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most
     for height in (math.ceil(line) - 1, math.ceil(line)):
         noise = Edge()
         noise.height = height
-        asker = _Asker(Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most), noise)
+        asker = _Asker(
+            Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most),
+            noise,
+        )
         named[height] = isinstance(asker.categories("c", held, cost, delta), Category)
     assert list(named.values()) == [False, True]
     # The exact tail: at worst M values of one person, each with M rows.
     steps = np.arange(math.ceil(line) - most, math.ceil(line) + int(60 * scale), dtype=np.float64)
     both = np.arange(-int(60 * scale), int(60 * scale) + 1, dtype=np.float64)
     weigh = (
-        (lambda k: np.exp(-np.abs(k) / scale)) if currency == "epsilon" else (lambda k: np.exp(-(k**2) / 2 / scale**2))
+        (lambda k: np.exp(-np.abs(k) / scale))
+        if currency == "epsilon"
+        else (lambda k: np.exp(-(k**2) / 2 / scale**2))
     )
     tail = weigh(steps).sum() / weigh(both).sum()
     assert most * tail <= delta
@@ -326,9 +370,14 @@ def test_values_that_stand_only_in_rows_left_out_cannot_be_named() -> None:
 def test_the_person_column_is_never_asked_about() -> None:
     rows = 400
     table = Table(
-        {"patient": integers(*(i // 4 for i in range(rows))), "age": integers(*(20 + i % 50 for i in range(rows)))}
+        {
+            "patient": integers(*(i // 4 for i in range(rows))),
+            "age": integers(*(20 + i % 50 for i in range(rows))),
+        }
     )
-    model = Independent(epsilon=5.0, person="patient", max_rows_per_person=4).fit(table, notify=lambda _: None)
+    model = Independent(epsilon=5.0, person="patient", max_rows_per_person=4).fit(
+        table, notify=lambda _: None
+    )
     assert isinstance(model.schema["patient"], Identifier)
     assert [e.question for e in model.ledger.entries] == ["bounds of age", "table of age"]
     assert all("patient" not in e.question for e in model.ledger.entries)
@@ -385,7 +434,9 @@ def test_the_person_column_is_modelled_where_the_schema_models_it() -> None:
         x={"kind": "categorical", "values": ["a", "b"]},
         y={"kind": "categorical", "values": ["0", "1", "2"]},
     )
-    model = Independent(epsilon=1.0, person="who").fit(visits(*"ppqq"), schema, notify=lambda _: None)
+    model = Independent(epsilon=1.0, person="who").fit(
+        visits(*"ppqq"), schema, notify=lambda _: None
+    )
     assert "table of who" in [e.question for e in model.ledger.entries]
 
 
@@ -395,7 +446,10 @@ def test_persons_are_not_protected_under_replace(method: Any, more: dict[str, An
     import dataclasses
 
     asked = dataclasses.replace(method, neighbours="replace", **more)
-    with pytest.raises(InputError, match=r"^Protecting all rows of a person goes with neighbours add_remove, not with"):
+    with pytest.raises(
+        InputError,
+        match=r"^Protecting all rows of a person goes with neighbours add_remove, not with",
+    ):
         asked.fit(visits(*"ppq"), SCHEMA)
 
 
@@ -416,7 +470,13 @@ def test_parameters_that_make_no_sense_are_refused(more: dict[str, Any], cause: 
 
 
 def test_a_column_that_cannot_tell_persons_apart_is_refused() -> None:
-    table = Table({"who": Column("boolean", np.array([True, False])), "x": words("a", "b"), "y": words("0", "1")})
+    table = Table(
+        {
+            "who": Column("boolean", np.array([True, False])),
+            "x": words("a", "b"),
+            "y": words("0", "1"),
+        }
+    )
     with pytest.raises(InputError, match="do not tell persons apart"):
         Independent(epsilon=1.0, person="who").fit(table, SCHEMA)
 
@@ -424,7 +484,10 @@ def test_a_column_that_cannot_tell_persons_apart_is_refused() -> None:
 def test_the_statement_says_who_is_protected() -> None:
     ledger = Ledger(1.0, rows_per_person=4)
     ledger.debit("q", Budget(0.5), "m")
-    assert "adding or removing all rows of any one person (at most 4) changes the odds" in ledger.statement()
+    assert (
+        "adding or removing all rows of any one person (at most 4) changes the odds"
+        in ledger.statement()
+    )
     row = Ledger(1.0)
     row.debit("q", Budget(0.5), "m")
     assert "adding or removing any one row changes" in row.statement()
@@ -438,7 +501,13 @@ def test_an_old_ledger_protects_rows() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rows_per_person", 0), ("rows_per_person", "2"), ("rows_per_person", 2), ("unit", "house"), ("unit", None)],
+    [
+        ("rows_per_person", 0),
+        ("rows_per_person", "2"),
+        ("rows_per_person", 2),
+        ("unit", "house"),
+        ("unit", None),
+    ],
 )
 def test_a_ledger_with_a_unit_that_is_none_is_refused(name: str, value: Any) -> None:
     document = {**Ledger(1.0).to_dict(), name: value}
@@ -484,7 +553,10 @@ def test_the_command_line_bounds_and_says_so(folder: Path) -> None:
     options = ["--schema", "s.json", "--model", "m.json", "-o", "out.csv", "--report", "r.html"]
     ran = run("synthesize", "t.csv", *options, "--person", "who", "--rows-per-person", 3)
     assert ran.status == 0, ran.err
-    assert "note (for you, not for release): rows left out: 61 so that nobody counts with more than 3 rows" in ran.err
+    assert (
+        "note (for you, not for release): rows left out: 61 so that nobody counts with more than 3 rows"
+        in ran.err
+    )
     assert "adding or removing all rows of any one person (at most 3)" in ran.err
     ledger = Model.load("m.json").ledger
     assert (ledger.unit, ledger.rows_per_person) == ("person", 3)
@@ -497,14 +569,27 @@ def test_the_command_line_bounds_and_says_so(folder: Path) -> None:
 
 def test_the_command_line_refuses_replace_and_the_paper(folder: Path) -> None:
     for more in (["--neighbours", "replace"], ["--paper"]):
-        ran = run("synthesize", "t.csv", "--schema", "s.json", "--person", "who", *more, "-o", "out.csv")
+        ran = run(
+            "synthesize", "t.csv", "--schema", "s.json", "--person", "who", *more, "-o", "out.csv"
+        )
         assert ran.status == 2
         assert "goes with neighbours add_remove" in ran.err
     assert not (folder / "out.csv").exists()
 
 
 def test_a_schema_can_be_drafted_with_persons_in_mind(folder: Path) -> None:
-    ran = run("schema", "t.csv", "--person", "who", "--rows-per-person", 2, "--epsilon", 50, "-o", "d.json")
+    ran = run(
+        "schema",
+        "t.csv",
+        "--person",
+        "who",
+        "--rows-per-person",
+        2,
+        "--epsilon",
+        50,
+        "-o",
+        "d.json",
+    )
     assert ran.status == 0, ran.err
     assert "rows left out: 64" in ran.err
     assert json.loads((folder / "d.json").read_text())["attributes"]["who"]["kind"] == "identifier"

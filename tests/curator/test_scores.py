@@ -66,7 +66,9 @@ def tables(rows: int, shape: tuple[int, int]) -> list[tuple[tuple[int, ...], ...
     for bars in itertools.combinations(range(rows + cells - 1), cells - 1):
         edges = (-1, *bars, rows + cells - 1)
         counts = [b - a - 1 for a, b in itertools.pairwise(edges)]
-        found.append(tuple(tuple(counts[i * shape[1] : (i + 1) * shape[1]]) for i in range(shape[0])))
+        found.append(
+            tuple(tuple(counts[i * shape[1] : (i + 1) * shape[1]]) for i in range(shape[0]))
+        )
     return found
 
 
@@ -101,7 +103,9 @@ def test_scores_are_what_their_definitions_say(name: str, shape: tuple[int, int]
         pytest.skip("F is for two values")
     for table in tables(4, shape)[::9]:
         for neighbours in ("replace", "add_remove"):
-            assert score_of(name, table, neighbours) == pytest.approx(plain(name, table, neighbours), abs=1e-9)
+            assert score_of(name, table, neighbours) == pytest.approx(
+                plain(name, table, neighbours), abs=1e-9
+            )
 
 
 @pytest.mark.parametrize(
@@ -115,11 +119,15 @@ def test_no_neighbouring_small_tables_differ_by_more_than_the_sensitivity(
 ) -> None:
     closest = 0.0
     for rows in range(1, 6 if shape == (2, 3) else 8):
-        bound = score_named(name).sensitivity(neighbours, rows if neighbours == "replace" else None, True)
+        bound = score_named(name).sensitivity(
+            neighbours, rows if neighbours == "replace" else None, True
+        )
         change = half_range(name, rows, shape, neighbours)
         assert change <= bound + 1e-9, rows
         closest = max(closest, change / bound)
-    assert closest >= reached - 1e-9  # a bound far above what happens would waste budget, or the search be broken
+    assert (
+        closest >= reached - 1e-9
+    )  # a bound far above what happens would waste budget, or the search be broken
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4])
@@ -139,7 +147,13 @@ def test_dependence_keeps_its_bound_on_three_by_three_tables(rows: int) -> None:
 def neighbouring(draw: st.DrawFn) -> tuple[Any, Any, Any]:
     shape = draw(st.tuples(st.integers(2, 4), st.integers(2, 5)))
     skewed = st.one_of(st.just(0), st.integers(0, 3), st.integers(0, 200))
-    table = draw(st.lists(st.lists(skewed, min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0]))
+    table = draw(
+        st.lists(
+            st.lists(skewed, min_size=shape[1], max_size=shape[1]),
+            min_size=shape[0],
+            max_size=shape[0],
+        )
+    )
     table[0][0] += 1
     cell = draw(st.tuples(st.integers(0, shape[0] - 1), st.integers(0, shape[1] - 1)))
     return table, with_one_more(table, cell), with_one_more(with_one_more(table, (0, 0), -1), cell)
@@ -157,7 +171,9 @@ def test_no_neighbouring_larger_tables_differ_by_more_than_the_sensitivity(pair:
     for name in ("R", "I") + (("F",) if len(table) == 2 else ()):
         score = score_named(name)
         binary = len(table) == 2 or len(table[0]) == 2
-        here, there = (score_of(name, tuple(map(tuple, one)), "add_remove") for one in (table, more))
+        here, there = (
+            score_of(name, tuple(map(tuple, one)), "add_remove") for one in (table, more)
+        )
         lowest, highest = RANGES[name]
         assert lowest - 1e-9 <= there - here <= highest + 1e-9
         assert highest - lowest <= 2 * score.sensitivity("add_remove", None, binary)

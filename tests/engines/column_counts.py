@@ -24,12 +24,20 @@ TYPED: dict[str, list[Any]] = {
 def rows() -> list[tuple[Any, ...]]:
     """The typed columns as rows; the last ones of shorter columns are missing."""
     longest = max(map(len, TYPED.values()))
-    return list(zip(*([*cells, *[None] * (longest - len(cells))] for cells in TYPED.values()), strict=True))
+    return list(
+        zip(*([*cells, *[None] * (longest - len(cells))] for cells in TYPED.values()), strict=True)
+    )
 
 
 def in_memory() -> Table:
     columns = zip(*rows(), strict=True)
-    return Table({name: column_of(name.split()[-1], cells) for name, cells in zip(TYPED, columns, strict=True)}, "T")
+    return Table(
+        {
+            name: column_of(name.split()[-1], cells)
+            for name, cells in zip(TYPED, columns, strict=True)
+        },
+        "T",
+    )
 
 
 def seen(columns: Columns) -> Any:

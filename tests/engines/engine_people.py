@@ -26,7 +26,12 @@ SCHEMA = Schema.from_dict(
             },
             "grade": {"kind": "categorical", "values": [1, 2, 3], "ordered": True},
             "born": {"kind": "date", "min": "1950-01-01", "max": "2009-12-31", "bins": 6},
-            "seen": {"kind": "datetime", "min": "2020-01-01", "max": "2020-12-31 23:59:59", "bins": 4},
+            "seen": {
+                "kind": "datetime",
+                "min": "2020-01-01",
+                "max": "2020-12-31 23:59:59",
+                "bins": 4,
+            },
             "notes": {"kind": "text"},
         }
     }
@@ -40,7 +45,9 @@ def people(rows: int = 1500, seed: int = 0) -> Table:
     rng = np.random.default_rng(seed)
     age = rng.integers(0, 105, rows)
     height = rng.normal(1.7, 0.1, rows) - (age < 15) * 0.3
-    ward = np.where(rng.random(rows) < 0.9, 1 + age // 30 % 4, rng.integers(0, 5, rows)).astype(np.uint8)
+    ward = np.where(rng.random(rows) < 0.9, 1 + age // 30 % 4, rng.integers(0, 5, rows)).astype(
+        np.uint8
+    )
 
     def absent(share: float) -> Any:
         return (rng.random(rows) < share).astype(np.uint8)
@@ -63,12 +70,16 @@ def people(rows: int = 1500, seed: int = 0) -> Table:
 
 def document_of(synthesizer: Any, table: Any, **options: Any) -> dict[str, Any]:
     """The model that the synthesizer learns with seeded noise, as it is saved."""
-    model: Model = synthesizer.fit(table, SCHEMA, noise=SeededNoise(7), notify=lambda _: None, **options)
+    model: Model = synthesizer.fit(
+        table, SCHEMA, noise=SeededNoise(7), notify=lambda _: None, **options
+    )
     return model.to_dict()
 
 
 def saved(folder: Path, synthesizer: Any, table: Any, **options: Any) -> bytes:
     """The bytes of the model's file."""
-    model: Model = synthesizer.fit(table, SCHEMA, noise=SeededNoise(7), notify=lambda _: None, **options)
+    model: Model = synthesizer.fit(
+        table, SCHEMA, noise=SeededNoise(7), notify=lambda _: None, **options
+    )
     model.save(folder / "model.json")
     return (folder / "model.json").read_bytes()

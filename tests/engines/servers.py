@@ -26,7 +26,9 @@ class Server:
     port: int
 
     def url(self, table: str = "", user: str = USER) -> str:
-        return f"postgresql://{user}@127.0.0.1:{self.port}/postgres" + (f"?table={table}" if table else "")
+        return f"postgresql://{user}@127.0.0.1:{self.port}/postgres" + (
+            f"?table={table}" if table else ""
+        )
 
     def connect(self, **options: Any) -> Any:
         import psycopg
@@ -41,10 +43,37 @@ def running(programs: Path) -> Iterator[Server]:
     folder.chmod(0o755)
     port = _free_port()
     prefix = _as_somebody(folder)
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+    options = (
+        f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+    )
     try:
-        _run([*prefix, programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", USER, "--no-sync"])
-        _run([*prefix, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o", options, "start"])
+        _run(
+            [
+                *prefix,
+                programs / "initdb",
+                "-D",
+                folder / "data",
+                "-A",
+                "trust",
+                "-U",
+                USER,
+                "--no-sync",
+            ]
+        )
+        _run(
+            [
+                *prefix,
+                programs / "pg_ctl",
+                "-D",
+                folder / "data",
+                "-w",
+                "-l",
+                folder / "log",
+                "-o",
+                options,
+                "start",
+            ]
+        )
         try:
             yield Server(port)
         finally:
@@ -56,7 +85,11 @@ def running(programs: Path) -> Iterator[Server]:
 def postgres_programs() -> Path | None:
     """The folder of PostgreSQL's programs, if they are installed."""
     found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    folders = (
+        [Path(found).parent]
+        if found
+        else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    )
     return next((folder for folder in folders if (folder / "initdb").exists()), None)
 
 
@@ -81,7 +114,9 @@ def _free_port() -> int:
 def _run(command: list[Any]) -> None:
     # Output goes to a file: a server that inherits a pipe would keep it open.
     with tempfile.TemporaryFile() as output:
-        done = subprocess.run([str(part) for part in command], stdout=output, stderr=output, cwd="/", check=False)
+        done = subprocess.run(
+            [str(part) for part in command], stdout=output, stderr=output, cwd="/", check=False
+        )
         output.seek(0)
         assert done.returncode == 0, output.read().decode()
 
@@ -105,7 +140,18 @@ def spark_master(folder: Path) -> Iterator[str]:
         "SPARK_WORKER_DIR": str(folder / "work"),
     }
     master = ["master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0]
-    worker = ["worker.Worker", "--host", "127.0.0.1", "--webui-port", 0, "--cores", 1, "--memory", "1g", url]
+    worker = [
+        "worker.Worker",
+        "--host",
+        "127.0.0.1",
+        "--webui-port",
+        0,
+        "--cores",
+        1,
+        "--memory",
+        "1g",
+        url,
+    ]
     with contextlib.ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("wb"))
         for command in (master, worker):

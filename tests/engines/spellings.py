@@ -18,6 +18,8 @@ def words_counted(engine: Engine, person: str | None = None) -> dict[str, int]:
     """How often each value occurs in the column ``x``, where each person keeps one row, if it is said who they are."""
     try:
         (found,) = EngineTable(engine).coded(_SCHEMA, person, 1).grouped([("x",)])
-        return dict(zip((VALUES[code] for code in found.codes["x"]), found.weights.tolist(), strict=True))
+        return dict(
+            zip((VALUES[code] for code in found.codes["x"]), found.weights.tolist(), strict=True)
+        )
     finally:
         engine.close()

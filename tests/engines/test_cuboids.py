@@ -32,7 +32,9 @@ class FewGroups:
         self.asked.append(["".join(names) for names in sets])
         found = []
         for names in sets:
-            rows, weights = np.unique([self.codes[name] for name in names], axis=1, return_counts=True)
+            rows, weights = np.unique(
+                [self.codes[name] for name in names], axis=1, return_counts=True
+            )
             found.append(Cuboid(dict(zip(names, rows, strict=True)), weights))
         return found
 
@@ -54,14 +56,20 @@ def test_no_more_is_held_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch)
         assert found.tolist() == expected.tolist()
         assert counter._room.left == 0
     counter.count([marginal("B", "C")])
-    assert [sorted(names) for names in counter._held] == [["B", "C"]], "the others were to be let go of"
+    assert [sorted(names) for names in counter._held] == [["B", "C"]], (
+        "the others were to be let go of"
+    )
     assert source.asked == [["AB"], ["BD"], ["CD"], ["BC"]]
 
 
-def test_rows_that_take_half_of_the_room_are_not_fetched_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_take_half_of_the_room_are_not_fetched_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = FewGroups()
     source.most_groups = 10**6
-    monkeypatch.setattr(cuboids, "Room", lambda: Room(2 * 16 * (4 + 4)))  # 16 groups of four codes and a weight
+    monkeypatch.setattr(
+        cuboids, "Room", lambda: Room(2 * 16 * (4 + 4))
+    )  # 16 groups of four codes and a weight
     counter = CuboidCounter(source)
     counter.count([marginal("A", "B"), marginal("C", "D")])
     assert source.asked == [["AB"], ["CD"]]

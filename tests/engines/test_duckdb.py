@@ -18,7 +18,16 @@ from typing import Any
 
 import duckdb
 import pytest
-from awkward import ATTRIBUTES, CELLS, Case, accepted_cases, by_engine, expected, in_memory, refused_cases
+from awkward import (
+    ATTRIBUTES,
+    CELLS,
+    Case,
+    accepted_cases,
+    by_engine,
+    expected,
+    in_memory,
+    refused_cases,
+)
 from engine_people import SCHEMA, people, saved
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +78,9 @@ def test_every_awkward_cell_has_the_code_that_it_has_in_memory() -> None:
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
 
-@pytest.mark.parametrize("case", refused_cases(), ids=lambda case: f"{case.attribute.kind} from {case.kind}")
+@pytest.mark.parametrize(
+    "case", refused_cases(), ids=lambda case: f"{case.attribute.kind} from {case.kind}"
+)
 def test_what_memory_refuses_is_refused(case: Case) -> None:
     with pytest.raises(InputError):
         by_engine(engine_of([case]), [case])
@@ -80,7 +91,11 @@ def moments() -> Any:
 
 
 GENERATED = {
-    "text": st.text() | st.integers().map(str) | st.floats().map(repr) | moments().map(str) | st.dates().map(str),
+    "text": st.text()
+    | st.integers().map(str)
+    | st.floats().map(repr)
+    | moments().map(str)
+    | st.dates().map(str),
     "real": st.floats(),
     "integer": st.integers(-(2**63), 2**63 - 1),
     "boolean": st.booleans(),
@@ -96,7 +111,11 @@ def test_any_cell_has_the_code_that_it_has_in_memory(data: st.DataObject) -> Non
     cell = st.none() | st.sampled_from(CELLS[kind]) | GENERATED[kind]
     if kind == "text":
         cell = cell.filter(lambda text: text is None or "\x00" not in text)
-    cells = [c for c in data.draw(st.lists(cell, max_size=8)) if in_memory(ATTRIBUTES[name], kind, [c]) != "refused"]
+    cells = [
+        c
+        for c in data.draw(st.lists(cell, max_size=8))
+        if in_memory(ATTRIBUTES[name], kind, [c]) != "refused"
+    ]
     cases = [Case("x", ATTRIBUTES[name], kind, [*cells, None])]
     if in_memory(ATTRIBUTES[name], kind, [None]) == "refused":
         with pytest.raises(InputError):
@@ -107,7 +126,18 @@ def test_any_cell_has_the_code_that_it_has_in_memory(data: st.DataObject) -> Non
 
 def test_large_integers_are_told_apart_as_in_memory() -> None:
     """Beyond 2^53, where several of them are the same real."""
-    near = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**53 + 4, 2**62, 2**62 + 1, -(2**53) - 1, -99]
+    near = [
+        2**53 - 1,
+        2**53,
+        2**53 + 1,
+        2**53 + 2,
+        2**53 + 3,
+        2**53 + 4,
+        2**62,
+        2**62 + 1,
+        -(2**53) - 1,
+        -99,
+    ]
     values: list[list[Any]] = [
         [str(2**53), str(2**53 + 1), "x"],
         [str(2**62 + 1), "x"],
@@ -116,7 +146,10 @@ def test_large_integers_are_told_apart_as_in_memory() -> None:
     ]
     attributes = [attribute(kind="categorical", values=found, missing=missing) for found in values
                   for missing in (False, "-99", str(2**53 + 3))]  # fmt: skip
-    cases = [Case(str(i), replace(named, name=str(i)), "integer", near) for i, named in enumerate(attributes)]
+    cases = [
+        Case(str(i), replace(named, name=str(i)), "integer", near)
+        for i, named in enumerate(attributes)
+    ]
     assert by_engine(engine_of(cases), cases) == expected(cases)
 
 
@@ -140,7 +173,11 @@ def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: 
 @pytest.mark.parametrize("listed", [0, 64])
 @pytest.mark.parametrize(
     ("default", "column"),
-    [("", "VARCHAR COLLATE NOCASE"), ("", "VARCHAR COLLATE NOACCENT.NOCASE"), ("NOCASE", "VARCHAR")],
+    [
+        ("", "VARCHAR COLLATE NOCASE"),
+        ("", "VARCHAR COLLATE NOACCENT.NOCASE"),
+        ("NOCASE", "VARCHAR"),
+    ],
 )
 def test_a_collation_does_not_join_texts(
     default: str, column: str, listed: int, monkeypatch: pytest.MonkeyPatch
@@ -195,7 +232,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {getattr(method, 'encoding', '')}")
+@pytest.mark.parametrize(
+    "method", METHODS, ids=lambda method: f"{method.name} {getattr(method, 'encoding', '')}"
+)
 def test_models_are_the_same_to_the_byte(method: Any, folder: Path, tmp_path: Path) -> None:
     path = str(folder / "people.parquet")
     assert saved(tmp_path, method, path, engine="duckdb") == saved(tmp_path, method, path)
@@ -209,7 +248,9 @@ def test_models_are_the_same_however_little_is_fetched_at_once(
     monkeypatch.setattr(DuckDBEngine, "most_groups", most)
     path, said = str(folder / "people.parquet"), []
     method = PrivBayes(epsilon=1.0)
-    assert saved(tmp_path, method, path, engine="duckdb", explain=said.append) == saved(tmp_path, method, path)
+    assert saved(tmp_path, method, path, engine="duckdb", explain=said.append) == saved(
+        tmp_path, method, path
+    )
     assert len(said) > 2
     assert any(";" in sentence for sentence in said), "no query has several groupings"
 
@@ -242,7 +283,9 @@ def test_a_lazy_frame_and_an_ibis_table(folder: Path, tmp_path: Path) -> None:
     expected = saved(tmp_path, method, folder / "people.parquet")
     assert saved(tmp_path, method, polars.scan_parquet(folder / "people.parquet")) == expected
     backend = ibis.duckdb.connect()
-    table = backend.read_parquet(folder / "people.parquet", table_name="coded").mutate(age=ibis._.age + 0)
+    table = backend.read_parquet(folder / "people.parquet", table_name="coded").mutate(
+        age=ibis._.age + 0
+    )
     assert saved(tmp_path, method, table) == expected
     assert backend.con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
 
@@ -251,7 +294,9 @@ def in_sqlite(people: Path, path: Path) -> Any:
     """The people in a database of SQLite."""
     ibis = pytest.importorskip("ibis")
     types = {row[0]: row[1] for row in duckdb.execute(f"DESCRIBE FROM '{people}'").fetchall()}
-    written = ", ".join(f"CAST({n} AS VARCHAR)" if t in ("DATE", "TIMESTAMP") else n for n, t in types.items())
+    written = ", ".join(
+        f"CAST({n} AS VARCHAR)" if t in ("DATE", "TIMESTAMP") else n for n, t in types.items()
+    )
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute(f"CREATE TABLE people ({', '.join(f'{n} {t}' for n, t in types.items())})")
         rows = duckdb.execute(f"SELECT {written} FROM '{people}'").fetchall()
@@ -276,7 +321,9 @@ def test_an_ibis_table_of_another_backend_is_copied_a_part_at_a_time(
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     model = PrivBayes(epsilon=1.0).fit(table, SCHEMA, noise=SeededNoise(7), notify=told.append)
-    expected = PrivBayes(epsilon=1.0).fit(people(), SCHEMA, noise=SeededNoise(7), notify=lambda _: None)
+    expected = PrivBayes(epsilon=1.0).fit(
+        people(), SCHEMA, noise=SeededNoise(7), notify=lambda _: None
+    )
     assert model.to_dict() == expected.to_dict()
     assert told[0] == (
         f"The rows of the ibis table are copied into a private folder of this machine and removed at the end: "
@@ -285,14 +332,18 @@ def test_an_ibis_table_of_another_backend_is_copied_a_part_at_a_time(
     assert list(scratch.iterdir()) == []
 
 
-def test_rows_of_another_backend_that_cannot_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_another_backend_that_cannot_be_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ibis = pytest.importorskip("ibis")
     backend = ibis.sqlite.connect()
     backend.raw_sql("CREATE TABLE t (a INTEGER)")
     table = backend.table("t")
     backend.raw_sql("DROP TABLE t")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(EngineError, match="The ibis table could not be copied from sqlite: no such table"):
+    with pytest.raises(
+        EngineError, match="The ibis table could not be copied from sqlite: no such table"
+    ):
         PrivBayes(epsilon=1.0).fit(table, SCHEMA, notify=lambda _: None)
     assert list(tmp_path.iterdir()) == []
 
@@ -305,7 +356,9 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
     owners = [*["a"] * 5, *["b"] * 2, "c", *[""] * 3, " NA ", "\u00a0?"]
     connection = duckdb.connect()
     connection.execute("CREATE TABLE visits (who VARCHAR, place BIGINT)")
-    connection.executemany("INSERT INTO visits VALUES (?, ?)", [(who or None, i) for i, who in enumerate(owners)])
+    connection.executemany(
+        "INSERT INTO visits VALUES (?, ?)", [(who or None, i) for i, who in enumerate(owners)]
+    )
     place = {"kind": "integer", "min": 0, "max": len(owners) - 1, "bins": len(owners)}
     schema = schema_of(who={"kind": "identifier"}, place=place)
     seen: set[tuple[int, ...]] = set()
@@ -328,9 +381,13 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
 def test_each_row_of_a_person_has_the_same_chance() -> None:
     """Also where some of them are equal: of a, a, a and b, b is kept a quarter of the time."""
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE visits AS SELECT i // 4 AS who, i % 4 = 0 AS b FROM range(4000) r(i)")
+    connection.execute(
+        "CREATE TABLE visits AS SELECT i // 4 AS who, i % 4 = 0 AS b FROM range(4000) r(i)"
+    )
     engine = DuckDBEngine("visits", "T", connection=connection)
-    coded = EngineTable(engine).coded(schema_of(who={"kind": "identifier"}, b={"kind": "boolean"}), "who", 1)
+    coded = EngineTable(engine).coded(
+        schema_of(who={"kind": "identifier"}, b={"kind": "boolean"}), "who", 1
+    )
     (kept,) = coded.grouped([("b",)])
     engine.close()
     counts = dict(zip(kept.codes["b"].tolist(), kept.weights.tolist(), strict=True))
@@ -358,7 +415,9 @@ def test_with_another_schema(folder: Path) -> None:
         ("nothing.csv", None, "There is no table at"),
     ],
 )
-def test_files_that_are_not_there(name: str, engine: str | None, sentence: str, folder: Path) -> None:
+def test_files_that_are_not_there(
+    name: str, engine: str | None, sentence: str, folder: Path
+) -> None:
     with pytest.raises(InputError, match=sentence):
         PrivBayes(epsilon=1.0).fit(str(folder / name), SCHEMA, engine=engine)
 
@@ -366,7 +425,9 @@ def test_files_that_are_not_there(name: str, engine: str | None, sentence: str, 
 def test_a_damaged_file(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n1,2,3\n")
     (tmp_path / "x.parquet").write_bytes(b"not one")
-    schema = schema_of(a={"kind": "integer", "min": 0, "max": 9}, b={"kind": "integer", "min": 0, "max": 9})
+    schema = schema_of(
+        a={"kind": "integer", "min": 0, "max": 9}, b={"kind": "integer", "min": 0, "max": 9}
+    )
     for name in ("x.csv", "x.parquet"):
         with pytest.raises(EngineError, match=r"The table .*x\.\w+ could not be"):
             PrivBayes(epsilon=1.0).fit(tmp_path / name, schema, engine="duckdb")
@@ -375,10 +436,14 @@ def test_a_damaged_file(folder: Path, tmp_path: Path) -> None:
 def test_a_table_without_rows(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a\n")
     with pytest.raises(InputError, match="has no rows"):
-        Independent(epsilon=1.0).fit(tmp_path / "x.csv", schema_of(a={"kind": "boolean"}), engine="duckdb")
+        Independent(epsilon=1.0).fit(
+            tmp_path / "x.csv", schema_of(a={"kind": "boolean"}), engine="duckdb"
+        )
 
 
-def test_a_file_that_changes_while_it_is_read(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "people.parquet"
     path.write_bytes((folder / "people.parquet").read_bytes())
     keep = DuckDBEngine.keep
@@ -418,7 +483,9 @@ def test_the_disk_is_full(folder: Path, tmp_path: Path) -> None:
     command = [COMMAND, "synthesize", folder / "people.parquet", "--engine", "duckdb", "--schema",
                tmp_path / "schema.json", "-o", tmp_path / "out.csv"]  # fmt: skip
     environment = os.environ | {"TMPDIR": str(tmp_path / "scratch")}
-    done = subprocess.run(command, preexec_fn=cramped, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, preexec_fn=cramped, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("understudy: The table ")
     assert done.stderr.count("\n") == 1
@@ -447,10 +514,14 @@ def test_what_a_killed_run_left_behind_is_removed_by_the_next(
     try:
         runs[0].kill()
         runs[0].wait()
-        killed.rename(killed.with_name(f"{PREFIX}{os.getpid()}-x"))  # as if it had been this very process
+        killed.rename(
+            killed.with_name(f"{PREFIX}{os.getpid()}-x")
+        )  # as if it had been this very process
         alive = alive.rename(alive.with_name(f"{PREFIX}{runs[0].pid}-y"))  # in a container, say
         (tmp_path / f"{PREFIX}half-removed").mkdir()
-        Independent(epsilon=1.0).fit(folder / "people.parquet", SCHEMA, engine="duckdb", notify=lambda _: None)
+        Independent(epsilon=1.0).fit(
+            folder / "people.parquet", SCHEMA, engine="duckdb", notify=lambda _: None
+        )
         assert list(tmp_path.iterdir()) == [alive]
         assert (alive / "coded.duckdb").read_text() == "private"
     finally:
@@ -466,5 +537,12 @@ def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:
     assert ran.status == 0, ran.err
     assert "note (for you, not for release): 1,500 rows coded inside DuckDB" in ran.err
     assert (tmp_path / "out.csv").exists()
-    refused = run("synthesize", folder / "parts", "-o", tmp_path / "out.csv", "--to", "postgresql://h/d?table=x")
+    refused = run(
+        "synthesize",
+        folder / "parts",
+        "-o",
+        tmp_path / "out.csv",
+        "--to",
+        "postgresql://h/d?table=x",
+    )
     assert refused.err == "understudy: The rows go to one place: give -o or --to, not both.\n"

@@ -14,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from running import run
-from understudy import Adaptive, Independent, InputError, Ledger, LedgerFile, PrivBayes, Random, Schema, read_table
+from understudy import (
+    Adaptive,
+    Independent,
+    InputError,
+    Ledger,
+    LedgerFile,
+    PrivBayes,
+    Random,
+    Schema,
+    read_table,
+)
 from understudy.curator.discovery import discover
 from understudy.curator.mechanisms import SeededNoise
 from understudy.engines import EngineError, columns, encoding
@@ -41,8 +51,26 @@ CSV = {
     "n": ["1", "-7", " 42 ", "?", "", "+5", "0", "NA", "-", "NA", "123456789012345678"],
     "padded code": ["01", "2", "3", "", "5", "6", "7", "8", "9", "10", "11"],
     "r": ["1.5", ".5", "5.", "1e5", "-2e-30", "nan", "null", "0", "-0.0", "N/A", "7"],
-    "d": ["2020-01-31", "1066-10-14", "", "9999-12-31", "?", "2020-02-29", "1600-01-01", ".", "None", "2200-12-31", ""],
-    "t": ["2020-01-31 10:00", "2020-01-31T10:00:01", "2020-01-31 10:00:59.9", *["2019-12-31 23:59:59"] * 7, "NaN"],
+    "d": [
+        "2020-01-31",
+        "1066-10-14",
+        "",
+        "9999-12-31",
+        "?",
+        "2020-02-29",
+        "1600-01-01",
+        ".",
+        "None",
+        "2200-12-31",
+        "",
+    ],
+    "t": [
+        "2020-01-31 10:00",
+        "2020-01-31T10:00:01",
+        "2020-01-31 10:00:59.9",
+        *["2019-12-31 23:59:59"] * 7,
+        "NaN",
+    ],
     "no T": ["2020-01-31 10:00", *["2019-12-31 23:59:59"] * 10],
     "almost a day": ["2020-02-30", *["2020-02-28"] * 10],
     "truth": ["true", "false", "", "true", "true", "true", "false", "true", "true", "true", ""],
@@ -73,7 +101,9 @@ def written(tmp_path: Path) -> Any:
 
 
 def csv_engine(path: Path) -> DuckDBEngine:
-    return DuckDBEngine(csv_relation([path], compressed=False), f"The table {path}", files=[path], csv=True)
+    return DuckDBEngine(
+        csv_relation([path], compressed=False), f"The table {path}", files=[path], csv=True
+    )
 
 
 @pytest.mark.parametrize("few", [1, 1000])
@@ -98,20 +128,26 @@ _CELLS = sorted({cell for cells in CSV.values() for cell in cells})
 
 @settings(max_examples=25)
 @given(drawn=st.data())
-def test_any_csv_file_is_counted_as_in_memory(drawn: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_csv_file_is_counted_as_in_memory(
+    drawn: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     cell = st.sampled_from(_CELLS) | st.integers(-(10**17), 10**17).map(str) | st.dates().map(str)
     some = drawn.draw(st.sets(cell, min_size=1, max_size=3).map(sorted))
     cells = drawn.draw(st.lists(st.sampled_from(some), min_size=1, max_size=6))
     path = tmp_path_factory.getbasetemp() / "any.csv"
     with path.open("w", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL if drawn.draw(st.booleans()) else csv.QUOTE_MINIMAL)
+        writer = csv.writer(
+            file, quoting=csv.QUOTE_ALL if drawn.draw(st.booleans()) else csv.QUOTE_MINIMAL
+        )
         writer.writerows([("x", "n"), *((text, i) for i, text in enumerate(cells))])
     assert seen_by(csv_engine(path)) == seen_in_memory(read_table(path))
 
 
 def test_a_collation_does_not_join_texts() -> None:
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE t AS SELECT unnest(['male', 'MALE', 'f', 'f']) COLLATE NOCASE AS sex")
+    connection.execute(
+        "CREATE TABLE t AS SELECT unnest(['male', 'MALE', 'f', 'f']) COLLATE NOCASE AS sex"
+    )
     _, _, counted = seen_by(DuckDBEngine("t", "T", connection=connection))
     assert counted["sex"] == ([1, 2, 1], [0] * 11, ["MALE", "f", "male"])
 
@@ -126,7 +162,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people(4000).write(home / "people.csv")
     (home / "parts").mkdir()
     for part, test in (("a", "id < 300"), ("b", "id >= 300")):
-        duckdb.execute(f"COPY (FROM '{home}/people.csv' WHERE {test}) TO '{home}/parts/{part}.csv' (HEADER)")
+        duckdb.execute(
+            f"COPY (FROM '{home}/people.csv' WHERE {test}) TO '{home}/parts/{part}.csv' (HEADER)"
+        )
     return home
 
 
@@ -147,7 +185,9 @@ def fitted(method: Any, table: Any, **options: Any) -> tuple[dict[str, Any], lis
     ids=lambda method: method.name,
 )
 @pytest.mark.parametrize("name", ["people.parquet", "people.csv"])
-def test_the_discovered_schema_and_the_model_are_the_same(name: str, method: Any, folder: Path) -> None:
+def test_the_discovered_schema_and_the_model_are_the_same(
+    name: str, method: Any, folder: Path
+) -> None:
     path = folder / name
     assert fitted(method, path, engine="duckdb") == fitted(method, path)
 
@@ -176,7 +216,9 @@ def test_a_person_counts_with_so_many_rows_of_their_own() -> None:
     connection = duckdb.connect()
     rows = [("a", ",1"), ("a,", "1"), ("a", ",1"), ("b", "x")]
     connection.execute("CREATE TABLE t (who BIGINT, x VARCHAR, y VARCHAR)")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", [(i, *row) for i in range(500) for row in rows])
+    connection.executemany(
+        "INSERT INTO t VALUES (?, ?, ?)", [(i, *row) for i in range(500) for row in rows]
+    )
     connection.execute("INSERT INTO t SELECT NULL, 'nobody', 'nobody' FROM range(7)")
     engine = DuckDBEngine("t", "T", connection=connection)
     found = EngineColumns(EngineTable(engine), "who", 1)
@@ -215,11 +257,15 @@ def refused(connection: Any, tmp_path: Path, sentence: str, error: Any = InputEr
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
     ibis = pytest.importorskip("ibis")
     with pytest.raises(error, match=sentence):
-        Independent(epsilon=1.0).fit(ibis.duckdb.from_connection(connection).table("t"), ledger=book)
+        Independent(epsilon=1.0).fit(
+            ibis.duckdb.from_connection(connection).table("t"), ledger=book
+        )
     assert book.left() == (9.0, 1e-6)
 
 
-def test_what_cannot_be_discovered_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_discovered_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases = {
         "SELECT [1] AS a, 1 AS b": "column 'a' is of type INTEGER\\[\\], which has no place in a table of values",
         "SELECT 1 AS a WHERE false": "has no rows",
@@ -245,7 +291,9 @@ def test_texts_that_the_coding_would_refuse_cost_nothing(
     """More digits of a second than an engine keeps, or a blank before a number: such are read one by one."""
     monkeypatch.setattr(encoding, "MOST_WORDS", 5)
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
-    with pytest.raises(InputError, match="column 'x' holds more than 5 texts that must be read one by one"):
+    with pytest.raises(
+        InputError, match="column 'x' holds more than 5 texts that must be read one by one"
+    ):
         Independent(epsilon=1.0).fit(written({"x": cells}), engine="duckdb", ledger=book)
     assert book.left() == (9.0, 1e-6)
 
@@ -257,7 +305,9 @@ def test_texts_that_the_coding_would_refuse_cost_nothing(
         *("{}e-3", "+.{}", "-{}.", "0.123456789012345678{}", "12345678901234567{}"),
     ],
 )
-def test_any_number_of_plain_texts_is_read(form: str, written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_plain_texts_is_read(
+    form: str, written: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = written({"x": [form.format(i) for i in range(1, 10)]})
     expected = fitted(Independent(epsilon=50.0), path)
     monkeypatch.setattr(encoding, "MOST_WORDS", 0)
@@ -274,9 +324,14 @@ def test_too_many_rows_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_rows_that_are_all_nobodys_are_released_as_from_memory(tmp_path: Path) -> None:
     """Whether any row is somebody's is private."""
     path = tmp_path / "t.parquet"
-    duckdb.execute(f"COPY (SELECT NULL::BIGINT AS who, i % 3 AS a, i % 2 = 0 AS b FROM range(50) r(i)) TO '{path}'")
+    duckdb.execute(
+        f"COPY (SELECT NULL::BIGINT AS who, i % 3 AS a, i % 2 = 0 AS b FROM range(50) r(i)) TO '{path}'"
+    )
     for method in (Independent, PrivBayes, Adaptive.fast):
-        there, here = (fitted(method(epsilon=1.0, person="who"), path, engine=name) for name in ("duckdb", "memory"))
+        there, here = (
+            fitted(method(epsilon=1.0, person="who"), path, engine=name)
+            for name in ("duckdb", "memory")
+        )
         assert there == here
 
 
@@ -288,7 +343,9 @@ def test_a_type_without_a_place_is_no_matter_where_nothing_is_asked() -> None:
     assert shown["id"] is False
 
 
-def test_a_file_that_changes_in_between(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_in_between(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes((folder / "people.csv").read_bytes())
     kinds = EngineColumns._types
@@ -314,7 +371,10 @@ def test_a_schema_is_drafted_from_a_folder(folder: Path, tmp_path: Path) -> None
     ran = run("schema", folder / "parts", "--epsilon", 50, "--person", "id", "-o", tmp_path / "s.json", "--ledger",
               tmp_path / "t.ledger")  # fmt: skip
     assert ran.status == 0, ran.err
-    assert "note (for you, not for release): rows left out: 2,000 so that nobody counts with more than 1 row" in ran.err
+    assert (
+        "note (for you, not for release): rows left out: 2,000 so that nobody counts with more than 1 row"
+        in ran.err
+    )
     ward = Schema.load(tmp_path / "s.json")["ward"]
     assert isinstance(ward, Category)
     assert {"north", "south"} < set(ward.values)
@@ -322,7 +382,10 @@ def test_a_schema_is_drafted_from_a_folder(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_blank_one_is_the_same_as_from_memory(folder: Path) -> None:
-    blanks = [run("schema", folder / "people.csv", "--blank", "--engine", name).out for name in ("memory", "duckdb")]
+    blanks = [
+        run("schema", folder / "people.csv", "--blank", "--engine", name).out
+        for name in ("memory", "duckdb")
+    ]
     assert blanks[0] == blanks[1]
     assert '"kind": "categorical"' in blanks[0]
 
@@ -338,7 +401,9 @@ def test_synthesis_without_a_schema(folder: Path, tmp_path: Path) -> None:
 def test_a_refused_draft_costs_nothing(tmp_path: Path) -> None:
     duckdb.execute(f"COPY (SELECT [1] AS a, 1 AS b) TO '{tmp_path}/t.parquet'")
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
-    ran = run("schema", tmp_path / "t.parquet", "--engine", "duckdb", "--ledger", tmp_path / "t.ledger")
+    ran = run(
+        "schema", tmp_path / "t.parquet", "--engine", "duckdb", "--ledger", tmp_path / "t.ledger"
+    )
     assert ran.status == 2
     assert "column 'a' is of type INTEGER[], which has no place in a table of values" in ran.err
     assert book.left() == (9.0, 1e-6)

@@ -92,7 +92,9 @@ URLS = [
         "ledger create URL --epsilon 1",
     ],
 )
-def test_nor_is_it_repeated_by_any_command(command: str, url: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_nor_is_it_repeated_by_any_command(
+    command: str, url: str, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("age\n1\n2\n")
     ran = run(*(url if word == "URL" else word for word in command.split()))
@@ -100,7 +102,9 @@ def test_nor_is_it_repeated_by_any_command(command: str, url: str, tmp_path: Pat
     assert SECRET not in ran.err + ran.out
 
 
-@pytest.mark.parametrize("command", ["URL", "sample a b URL", "synthesize t.csv --rows URL", "show --URL"])
+@pytest.mark.parametrize(
+    "command", ["URL", "sample a b URL", "synthesize t.csv --rows URL", "show --URL"]
+)
 @pytest.mark.parametrize(
     "secret",
     [
@@ -145,11 +149,14 @@ def test_what_only_looks_a_little_like_a_password_is_let_through(word: str) -> N
     assert not holds_password(word)
 
 
-@pytest.mark.parametrize("option", ["autocommit", "row_factory", "conninfo", "options", "host", "application_name"])
+@pytest.mark.parametrize(
+    "option", ["autocommit", "row_factory", "conninfo", "options", "host", "application_name"]
+)
 def test_options_that_are_not_for_a_url_are_refused(option: str) -> None:
     """What is handed to psycopg must not be taken for an argument of its own."""
     with pytest.raises(
-        InputError, match="postgresql://h/db has an option that is not for a URL; known there are table"
+        InputError,
+        match="postgresql://h/db has an option that is not for a URL; known there are table",
     ):
         place_of(f"postgresql://h/db?table=t&sslmode=require&{option}=value")
 
@@ -161,12 +168,27 @@ def test_options_that_are_not_for_a_url_are_refused(option: str) -> None:
         (
             "POSTGRES://a%40b@h:5433/d%2Fb?table=s.t&sslmode=verify-full&service=x",
             "postgresql://a@b@h:5433/d/b",
-            {"host": "h", "port": "5433", "user": "a@b", "dbname": "d/b", "sslmode": "verify-full", "service": "x"},
+            {
+                "host": "h",
+                "port": "5433",
+                "user": "a@b",
+                "dbname": "d/b",
+                "sslmode": "verify-full",
+                "service": "x",
+            },
         ),
         ("postgresql://[::1]:1/?table=t", "postgresql://[::1]:1", {"host": "::1", "port": "1"}),
-        ("postgresql://%2Frun%2FPG/db?table=t", "postgresql://%2Frun%2FPG/db", {"host": "/run/PG", "dbname": "db"}),
+        (
+            "postgresql://%2Frun%2FPG/db?table=t",
+            "postgresql://%2Frun%2FPG/db",
+            {"host": "/run/PG", "dbname": "db"},
+        ),
         ("postgresql:///db?table=t", "postgresql:///db", {"dbname": "db"}),
-        ("postgresql://a:1,b/db?table=t", "postgresql://a:1,b/db", {"host": "a,b", "port": "1,", "dbname": "db"}),
+        (
+            "postgresql://a:1,b/db?table=t",
+            "postgresql://a:1,b/db",
+            {"host": "a,b", "port": "1,", "dbname": "db"},
+        ),
     ],
 )
 def test_a_url_is_taken_apart(url: str, shown: str, parameters: dict[str, str]) -> None:

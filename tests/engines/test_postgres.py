@@ -36,7 +36,9 @@ def patients(postgres: Server, tmp_path: Path) -> Iterator[Table]:
 
 
 def fill(connection: Any, name: str, table: Table, folder: Path) -> None:
-    columns = ", ".join(f"{POSTGRES.quoted(n)} {POSTGRES.types[c.kind]}" for n, c in table.columns.items())
+    columns = ", ".join(
+        f"{POSTGRES.quoted(n)} {POSTGRES.types[c.kind]}" for n, c in table.columns.items()
+    )
     connection.execute(f"CREATE TABLE {name} ({columns})")
     write_plain_csv(folder / "rows.csv", table)
     with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
@@ -45,7 +47,9 @@ def fill(connection: Any, name: str, table: Table, folder: Path) -> None:
 
 def tables(postgres: Server) -> set[str]:
     with postgres.connect() as connection:
-        found = connection.execute("SELECT relname FROM pg_class WHERE relname LIKE '%understudy%'").fetchall()
+        found = connection.execute(
+            "SELECT relname FROM pg_class WHERE relname LIKE '%understudy%'"
+        ).fetchall()
     return {row[0] for row in found}
 
 
@@ -54,7 +58,9 @@ def tables(postgres: Server) -> set[str]:
 
 def test_every_awkward_cell_has_the_code_that_it_has_in_memory(postgres: Server) -> None:
     cases = accepted_cases()
-    columns = ", ".join(f"{POSTGRES.quoted(case.name)} {POSTGRES.types[case.kind]}" for case in cases)
+    columns = ", ".join(
+        f"{POSTGRES.quoted(case.name)} {POSTGRES.types[case.kind]}" for case in cases
+    )
     rows = [(i, *row) for i, row in enumerate(zip(*(case.cells for case in cases), strict=True))]
     with postgres.connect() as connection:
         connection.execute(f"CREATE TABLE cells (place BIGINT, {columns})")
@@ -78,13 +84,18 @@ def test_a_collation_does_not_join_texts(postgres: Server) -> None:
             "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
         )
         try:
-            connection.execute("CREATE TABLE words (who TEXT COLLATE caseless, x VARCHAR COLLATE caseless)")
+            connection.execute(
+                "CREATE TABLE words (who TEXT COLLATE caseless, x VARCHAR COLLATE caseless)"
+            )
             for row in zip(OWNERS, WORDS, strict=True):
                 connection.execute("INSERT INTO words VALUES (%s, %s)", row)
             connection.execute("CREATE TABLE more (LIKE words)")
             connection.execute("INSERT INTO more VALUES (%s, %s)", WITH_ONE_MORE)  # it comes first
             connection.execute("INSERT INTO more TABLE words")
-            before, after = words_counted(engine_of(postgres, "words")), words_counted(engine_of(postgres, "more"))
+            before, after = (
+                words_counted(engine_of(postgres, "words")),
+                words_counted(engine_of(postgres, "more")),
+            )
             assert words_counted(engine_of(postgres, "words"), "who") == ONE_EACH
         finally:
             connection.execute("DROP TABLE IF EXISTS words, more")
@@ -93,14 +104,20 @@ def test_a_collation_does_not_join_texts(postgres: Server) -> None:
     assert after == before | {"MALE": 1}
 
 
-@pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, encoding="gray"), MST(epsilon=2.0)])
-def test_models_are_the_same_to_the_byte(method: Any, postgres: Server, patients: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, encoding="gray"), MST(epsilon=2.0)]
+)
+def test_models_are_the_same_to_the_byte(
+    method: Any, postgres: Server, patients: Table, tmp_path: Path
+) -> None:
     assert saved(tmp_path, method, postgres.url("patients")) == saved(tmp_path, method, patients)
     assert tables(postgres) == set()
 
 
 def test_columns_are_counted_as_in_memory(postgres: Server) -> None:
-    columns = ", ".join(f"{POSTGRES.quoted(name)} {POSTGRES.types[name.split()[-1]]}" for name in TYPED)
+    columns = ", ".join(
+        f"{POSTGRES.quoted(name)} {POSTGRES.types[name.split()[-1]]}" for name in TYPED
+    )
     with postgres.connect() as connection:
         connection.execute(f"CREATE TABLE typed ({columns})")
         with connection.cursor().copy("COPY typed FROM STDIN") as copy:
@@ -113,7 +130,9 @@ def test_columns_are_counted_as_in_memory(postgres: Server) -> None:
 
 
 @pytest.mark.parametrize("person", [None, "id"])
-def test_the_same_schema_is_discovered(person: str | None, postgres: Server, patients: Table) -> None:
+def test_the_same_schema_is_discovered(
+    person: str | None, postgres: Server, patients: Table
+) -> None:
     method = PrivBayes(epsilon=3.0, person=person, max_rows_per_person=2)  # nobody has more
     here, there = (
         method.fit(table, noise=SeededNoise(7), notify=lambda _: None).to_dict()
@@ -123,15 +142,21 @@ def test_the_same_schema_is_discovered(person: str | None, postgres: Server, pat
     assert tables(postgres) == set()
 
 
-def test_a_schema_is_drafted_on_the_command_line(postgres: Server, patients: Table, tmp_path: Path) -> None:
+def test_a_schema_is_drafted_on_the_command_line(
+    postgres: Server, patients: Table, tmp_path: Path
+) -> None:
     ran = run("schema", postgres.url("patients"), "--epsilon", 50, "-o", tmp_path / "s.json")
     assert ran.status == 0, ran.err
     assert Schema.load(tmp_path / "s.json").names == patients.names
 
 
-def test_an_ibis_table_is_counted_where_it_is(postgres: Server, patients: Table, tmp_path: Path) -> None:
+def test_an_ibis_table_is_counted_where_it_is(
+    postgres: Server, patients: Table, tmp_path: Path
+) -> None:
     ibis = pytest.importorskip("ibis")
-    backend = ibis.postgres.connect(host="127.0.0.1", port=postgres.port, user="owner", database="postgres")
+    backend = ibis.postgres.connect(
+        host="127.0.0.1", port=postgres.port, user="owner", database="postgres"
+    )
     method = PrivBayes(epsilon=1.0)
     assert saved(tmp_path, method, backend.table("patients")) == saved(tmp_path, method, patients)
 
@@ -153,7 +178,9 @@ def test_persons_with_many_columns(who: str, postgres: Server) -> None:
     """More than a function has arguments; also where no row is anybody's."""
     columns = ", ".join(f"g % 3 AS c{i}" for i in range(120))
     with postgres.connect() as connection:
-        connection.execute(f"CREATE TABLE wide AS SELECT {who} AS who, {columns} FROM generate_series(0, 9) g")
+        connection.execute(
+            f"CREATE TABLE wide AS SELECT {who} AS who, {columns} FROM generate_series(0, 9) g"
+        )
         notes: list[str] = []
         try:
             Independent(epsilon=9.0, person="who").fit(postgres.url("wide"), notify=notes.append)
@@ -178,7 +205,10 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(postgres: Server) -> No
     ("url", "sentence"),
     [
         ("postgresql://owner@127.0.0.1:{port}/postgres", "does not say which table"),
-        ("postgresql://owner@127.0.0.1:{port}/postgres?table=nobody", "there is no table 'nobody' there"),
+        (
+            "postgresql://owner@127.0.0.1:{port}/postgres?table=nobody",
+            "there is no table 'nobody' there",
+        ),
         ("postgresql://owner@127.0.0.1:{port}/elsewhere?table=x", "cannot be reached: .*elsewhere"),
         ("postgresql://owner@127.0.0.1:1/postgres?table=x", "cannot be reached"),
     ],
@@ -211,7 +241,9 @@ def test_a_type_that_the_schema_does_not_expect(postgres: Server, patients: Tabl
         PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA)
     with postgres.connect() as connection:
         connection.execute("ALTER TABLE patients ALTER age TYPE boolean USING true")
-    with pytest.raises(InputError, match="the schema says integer, but the column holds 'boolean values'"):
+    with pytest.raises(
+        InputError, match="the schema says integer, but the column holds 'boolean values'"
+    ):
         PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA)
 
 
@@ -224,15 +256,21 @@ def test_the_database_goes_away_in_the_middle(
 
     def broken(self: PostgresEngine, query: str, **how: Any) -> Any:
         asked.append(query)
-        if len(asked) == 4:  # the coded copy is there, and looked at; this is the first question of the curator
+        if (
+            len(asked) == 4
+        ):  # the coded copy is there, and looked at; this is the first question of the curator
             with postgres.connect() as connection:
-                connection.execute("SELECT pg_terminate_backend(%s)", [self._connection.info.backend_pid])
+                connection.execute(
+                    "SELECT pg_terminate_backend(%s)", [self._connection.info.backend_pid]
+                )
         return numbers(self, query, **how)
 
     monkeypatch.setattr(PostgresEngine, "numbers", broken)
     book = LedgerFile.create(tmp_path / "ledger.json", 10.0)
     with pytest.raises(EngineError, match="the database is gone"):
-        PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA, ledger=book, notify=lambda _: None)
+        PrivBayes(epsilon=1.0).fit(
+            postgres.url("patients"), SCHEMA, ledger=book, notify=lambda _: None
+        )
     assert len(asked) == 4
     (release,) = book.read()["releases"]
     assert release["state"] == "settled"

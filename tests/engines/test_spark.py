@@ -54,7 +54,9 @@ def test_every_awkward_cell_has_the_code_that_it_has_in_memory(spark: Any) -> No
     assert by_engine(SparkEngine(frame, "T"), cases) == expected(cases)
 
 
-def test_models_are_the_same_to_the_byte_and_nothing_is_left_behind(spark: Any, path: Path, tmp_path: Path) -> None:
+def test_models_are_the_same_to_the_byte_and_nothing_is_left_behind(
+    spark: Any, path: Path, tmp_path: Path
+) -> None:
     method = PrivBayes(epsilon=1.0)
     assert saved(tmp_path, method, path, engine="spark") == saved(tmp_path, method, people())
     assert [table.name for table in spark.catalog.listTables() if "understudy" in table.name] == []
@@ -70,28 +72,43 @@ def test_columns_are_counted_as_in_memory(spark: Any, patients: Any) -> None:
     assert kept == seen_in_memory(Table({name: people().columns[name] for name in names}))
 
 
-def test_a_table_of_a_cluster(spark: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_a_cluster(
+    spark: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     method = Independent(epsilon=1.0)
     masters: list[str | None] = []
-    monkeypatch.setattr("understudy.engines.spark.session", lambda master: (masters.append(master), (spark, False))[1])
+    monkeypatch.setattr(
+        "understudy.engines.spark.session",
+        lambda master: (masters.append(master), (spark, False))[1],
+    )
     patients.createOrReplaceTempView("clinic")
-    assert saved(tmp_path, method, "spark://master:7077?table=clinic") == saved(tmp_path, method, people())
+    assert saved(tmp_path, method, "spark://master:7077?table=clinic") == saved(
+        tmp_path, method, people()
+    )
     assert masters == ["spark://master:7077"]
     spark.catalog.dropTempView("clinic")
 
 
 def test_another_cluster_than_the_one_that_is_there(spark: Any) -> None:
-    with pytest.raises(InputError, match="Spark runs here with another master than spark://master:7077 already"):
+    with pytest.raises(
+        InputError, match="Spark runs here with another master than spark://master:7077 already"
+    ):
         Independent(epsilon=1.0).fit("spark://master:7077?table=clinic", SCHEMA)
 
 
-def test_a_collation_does_not_join_texts_and_queries_hold_none(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collation_does_not_join_texts_and_queries_hold_none(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row that is spelled otherwise changes no other; what is learned of spellings stays out of logs of queries."""
     asked: list[str] = []
     sql = type(spark).sql
-    monkeypatch.setattr(type(spark), "sql", lambda self, query: (asked.append(query), sql(self, query))[1])
+    monkeypatch.setattr(
+        type(spark), "sql", lambda self, query: (asked.append(query), sql(self, query))[1]
+    )
     rows = [WITH_ONE_MORE, *zip(OWNERS, WORDS, strict=True)]
-    frame = spark.createDataFrame(rows, "who STRING COLLATE UTF8_LCASE, x STRING COLLATE UTF8_LCASE").coalesce(1)
+    frame = spark.createDataFrame(
+        rows, "who STRING COLLATE UTF8_LCASE, x STRING COLLATE UTF8_LCASE"
+    ).coalesce(1)
     assert words_counted(SparkEngine(frame, "T"), "who") == ONE_EACH | {"MALE": 1}
     assert asked
     assert not any("'male'" in query.lower() for query in asked)
@@ -138,7 +155,9 @@ def test_a_type_that_the_schema_does_not_expect(spark: Any, patients: Any) -> No
 def test_a_query_that_fails_on_the_executors(spark: Any, patients: Any) -> None:
     from pyspark.sql import functions
 
-    broken = patients.select(functions.expr("CAST(raise_error('the disk is gone') AS BIGINT) AS age"))
+    broken = patients.select(
+        functions.expr("CAST(raise_error('the disk is gone') AS BIGINT) AS age")
+    )
     with pytest.raises(EngineError, match=r"could not be .* by Spark: .*the disk is gone"):
         PrivBayes(epsilon=1.0).fit(broken, schema_of(age={"kind": "integer", "min": 0, "max": 9}))
 

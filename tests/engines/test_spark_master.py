@@ -27,7 +27,10 @@ def test_from_a_cluster_and_back_into_it(tmp_path: Path) -> None:
     """Without a schema, too: the domain is found out on the cluster."""
     wards = ("north", "south", "west")
     table = Table(
-        {"age": integers(*(i % 90 for i in range(ROWS))), "ward": words(*(wards[i % 3] for i in range(ROWS)))}
+        {
+            "age": integers(*(i % 90 for i in range(ROWS))),
+            "ward": words(*(wards[i % 3] for i in range(ROWS))),
+        }
     )
     table.write(tmp_path / "people.parquet")
     (tmp_path / "conf").mkdir()
@@ -42,7 +45,9 @@ def test_from_a_cluster_and_back_into_it(tmp_path: Path) -> None:
         "spark.sql.warehouse.dir": tmp_path / "warehouse",
         "spark.ui.enabled": "false",
     }
-    (tmp_path / "conf" / "spark-defaults.conf").write_text("".join(f"{k} {v}\n" for k, v in settings.items()))
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(
+        "".join(f"{k} {v}\n" for k, v in settings.items())
+    )
     environment = os.environ | {
         "SPARK_CONF_DIR": str(tmp_path / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -52,7 +57,9 @@ def test_from_a_cluster_and_back_into_it(tmp_path: Path) -> None:
         command = [COMMAND, "synthesize", f"{master}?table=parquet.`{tmp_path}/people.parquet`", "--epsilon", "10",
                    "--method", "independent", "--to", f"{master}?table=synthetic", "--rows", "500", "--seed", "3",
                    "--model", tmp_path / "model.json", "--explain"]  # fmt: skip
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 0, done.stderr
     assert f"{ROWS:,} rows coded inside Spark" in done.stderr
     model = Model.load(tmp_path / "model.json")

@@ -50,7 +50,9 @@ def test_bins_hold_about_equally_many_values_and_all_of_them() -> None:
     assert isinstance(found, Quantity)
     assert found.edges[0] == min(left.min(), right.min())
     assert found.edges[-1] == max(left.max(), right.max())
-    pooled = (np.histogram(left, found.edges)[0] / 5000 + np.histogram(right, found.edges)[0] / 500) / 2
+    pooled = (
+        np.histogram(left, found.edges)[0] / 5000 + np.histogram(right, found.edges)[0] / 500
+    ) / 2
     assert len(pooled) == 16
     assert pooled.sum() == pytest.approx(1)
     assert np.abs(pooled - 1 / 16).max() < 0.002
@@ -75,7 +77,10 @@ def test_numbers_beyond_exact_floats_are_told_apart() -> None:
 
 def test_few_real_numbers_get_a_bin_each() -> None:
     tables = compared(table(x=reals(0.5, 0.5, 2.5)), table(x=reals(1.5, 1.5, 2.5)))
-    assert (tables.real.codes("x").tolist(), tables.synthetic.codes("x").tolist()) == ([0, 0, 2], [1, 1, 2])
+    assert (tables.real.codes("x").tolist(), tables.synthetic.codes("x").tolist()) == (
+        [0, 0, 2],
+        [1, 1, 2],
+    )
     assert attribute_of(reals(1e17), reals(1e17)).size == 1  # type: ignore[attr-defined]
 
 
@@ -131,7 +136,9 @@ SCHEMA = Schema.from_dict(
 
 def test_what_a_schema_leaves_out_need_not_be_there() -> None:
     tables = compared(
-        table(id=integers(1, 2), age=integers(3, 4), note=words("a", "b")), table(age=integers(3, 12)), SCHEMA
+        table(id=integers(1, 2), age=integers(3, 4), note=words("a", "b")),
+        table(age=integers(3, 12)),
+        SCHEMA,
     )
     assert tables.left_out == ("id", "note")
     assert tables.schema.names == ("age",)
@@ -145,7 +152,9 @@ def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
     pytest.importorskip("xgboost")
     from understudy import Independent
 
-    schema = Schema.from_dict({"attributes": {"x": {"kind": "integer", "min": 0, "max": 3, "bins": 2}}})
+    schema = Schema.from_dict(
+        {"attributes": {"x": {"kind": "integer", "min": 0, "max": 3, "bins": 2}}}
+    )
     real = table(x=integers(*([0, 1, 2, 3] * 20)))
     model = Independent(epsilon=100).fit(real, schema)
     found = evaluate(real, model.sample(80, seed=0), model=model)
@@ -177,11 +186,17 @@ def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
             "The column 'a' holds whole numbers in the real table but texts in the synthetic table; "
             "mend one of them, or give a schema that says which is meant.",
         ),
-        (table(a=integers(1)), table(a=integers()), "The synthetic table has no rows; there is nothing to compare."),
+        (
+            table(a=integers(1)),
+            table(a=integers()),
+            "The synthetic table has no rows; there is nothing to compare.",
+        ),
         (table(id=integers(1)), table(id=integers(1)), "There is no column to compare"),
     ],
 )
-def test_tables_that_cannot_be_compared_are_refused(real: Table, synthetic: Table, sentence: str) -> None:
+def test_tables_that_cannot_be_compared_are_refused(
+    real: Table, synthetic: Table, sentence: str
+) -> None:
     with pytest.raises(InputError) as refusal:
         evaluate(real, synthetic)
     assert sentence in str(refusal.value)
@@ -199,12 +214,18 @@ def test_a_wrong_column_is_named_with_its_file(tmp_path) -> None:
     (tmp_path / "synthetic.csv").write_text("age,sex\n1,f\n")
     real, synthetic = read_table(tmp_path / "real.csv"), read_table(tmp_path / "synthetic.csv")
     schema = Schema((SCHEMA["age"],))
-    with pytest.raises(InputError, match=r"synthetic\.csv has a column 'sex' that the schema does not describe"):
+    with pytest.raises(
+        InputError, match=r"synthetic\.csv has a column 'sex' that the schema does not describe"
+    ):
         compared(real, synthetic, schema)
-    with pytest.raises(InputError, match=r"real\.csv has no column 'sex', which the table .*synthetic\.csv has"):
+    with pytest.raises(
+        InputError, match=r"real\.csv has no column 'sex', which the table .*synthetic\.csv has"
+    ):
         compared(real, synthetic)
 
 
 def test_a_column_of_the_wrong_kind_under_a_schema_is_refused() -> None:
-    with pytest.raises(InputError, match="The synthetic table, column 'age': the schema says integer"):
+    with pytest.raises(
+        InputError, match="The synthetic table, column 'age': the schema says integer"
+    ):
         compared(table(age=integers(1)), table(age=words("old")), SCHEMA)

@@ -22,18 +22,30 @@ from understudy.tables import Column, Table
 
 
 def coded_table(**columns: list[int]) -> Table:
-    return Table({name: Column("integer", np.array(values, dtype=np.int64)) for name, values in columns.items()})
+    return Table(
+        {
+            name: Column("integer", np.array(values, dtype=np.int64))
+            for name, values in columns.items()
+        }
+    )
 
 
 def categories(**sizes: int) -> Schema:
     return Schema.from_dict(
-        {"attributes": {name: {"kind": "categorical", "values": list(range(size))} for name, size in sizes.items()}}
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": list(range(size))}
+                for name, size in sizes.items()
+            }
+        }
     )
 
 
 def random_table(rows: int, seed: int, **sizes: int) -> Table:
     rng = np.random.default_rng(seed)
-    return coded_table(**{name: rng.integers(size, size=rows).tolist() for name, size in sizes.items()})
+    return coded_table(
+        **{name: rng.integers(size, size=rows).tolist() for name, size in sizes.items()}
+    )
 
 
 # --------------------------------------------------------------------------- marginals
@@ -52,7 +64,9 @@ def test_marginals_by_hand() -> None:
 
 def test_the_worst_come_first_and_a_sample_says_so() -> None:
     sizes = dict.fromkeys("abcdefgh", 3)
-    tables = compared(random_table(50, 0, **sizes), random_table(50, 1, **sizes), categories(**sizes))
+    tables = compared(
+        random_table(50, 0, **sizes), random_table(50, 1, **sizes), categories(**sizes)
+    )
     everything = marginals_by_order(tables, 3, most=None)
     sample = marginals_by_order(tables, 3, most=20, seed=1)
     distances = [error.distance for error in everything.worst]
@@ -69,20 +83,27 @@ def test_marginals_of_more_attributes_than_there_are_are_refused() -> None:
         marginals_by_order(tables, 2)
 
 
-def test_tables_too_large_to_hold_are_measured_by_their_occupied_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_too_large_to_hold_are_measured_by_their_occupied_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sizes = {"a": 7, "b": 5, "c": 6}
-    tables = compared(random_table(80, 0, **sizes), random_table(70, 1, **sizes), categories(**sizes))
+    tables = compared(
+        random_table(80, 0, **sizes), random_table(70, 1, **sizes), categories(**sizes)
+    )
     wanted = [marginal(*names) for names in itertools.combinations(sizes, 2)] + [marginal(*sizes)]
     dense = total_variation(tables.real.coded, tables.synthetic.coded, wanted)
     monkeypatch.setattr("understudy.evaluation.marginals.CELLS_AT_A_TIME", 30)
-    assert total_variation(tables.real.coded, tables.synthetic.coded, wanted) == pytest.approx(dense, abs=1e-12)
+    assert total_variation(tables.real.coded, tables.synthetic.coded, wanted) == pytest.approx(
+        dense, abs=1e-12
+    )
 
 
 def test_distance_by_chance_is_what_two_samples_show() -> None:
     rng = np.random.default_rng(0)
     shares = np.array([0.5, 0.3, 0.15, 0.05])
     drawn = [
-        np.abs(rng.multinomial(400, shares) / 400 - rng.multinomial(900, shares) / 900).sum() / 2 for _ in range(4000)
+        np.abs(rng.multinomial(400, shares) / 400 - rng.multinomial(900, shares) / 900).sum() / 2
+        for _ in range(4000)
     ]
     assert distance_by_chance(shares, 400, 900) == pytest.approx(np.mean(drawn), rel=0.03)
 
@@ -103,7 +124,9 @@ def test_a_column_by_hand() -> None:
     assert (column.real, column.real_missing) == ((0.25, 0.5, 0.0), 0.25)
     assert (column.synthetic, column.synthetic_missing) == ((0.5, 0.5, 0.0), 0.0)
     assert column.total_variation == pytest.approx(0.25)
-    assert column.kolmogorov_smirnov == pytest.approx(1 / 3)  # at 1: one of three values, two of four at or below
+    assert column.kolmogorov_smirnov == pytest.approx(
+        1 / 3
+    )  # at 1: one of three values, two of four at or below
     p, q = np.array([1.5, 2.5, 0.5, 1.5]) / 6, np.array([2.5, 2.5, 0.5, 0.5]) / 6
     assert column.kullback_leibler == pytest.approx(np.sum(p * np.log2(p / q)))
     assert column.real_summary["mean"] == pytest.approx(5 / 3)
@@ -111,7 +134,9 @@ def test_a_column_by_hand() -> None:
 
 
 def test_values_that_occur_on_one_side_only_are_named() -> None:
-    (column,) = column_comparisons(compared(coded_table(a=[0, 1]), coded_table(a=[1, 2]), categories(a=4)))
+    (column,) = column_comparisons(
+        compared(coded_table(a=[0, 1]), coded_table(a=[1, 2]), categories(a=4))
+    )
     assert (column.only_real, column.only_synthetic) == (("0",), ("2",))
     assert column.kolmogorov_smirnov is None
     assert math.isfinite(column.kullback_leibler)
@@ -121,7 +146,9 @@ def test_kolmogorov_smirnov_is_scipy_s() -> None:
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(2)
     left, right = np.round(rng.normal(size=300), 1), np.round(rng.normal(0.3, 2, size=200), 1)
-    assert kolmogorov_smirnov(np.sort(left), np.sort(right)) == pytest.approx(stats.ks_2samp(left, right).statistic)
+    assert kolmogorov_smirnov(np.sort(left), np.sort(right)) == pytest.approx(
+        stats.ks_2samp(left, right).statistic
+    )
     assert kolmogorov_smirnov(left[:0], right) is None
 
 
@@ -149,7 +176,9 @@ def test_range_queries_by_brute_force() -> None:
     assert found.queries == 300
     assert found.sanity == SANITY
     for query in found.worst:
-        assert query.relative_error == pytest.approx(abs(query.synthetic - query.real) / max(query.real, SANITY))
+        assert query.relative_error == pytest.approx(
+            abs(query.synthetic - query.real) / max(query.real, SANITY)
+        )
         for side, share in ((real, query.real), (synthetic, query.synthetic)):
             assert share == pytest.approx(_answer(side, query.question))
     errors = [query.relative_error for query in found.worst]
@@ -202,7 +231,9 @@ def test_correlations_leave_out_rows_where_a_value_is_missing() -> None:
     numbers[3::11, 2] = np.nan
     for i, j in itertools.combinations(range(3), 2):
         both = ~np.isnan(numbers[:, [i, j]]).any(axis=1)
-        assert correlation(numbers)[i, j] == pytest.approx(np.corrcoef(numbers[both][:, [i, j]].T)[0, 1])
+        assert correlation(numbers)[i, j] == pytest.approx(
+            np.corrcoef(numbers[both][:, [i, j]].T)[0, 1]
+        )
 
 
 def test_correlation_with_a_constant_is_undefined() -> None:
@@ -244,7 +275,9 @@ def test_a_table_does_not_differ_from_itself(itself: Comparison) -> None:
 def test_repeated_and_reordered_rows_change_nothing(itself: Comparison) -> None:
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.permutation(60), rng.permutation(60)])
-    twice = Table({name: Column("integer", c.values[rows]) for name, c in itself.real.table.columns.items()})
+    twice = Table(
+        {name: Column("integer", c.values[rows]) for name, c in itself.real.table.columns.items()}
+    )
     tables = compared(itself.real.table, twice, itself.schema)
     assert marginals_by_order(tables, 3).largest == pytest.approx(0, abs=1e-12)
     assert np.abs(pairs(tables).information_difference).max() < 1e-12

@@ -87,7 +87,9 @@ def test_what_is_undefined_becomes_null(itself: Evaluation) -> None:
 
 
 def test_a_poor_table_is_called_poor() -> None:
-    found = evaluate(rows(1500, 0), rows(1500, 1, linked=False), target="ill", learners=["logistic regression"])
+    found = evaluate(
+        rows(1500, 0), rows(1500, 1, linked=False), target="ill", learners=["logistic regression"]
+    )
     grades = {finding.subject: finding.grade for finding in found.findings}
     assert grades["columns"] == "good"
     assert grades["pairs"] == "poor"
@@ -132,7 +134,9 @@ def test_a_single_column_and_a_single_row() -> None:
 
 
 def test_packages_that_lack_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.evaluation.find_spec", lambda module: None if module == "xgboost" else module)
+    monkeypatch.setattr(
+        "understudy.evaluation.find_spec", lambda module: None if module == "xgboost" else module
+    )
     with pytest.raises(InputError, match=r"pip install \"understudy\[evaluation\]\""):
         evaluate(rows(5, 0), rows(5, 1))
 
@@ -140,7 +144,14 @@ def test_packages_that_lack_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
 def test_progress_counts_up_to_its_end() -> None:
     told: list[tuple[str, int, int]] = []
     one = rows(60, 0)
-    evaluate(one, one, target="ill", learners="CART", orders=(1, 2), progress=lambda *step: told.append(step))
+    evaluate(
+        one,
+        one,
+        target="ill",
+        learners="CART",
+        orders=(1, 2),
+        progress=lambda *step: told.append(step),
+    )
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert {done for _, done, _ in told} == set(range(10))
     assert {of for _, _, of in told} == {9}
@@ -164,7 +175,12 @@ def many_columns(count: int, seed: int) -> Table:
     columns = [rng.integers(6, size=count)]
     for _ in range(11):
         columns.append(np.where(rng.random(count) < 0.35, columns[-1], rng.integers(6, size=count)))
-    return Table({f"x{place}": Column("text", values, tuple("abcdef")) for place, values in enumerate(columns)})
+    return Table(
+        {
+            f"x{place}": Column("text", values, tuple("abcdef"))
+            for place, values in enumerate(columns)
+        }
+    )
 
 
 def test_what_chance_does_is_not_called_poor() -> None:
@@ -178,7 +194,10 @@ def test_of_a_handful_of_rows_nothing_is_known() -> None:
     one = rows(1, 1)
     for found in (evaluate(rows(400, 0), one, target="ill", learners=["CART"]), evaluate(one, one)):
         assert set(graded(found).values()) == {"unknown"}
-        assert all(finding.sentence.endswith("There are too few rows to tell.") for finding in found.findings)
+        assert all(
+            finding.sentence.endswith("There are too few rows to tell.")
+            for finding in found.findings
+        )
         json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -195,7 +214,9 @@ def test_numbers_too_large_for_a_learner_are_no_trouble(recwarn: pytest.Warnings
         for table in (rows(200, 0), rows(200, 1))
     )
     found = evaluate(one, other, target=["ill", "size"], learners=["XGBoost", "CART"])
-    assert all(np.isfinite(learner.synthetic_to_real["accuracy"]) for learner in found.learning[0].learners)
+    assert all(
+        np.isfinite(learner.synthetic_to_real["accuracy"]) for learner in found.learning[0].learners
+    )
     assert [task.notes == () for task in found.learning] == [True, False]
     assert [str(warning.message) for warning in recwarn] == []
     json.dumps(found.to_dict(), allow_nan=False)
@@ -214,17 +235,30 @@ def test_sentences_on_bad_tables_are_true_in_english(itself: Evaluation) -> None
             clustering=groups,
         )
     )
-    assert "explains nothing (it does worse than always saying the mean) when trained on" in said(bad, "learning")
-    assert said(bad, "missing").startswith("Missing values are not as frequent as in the real table; the furthest is")
-    assert "serve the real rows worse than a single centre would; the groups agree to 0 %" in said(bad, "clustering")
+    assert "explains nothing (it does worse than always saying the mean) when trained on" in said(
+        bad, "learning"
+    )
+    assert said(bad, "missing").startswith(
+        "Missing values are not as frequent as in the real table; the furthest is"
+    )
+    assert "serve the real rows worse than a single centre would; the groups agree to 0 %" in said(
+        bad, "clustering"
+    )
     assert "off by at most 0 % in half of 500 queries" in said(bad, "ranges")
-    assert [graded(bad)[subject] for subject in ("learning", "missing", "clustering")] == ["poor"] * 3
+    assert [graded(bad)[subject] for subject in ("learning", "missing", "clustering")] == [
+        "poor"
+    ] * 3
 
 
 def test_a_learner_is_compared_with_itself(itself: Evaluation) -> None:
     task = itself.learning[0]
     best, other = (
-        replace(task.learners[0], learner=name, real_to_real={"accuracy": real}, synthetic_to_real={"accuracy": got})
+        replace(
+            task.learners[0],
+            learner=name,
+            real_to_real={"accuracy": real},
+            synthetic_to_real={"accuracy": got},
+        )
         for name, real, got in (("CART", 0.9, 0.75), ("SVM", 0.8, 0.8))
     )
     sure = replace(task, learners=(best, other), majority={"accuracy": 0.5}, test_rows=10_000)
@@ -249,11 +283,22 @@ def test_bits_that_noise_adds_to_a_network_are_called_noise(itself: Evaluation) 
 
 def test_values_that_lie_elsewhere_inside_their_bins_are_told() -> None:
     rng = np.random.default_rng(0)
-    schema = Schema.from_dict({"attributes": {"pay": {"kind": "real", "min": 0, "max": 8, "bins": 4}}})
+    schema = Schema.from_dict(
+        {"attributes": {"pay": {"kind": "real", "min": 0, "max": 8, "bins": 4}}}
+    )
     round_numbers, spread = 2.0 * rng.integers(4, size=2000), 8 * rng.random(2000)
-    found = evaluate(Table({"pay": Column("real", round_numbers)}), Table({"pay": Column("real", spread)}), schema)
-    assert "Value by value pay is further off than bin by bin (Kolmogorov-Smirnov distance 2" in said(found, "columns")
-    assert "synthetic values are spread evenly inside bins, the real ones are not." in said(found, "columns")
+    found = evaluate(
+        Table({"pay": Column("real", round_numbers)}),
+        Table({"pay": Column("real", spread)}),
+        schema,
+    )
+    assert (
+        "Value by value pay is further off than bin by bin (Kolmogorov-Smirnov distance 2"
+        in said(found, "columns")
+    )
+    assert "synthetic values are spread evenly inside bins, the real ones are not." in said(
+        found, "columns"
+    )
 
 
 @pytest.mark.parametrize(("count", "grade"), [(3, "fair"), (80, "poor")])
@@ -261,9 +306,13 @@ def test_values_that_the_schema_does_not_allow_come_first(count: int, grade: str
     schema = Schema.from_dict({"attributes": {"x": {"kind": "integer", "min": 0, "max": 9}}})
     inside = np.arange(400) % 10
     outside = np.where(np.arange(400) < count, 99, inside)
-    found = evaluate(Table({"x": Column("integer", outside)}), Table({"x": Column("integer", inside)}), schema)
+    found = evaluate(
+        Table({"x": Column("integer", outside)}), Table({"x": Column("integer", inside)}), schema
+    )
     assert found.findings[0].grade == grade
-    assert f"x in {0.25 * count:.2g} % of the real rows" in found.findings[0].sentence.replace("20.0", "20")
+    assert f"x in {0.25 * count:.2g} % of the real rows" in found.findings[0].sentence.replace(
+        "20.0", "20"
+    )
     assert found.shape.real_outside == {"x": count / 400}
 
 
@@ -273,7 +322,8 @@ def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) ->
     order = np.random.default_rng(2).permutation(real.rows)
     parts = (order[500:19_500], order[:500])
     one, other = (
-        Table({name: Column(c.kind, c.values[part], c.words) for name, c in real.columns.items()}) for part in parts
+        Table({name: Column(c.kind, c.values[part], c.words) for name, c in real.columns.items()})
+        for part in parts
     )
     found = evaluate(one, other, orders=(1, 2), target="b1", learners=["Gaussian NB"])
     assert "poor" not in graded(found).values()
@@ -283,11 +333,17 @@ def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) ->
 def test_adult_s_marginals_are_those_of_the_figures(data: Path) -> None:
     real, schema = published("adult", data)
     half = [
-        Table({name: Column(c.kind, c.values[start::2], c.words) for name, c in real.columns.items()})
+        Table(
+            {name: Column(c.kind, c.values[start::2], c.words) for name, c in real.columns.items()}
+        )
         for start in (0, 1)
     ]
     found = evaluate(*half, schema)
-    assert [(errors.measured, errors.of) for errors in found.marginals] == [(15, 15), (105, 105), (455, 455)]
+    assert [(errors.measured, errors.of) for errors in found.marginals] == [
+        (15, 15),
+        (105, 105),
+        (455, 455),
+    ]
     for errors in found.marginals:
         assert errors.mean == pytest.approx(errors.by_chance, rel=0.15)
     assert found.propensity.auc == pytest.approx(0.5, abs=0.02)

@@ -25,7 +25,12 @@ from understudy.tables import Column, Table
 stats = pytest.importorskip("scipy.stats")
 
 SCHEMA = Schema.from_dict(
-    {"attributes": {name: {"kind": "integer", "min": 0, "max": 4, "bins": 5, "missing": True} for name in "abc"}}
+    {
+        "attributes": {
+            name: {"kind": "integer", "min": 0, "max": 4, "bins": 5, "missing": True}
+            for name in "abc"
+        }
+    }
 )
 
 
@@ -36,7 +41,11 @@ def table(**columns: NDArray[np.int64]) -> Table:
 def draws(rows: int, seed: int, *, linked: bool) -> Table:
     rng = np.random.default_rng(seed)
     a, c = rng.integers(5, size=rows), rng.integers(5, size=rows)
-    b = np.where(rng.random(rows) < 0.5, a, rng.integers(5, size=rows)) if linked else rng.integers(5, size=rows)
+    b = (
+        np.where(rng.random(rows) < 0.5, a, rng.integers(5, size=rows))
+        if linked
+        else rng.integers(5, size=rows)
+    )
     return table(a=a, b=b, c=c)
 
 
@@ -69,7 +78,9 @@ def test_spearman_is_scipy_s_ties_and_missing_values_included() -> None:
 
 def test_verdicts_on_two_tables() -> None:
     linked, unlinked = draws(1000, 0, linked=True), draws(800, 1, linked=False)
-    lost = {found.test: found for found in agreements(compared(linked, unlinked, SCHEMA), level=0.001)}
+    lost = {
+        found.test: found for found in agreements(compared(linked, unlinked, SCHEMA), level=0.001)
+    }
     for test in (PEARSON, SPEARMAN):
         assert (lost[test].pairs, lost[test].both, lost[test].neither) == (3, 0, 2)
         assert (lost[test].missed, lost[test].false_alarms) == (1, 0)
@@ -104,7 +115,12 @@ def test_missing_values_are_left_out_of_the_tests() -> None:
     gone = (rng.random(600) < 0.2).astype(np.uint8)
     rows = draws(600, 0, linked=False)
     # Missing together: a dependence of the gaps, not of the values.
-    holes = Table({name: Column("integer", column.values, missing=gone) for name, column in rows.columns.items()})
+    holes = Table(
+        {
+            name: Column("integer", column.values, missing=gone)
+            for name, column in rows.columns.items()
+        }
+    )
     pearson, ranks = agreements(compared(holes, rows, SCHEMA), level=0.001)
     assert (pearson.neither, ranks.neither) == (3, 3)
 
@@ -124,12 +140,18 @@ def both_tests(rows: Table) -> dict[str, float]:
 def resampled(rows: Table, seed: int) -> Table:
     """The synthesis of a perfect model of the very rows: each drawn again from their distribution."""
     places = np.random.default_rng(seed).integers(rows.rows, size=rows.rows)
-    return Table({name: Column("integer", column.values[places]) for name, column in rows.columns.items()})
+    return Table(
+        {name: Column("integer", column.values[places]) for name, column in rows.columns.items()}
+    )
 
 
 def test_size_of_the_tests_and_how_naive_p_values_exceed_it() -> None:
     found = power(
-        lambda rng: draws(300, int(rng.integers(1 << 30)), linked=False), resampled, both_tests, repeats=400, seed=1
+        lambda rng: draws(300, int(rng.integers(1 << 30)), linked=False),
+        resampled,
+        both_tests,
+        repeats=400,
+        seed=1,
     )
     for name in ("pearson", "spearman"):
         assert found[name].real.low < 0.05 < found[name].real.high
@@ -142,7 +164,11 @@ def test_power_where_columns_depend_and_where_the_synthesis_lost_it() -> None:
         return draws(rows.rows, seed, linked=False)
 
     found = power(
-        lambda rng: draws(300, int(rng.integers(1 << 30)), linked=True), lossy, both_tests, repeats=60, seed=2
+        lambda rng: draws(300, int(rng.integers(1 << 30)), linked=True),
+        lossy,
+        both_tests,
+        repeats=60,
+        seed=2,
     )
     assert found["pearson"].real.share == found["spearman"].real.share == 1
     assert found["pearson"].synthetic.high < 0.25
@@ -171,12 +197,19 @@ def test_power_repeats_with_its_seed_and_reports_progress() -> None:
 def test_rates_have_wilson_s_interval() -> None:
     wanted = stats.binomtest(7, 40).proportion_ci(method="wilson")
     rate = Rate.of(7, 40)
-    assert (rate.share, rate.low, rate.high) == pytest.approx((7 / 40, wanted.low, wanted.high), rel=1e-5)
+    assert (rate.share, rate.low, rate.high) == pytest.approx(
+        (7 / 40, wanted.low, wanted.high), rel=1e-5
+    )
     assert Rate.of(0, 10).low == 0
 
 
 def test_texts_have_no_ranks() -> None:
-    rows = Table({"a": Column("text", np.array([0, 1]), ("x", "y")), "b": Column("integer", np.array([0, 1]))})
+    rows = Table(
+        {
+            "a": Column("text", np.array([0, 1]), ("x", "y")),
+            "b": Column("integer", np.array([0, 1])),
+        }
+    )
     with pytest.raises(InputError, match="column 'a' holds texts, which have no order"):
         spearman_p(rows, "a", "b")
     assert chi_squared_p(rows, "a", "b") == pytest.approx(float(stats.chi2.sf(2, 1)))

@@ -95,7 +95,9 @@ def test_nothing_can_be_learned_from_rows_that_hold_nothing() -> None:
     task = learning_task(both(linked=False), "ill", ["logistic regression"])
     (learner,) = task.learners
     assert learner.real_to_real["accuracy"] > 0.9
-    assert learner.synthetic_to_real["accuracy"] == pytest.approx(task.majority["accuracy"], abs=0.05)
+    assert learner.synthetic_to_real["accuracy"] == pytest.approx(
+        task.majority["accuracy"], abs=0.05
+    )
     assert learner.real_to_synthetic["accuracy"] < 0.7
 
 
@@ -103,7 +105,11 @@ def test_a_number_is_learned_by_least_squares() -> None:
     tables = both()
     task = learning_task(tables, "y", FAST)
     (learner,) = task.learners
-    assert (task.task, task.measures, learner.learner) == ("regression", ("r2", "mse"), "linear regression")
+    assert (task.task, task.measures, learner.learner) == (
+        "regression",
+        ("r2", "mse"),
+        "linear regression",
+    )
     assert task.majority["r2"] == pytest.approx(0, abs=0.05)
     assert learner.synthetic_to_real["mse"] == pytest.approx(0.01, rel=0.5)
     assert learner.synthetic_to_real["r2"] > 0.99
@@ -113,7 +119,12 @@ def test_a_number_is_learned_by_least_squares() -> None:
 
 
 def test_a_number_of_two_values_is_a_class() -> None:
-    kinds = {"attributes": {"a": {"kind": "integer", "min": 0, "max": 1}, "b": {"kind": "integer", "min": 0, "max": 2}}}
+    kinds = {
+        "attributes": {
+            "a": {"kind": "integer", "min": 0, "max": 1},
+            "b": {"kind": "integer", "min": 0, "max": 2},
+        }
+    }
     schema = Schema.from_dict(kinds)
     assert is_classification(schema["a"])
     assert not is_classification(schema["b"])
@@ -121,7 +132,9 @@ def test_a_number_of_two_values_is_a_class() -> None:
 
 def test_features_are_the_same_columns_on_both_sides() -> None:
     one_colour = people(20, 3)
-    columns = dict(one_colour.columns) | {"colour": Column("text", np.zeros(20, dtype=np.int64), ("green",))}
+    columns = dict(one_colour.columns) | {
+        "colour": Column("text", np.zeros(20, dtype=np.int64), ("green",))
+    }
     tables = compared(people(50, 0), Table(columns), SCHEMA)
     real, synthetic = (examples(side, SCHEMA, "ill") for side in tables)
     assert real.flags.shape[1] == synthetic.flags.shape[1] == 4  # is y missing; three colours
@@ -168,7 +181,9 @@ def in_order(count: int, classes: int, seed: int, kind: str = "text") -> Table:
 
 
 def test_the_svm_tells_more_than_two_classes() -> None:
-    (svm,) = learning_task(compared(in_order(400, 5, 0), in_order(400, 5, 1)), "answer", ["SVM"]).learners
+    (svm,) = learning_task(
+        compared(in_order(400, 5, 0), in_order(400, 5, 1)), "answer", ["SVM"]
+    ).learners
     assert svm.synthetic_to_real["accuracy"] > 0.9
 
 
@@ -182,7 +197,9 @@ def test_many_classes_are_learned_by_cheap_learners_only() -> None:
 
 
 def test_a_number_of_few_values_is_said_to_be_a_number() -> None:
-    task = learning_task(compared(in_order(80, 5, 0, "integer"), in_order(80, 5, 1, "integer")), "answer", FAST)
+    task = learning_task(
+        compared(in_order(80, 5, 0, "integer"), in_order(80, 5, 1, "integer")), "answer", FAST
+    )
     assert (task.task, task.floor) == ("regression", "the mean")
     assert "answer is a number, so linear regression was used and no classifier" in task.notes[0]
     assert learning_task(both(rows=100), "y", FAST).notes == ()
@@ -190,7 +207,11 @@ def test_a_number_of_few_values_is_said_to_be_a_number() -> None:
 
 @pytest.mark.parametrize(
     ("target", "sentence"),
-    [("constant", "constant in the real table"), ("id", "identifier or text"), ("all", "There is no attribute 'all'")],
+    [
+        ("constant", "constant in the real table"),
+        ("id", "identifier or text"),
+        ("all", "There is no attribute 'all'"),
+    ],
 )
 def test_targets_that_cannot_be_learned_are_refused(target: str, sentence: str) -> None:
     columns = {
@@ -205,7 +226,9 @@ def test_targets_that_cannot_be_learned_are_refused(target: str, sentence: str) 
 
 def test_scores_by_hand() -> None:
     truth, said = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
-    assert classification_scores(truth, said) == pytest.approx({"accuracy": 0.75, "f1": (2 / 3 + 4 / 5) / 2})
+    assert classification_scores(truth, said) == pytest.approx(
+        {"accuracy": 0.75, "f1": (2 / 3 + 4 / 5) / 2}
+    )
     assert regression_scores(np.array([1.0, 3.0]), np.array([1.0, 2.0])) == {"r2": 0.5, "mse": 0.5}
     assert math.isnan(regression_scores(np.array([1.0, 1.0]), np.array([1.0, 2.0]))["r2"])
 
@@ -215,17 +238,23 @@ def test_scores_by_hand() -> None:
 
 def blobs(middles: list[float], seed: int) -> Table:
     rng = np.random.default_rng(seed)
-    return Table({name: Column("real", rng.normal(np.repeat(middles, 100), 0.3)) for name in ("x", "z")})
+    return Table(
+        {name: Column("real", rng.normal(np.repeat(middles, 100), 0.3)) for name in ("x", "z")}
+    )
 
 
-BLOBS = Schema.from_dict({"attributes": {name: {"kind": "real", "min": -10, "max": 10} for name in "xz"}})
+BLOBS = Schema.from_dict(
+    {"attributes": {name: {"kind": "real", "min": -10, "max": 10} for name in "xz"}}
+)
 
 
 def test_centres_of_a_faithful_table_serve_the_real_rows() -> None:
     found = clustering(compared(blobs([-5, 5], 0), blobs([-5, 5], 1), BLOBS))
     assert found.rand == found.information == 1
     assert found.cost_synthetic == pytest.approx(found.cost_real, rel=0.05)
-    assert found.cost_real == pytest.approx(2 * 0.3**2 / 400, rel=0.2)  # variance by the square of the domain's width
+    assert found.cost_real == pytest.approx(
+        2 * 0.3**2 / 400, rel=0.2
+    )  # variance by the square of the domain's width
     assert found.cost_one == pytest.approx(2 * 25 / 400, rel=0.05)
 
 
@@ -255,7 +284,9 @@ def test_lost_dependence_is_seen_by_trees_and_lost_values_by_both() -> None:
     unlinked = propensity(both(linked=False))
     assert unlinked.auc > 0.8
     assert unlinked.ratio < 2  # each column by itself is right
-    shifted = dict(people(1000, 1).columns) | {"x": Column("real", people(1000, 1).columns["x"].values + 2)}
+    shifted = dict(people(1000, 1).columns) | {
+        "x": Column("real", people(1000, 1).columns["x"].values + 2)
+    }
     moved = propensity(compared(people(1000, 0), Table(shifted), SCHEMA))
     assert moved.auc > 0.9
     assert moved.giveaways[0][0] in ("x", "y")
@@ -268,11 +299,15 @@ def test_expected_pmse_is_what_samples_of_one_population_show() -> None:
     ratios = []
     for _ in range(60):
         codes = np.column_stack([rng.integers(4, size=600), rng.integers(3, size=600)])
-        codes = np.column_stack([codes, codes[:, 0]])  # a column that tells nothing new counts for nothing
+        codes = np.column_stack(
+            [codes, codes[:, 0]]
+        )  # a column that tells nothing new counts for nothing
         pmse, expected = propensity_error(codes, synthetic)
         ratios.append(pmse / expected)
     assert expected == pytest.approx(5 * (1 / 3) * (2 / 3) / 600)
-    assert np.mean(ratios) == pytest.approx(1, abs=0.25)  # deviation of the mean: sqrt(2 / 5 / 60) = 0.08
+    assert np.mean(ratios) == pytest.approx(
+        1, abs=0.25
+    )  # deviation of the mean: sqrt(2 / 5 / 60) = 0.08
 
 
 def test_two_rows_are_not_told_apart(recwarn: pytest.WarningsRecorder) -> None:
@@ -312,7 +347,11 @@ def test_network_quality_is_the_sum_of_mutual_information(encoding: Any) -> None
 
 def _information(child: NDArray[Any], parents: list[NDArray[Any]]) -> float:
     def entropy(columns: list[NDArray[Any]]) -> float:
-        counts = np.unique(np.column_stack(columns), axis=0, return_counts=True)[1] if columns else np.array([1])
+        counts = (
+            np.unique(np.column_stack(columns), axis=0, return_counts=True)[1]
+            if columns
+            else np.array([1])
+        )
         shares = counts / counts.sum()
         return float(-(shares * np.log2(shares)).sum())
 
@@ -326,7 +365,10 @@ def test_a_network_is_judged_under_the_model_s_schema() -> None:
     own = network_quality(compared(real, synthetic, SCHEMA), model)
     assert network_quality(compared(real, synthetic), model) == own
     without = [
-        Table({name: table.columns[name] for name in itertools.islice(table.names, 3)}) for table in (real, synthetic)
+        Table({name: table.columns[name] for name in itertools.islice(table.names, 3)})
+        for table in (real, synthetic)
     ]
-    with pytest.raises(InputError, match="The model has an attribute 'ill' that the tables do not have"):
+    with pytest.raises(
+        InputError, match="The model has an attribute 'ill' that the tables do not have"
+    ):
         network_quality(compared(*without), model)

@@ -10,7 +10,13 @@ from understudy.marginals import marginal
 
 
 def terms(holders, way="secure", **more):
-    given = {"epsilon": 1.0, "delta": 0.0, "neighbours": "add_remove", "dropouts": 0, "colluders": 0} | more
+    given = {
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "neighbours": "add_remove",
+        "dropouts": 0,
+        "colluders": 0,
+    } | more
     names = tuple(sorted(holder.name for holder in holders))
     return Terms(
         given.pop("session", "s1"),
@@ -35,14 +41,19 @@ def sentence(holder, message):
 def started(holders, **more):
     """All holders opened and started a secure session."""
     opened = {holder.name: said(holder, terms(holders, **more).to_message()) for holder in holders}
-    keys = {name: [answer.content["key"], answer.content["signature"]] for name, answer in opened.items()}
+    keys = {
+        name: [answer.content["key"], answer.content["signature"]]
+        for name, answer in opened.items()
+    }
     start = Message("start", {"session": more.get("session", "s1"), "keys": keys})
     for holder in holders:
         assert said(holder, start).kind == "started"
     return start
 
 
-def question(number=1, what="tables", amount=0.1, tables=(("a", "b"),), session="s1", arrays=None, **more):
+def question(
+    number=1, what="tables", amount=0.1, tables=(("a", "b"),), session="s1", arrays=None, **more
+):
     names, axes = packed([marginal(*table) for table in tables])
     content = {
         "session": session,

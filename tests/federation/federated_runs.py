@@ -98,7 +98,9 @@ def _place_asked(self, sums):
     self._noise = getattr(self._noise, "whole", self._noise)
     if self.delegate.choice_scale:
         return _place(self, sums)
-    return self._noise._ask(Largest("largest", sums.astype(np.float64), self._noise.geometric_scale))
+    return self._noise._ask(
+        Largest("largest", sums.astype(np.float64), self._noise.geometric_scale)
+    )
 
 
 def loss_of(act, pair, neighbours, paths=1):
@@ -109,7 +111,11 @@ def loss_of(act, pair, neighbours, paths=1):
     """
 
     def run(table, noise):
-        tables = [encode(table, pair.schema), encode(pair.table, pair.schema), encode(pair.other, pair.schema)]
+        tables = [
+            encode(table, pair.schema),
+            encode(pair.table, pair.schema),
+            encode(pair.other, pair.schema),
+        ]
         wire = {identity.name: [] for identity in IDENTITIES}
         links = []
         for place, (identity, coded) in enumerate(zip(IDENTITIES, tables, strict=True)):
@@ -118,7 +124,11 @@ def loss_of(act, pair, neighbours, paths=1):
                 noise=Fellow(place, noise) if place else noise, neighbours=neighbours,
             )  # fmt: skip
             heard = wire[identity.name]
-            links.append(MemoryLink(holder, lambda asked, told, heard=heard: heard.append((len(asked), len(told)))))
+            links.append(
+                MemoryLink(
+                    holder, lambda asked, told, heard=heard: heard.append((len(asked), len(told)))
+                )
+            )
         return {"told": act(links), "wire": wire}
 
     with pytest.MonkeyPatch.context() as patched:

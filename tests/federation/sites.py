@@ -57,7 +57,14 @@ class Site:
         """Start it; :meth:`wait` until it listens."""
         with (self.folder / f"{self.name}.err").open("wb") as said:
             self.process = subprocess.Popen(
-                [*self.command, "holder", "serve", *self.options, "--listen", f"127.0.0.1:{self.port}"],
+                [
+                    *self.command,
+                    "holder",
+                    "serve",
+                    *self.options,
+                    "--listen",
+                    f"127.0.0.1:{self.port}",
+                ],
                 cwd=self.folder,
                 stderr=said,
                 stdin=subprocess.DEVNULL,
@@ -90,18 +97,24 @@ class Site:
     @property
     def releases(self) -> list[dict[str, Any]]:
         """What its ledger says."""
-        releases: list[dict[str, Any]] = LedgerFile(self.folder / f"{self.name}.ledger").read()["releases"]
+        releases: list[dict[str, Any]] = LedgerFile(self.folder / f"{self.name}.ledger").read()[
+            "releases"
+        ]
         return releases
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
+        return [
+            json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()
+        ]
 
 
 class Town:
     """A folder with the files of several holders and an analyst."""
 
-    def __init__(self, folder: Path, names: Sequence[str], rows: int = 300, allowance: float = 100.0) -> None:
+    def __init__(
+        self, folder: Path, names: Sequence[str], rows: int = 300, allowance: float = 100.0
+    ) -> None:
         self.folder = folder
         (folder / "schema.json").write_text(json.dumps(SCHEMA))
         self.identities = {
@@ -113,7 +126,16 @@ class Town:
             patients(folder / f"{name}.csv", rows, seed)
             site.options = [
                 *("--table", f"{name}.csv", "--schema", "schema.json", "--cert", f"{name}.pem"),
-                *("--peers", "parties.toml", "--allowance", str(allowance), "--delta", "0.001", "--colluders", "0"),
+                *(
+                    "--peers",
+                    "parties.toml",
+                    "--allowance",
+                    str(allowance),
+                    "--delta",
+                    "0.001",
+                    "--colluders",
+                    "0",
+                ),
             ]
         self.write_parties()
 

@@ -30,19 +30,24 @@ def exact(holders, tables):
 def asked(session, tables, epsilon=EPSILON / 10):
     names, arrays = packed(tables)
     cells = sum(int(np.prod([SCHEMA[axis.attribute].size for axis in axes])) for axes in tables)
-    return session.add_up("tables", cells, {"names": names, "bits": None, "amount": epsilon}, arrays)
+    return session.add_up(
+        "tables", cells, {"names": names, "bits": None, "amount": epsilon}, arrays
+    )
 
 
 TABLES = [marginal("a", "b"), marginal("c")]
 
 
 @pytest.mark.parametrize(
-    ("number", "dropouts", "colluders"), [(1, 0, 0), (2, 0, 1), (3, 1, 0), (5, 0, 0), (5, 1, 1), (5, 2, 0)]
+    ("number", "dropouts", "colluders"),
+    [(1, 0, 0), (2, 0, 1), (3, 1, 0), (5, 0, 0), (5, 1, 1), (5, 2, 0)],
 )
 def test_the_sum_is_the_sum(number, dropouts, colluders):
     holders = five()[:number]
     with Federation(map(MemoryLink, holders)) as federation:
-        session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts, colluders=colluders)
+        session = federation.open(
+            SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts, colluders=colluders
+        )
         for _ in range(3):
             found, over = asked(session, TABLES)
             assert over == number
@@ -61,7 +66,9 @@ def test_a_holder_that_drops_out_at_any_step_is_survived(kind, heard_first, who)
     holders = five()
     sentences = []
     links = [
-        FailingLink(holder, kind, heard_first=heard_first) if holder.name == who else MemoryLink(holder)
+        FailingLink(holder, kind, heard_first=heard_first)
+        if holder.name == who
+        else MemoryLink(holder)
         for holder in holders
     ]
     left = [holder for holder in holders if holder.name != who]
@@ -81,7 +88,11 @@ def test_a_holder_that_drops_out_at_any_step_is_survived(kind, heard_first, who)
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations(STEPS, 2)))
 def test_two_that_drop_out_at_different_steps(first, second):
     holders = five()
-    links = [FailingLink(holders[0], first), FailingLink(holders[3], second), *map(MemoryLink, holders[1:3])]
+    links = [
+        FailingLink(holders[0], first),
+        FailingLink(holders[3], second),
+        *map(MemoryLink, holders[1:3]),
+    ]
     links.append(MemoryLink(holders[4]))
     with Federation(links) as federation:
         session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=2, colluders=0)
@@ -99,7 +110,10 @@ def test_more_than_the_threshold_end_the_run_with_a_sentence(kind):
     links = [*(FailingLink(holder, kind) for holder in holders[:2]), *map(MemoryLink, holders[2:])]
     with Federation(links) as federation:
         session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=1)
-        with pytest.raises(HolderGone, match=r"^The holder h0 does not answer; no more than 1 of the holders may drop"):
+        with pytest.raises(
+            HolderGone,
+            match=r"^The holder h0 does not answer; no more than 1 of the holders may drop",
+        ):
             asked(session, TABLES)
 
 
@@ -167,7 +181,10 @@ def test_a_link_to_somebody_else_is_noticed():
     link = MemoryLink(one)
     link.holder = other
     link_name = type("Renamed", (MemoryLink,), {"name": "h0"})
-    with Federation([link_name(other)]) as federation, pytest.raises(InputError, match="says that it is 'h1'"):
+    with (
+        Federation([link_name(other)]) as federation,
+        pytest.raises(InputError, match="says that it is 'h1'"),
+    ):
         federation.open(SCHEMA, "voting", epsilon=1.0)
 
 
@@ -179,12 +196,16 @@ def test_masks_do_not_cancel_over_different_questions(monkeypatch):
 
     def stretched(message):
         changed = Message.from_bytes(message)
-        return holders[0].answer(Message("ask", {**changed.content, "amount": 20.0}, changed.arrays).to_bytes())
+        return holders[0].answer(
+            Message("ask", {**changed.content, "amount": 20.0}, changed.arrays).to_bytes()
+        )
 
     links = [FailingLink(holders[0], "ask", stretched), *map(MemoryLink, holders[1:])]
     with Federation(links) as federation:
         session = federation.open(SCHEMA, "secure", epsilon=EPSILON)
-        found, _ = session.add_up("tables", 2, {"names": names, "bits": None, "amount": 10.0}, arrays)
+        found, _ = session.add_up(
+            "tables", 2, {"names": names, "bits": None, "amount": 10.0}, arrays
+        )
     assert np.abs(found).min() > 2**40  # either number is that small once in 2^23 runs
 
 
@@ -213,9 +234,13 @@ def test_numbers_that_are_others_than_were_asked_for_end_the_run_with_a_sentence
     holders = five()
     random = np.random.default_rng(1).integers(0, 1 << 63, 10, dtype=np.uint64)
     made_up = Message("masked", {}, {"numbers": random}).to_bytes()
-    with Federation([Changing(holders[0], lambda _: made_up, kind), *map(MemoryLink, holders[1:])]) as federation:
+    with Federation(
+        [Changing(holders[0], lambda _: made_up, kind), *map(MemoryLink, holders[1:])]
+    ) as federation:
         session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts)
-        with pytest.raises(HolderGone, match=r"masks .* do not cancel: one of them sent something else"):
+        with pytest.raises(
+            HolderGone, match=r"masks .* do not cancel: one of them sent something else"
+        ):
             asked(session, TABLES)
 
 
@@ -227,7 +252,9 @@ def test_an_answer_that_was_given_before_ends_the_run_with_a_sentence(dropouts, 
         given.append(answer)
         return given[0]
 
-    with Federation([Changing(holders[0], first_given, kind), *map(MemoryLink, holders[1:])]) as federation:
+    with Federation(
+        [Changing(holders[0], first_given, kind), *map(MemoryLink, holders[1:])]
+    ) as federation:
         session = federation.open(SCHEMA, "secure", epsilon=EPSILON, dropouts=dropouts)
         asked(session, TABLES)
         with pytest.raises(UnderstudyError, match=r"do not cancel|was changed on the way"):

@@ -44,7 +44,9 @@ def test_the_law_of_the_largest_is_one():
     direct = np.bincount(np.argmax(sums[:, None] + noise, axis=0), weights)
     assert np.exp(largest_log_probabilities(sums, scale)) == pytest.approx(direct, abs=1e-4)
     many = np.random.default_rng(1).integers(-5000, 5000, 20)
-    assert np.exp(largest_log_probabilities(many, top_scale(0.2))).sum() == pytest.approx(1.0, abs=1e-9)
+    assert np.exp(largest_log_probabilities(many, top_scale(0.2))).sum() == pytest.approx(
+        1.0, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
@@ -54,7 +56,8 @@ def test_the_place_of_the_largest_costs_what_is_said(epsilon, others):
     scale, lost = top_scale(epsilon), 0.0
     for gap in range(-6 * SHARED_GRID, 6 * SHARED_GRID, 64):
         here, there = (
-            largest_log_probabilities(np.array([ahead] + [0] * others), scale) for ahead in (gap, gap + 2 * SHARED_GRID)
+            largest_log_probabilities(np.array([ahead] + [0] * others), scale)
+            for ahead in (gap, gap + 2 * SHARED_GRID)
         )
         lost = max(lost, float(np.abs(here - there).max()))
     assert 0.98 * epsilon < lost <= epsilon
@@ -67,7 +70,9 @@ def test_what_a_delegate_chooses_costs_what_is_said(rho):
     for noise in (0, 300, -100_000):
         ahead = np.array([SHARED_GRID / 2 + noise, -SHARED_GRID / 2])
         behind = np.array([-SHARED_GRID / 2 + noise, SHARED_GRID / 2])
-        lost = renyi_rho(*(choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, behind)))
+        lost = renyi_rho(
+            *(choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, behind))
+        )
         assert lost <= rho
         if noise == 0:
             assert lost > 0.95 * rho
@@ -77,8 +82,13 @@ def test_what_a_delegate_chooses_costs_what_is_said(rho):
 
 
 def exact_scores(table, pair, score, candidates):
-    coded, sizes = encode(table, pair.schema), {attribute.name: attribute.size for attribute in pair.schema}
-    return score_named(score).evaluate(MemoryCounter(coded.codes, {}, sizes), candidates, pair.neighbours)
+    coded, sizes = (
+        encode(table, pair.schema),
+        {attribute.name: attribute.size for attribute in pair.schema},
+    )
+    return score_named(score).evaluate(
+        MemoryCounter(coded.codes, {}, sizes), candidates, pair.neighbours
+    )
 
 
 def choice_loss(score, neighbours, delta, price):
@@ -86,14 +96,19 @@ def choice_loss(score, neighbours, delta, price):
     pair = choice_pair(score, neighbours)
     names = [attribute.name for attribute in pair.schema]
     candidates = [marginal(*names[:2]), marginal(*names[2:])]
-    scores = sum(exact_scores(table, pair, score, candidates) for table in (pair.table, pair.table, pair.other))
+    scores = sum(
+        exact_scores(table, pair, score, candidates)
+        for table in (pair.table, pair.table, pair.other)
+    )
     losses = []
     for ahead in scores[1] - scores[0] + np.array([-50.0, -3.0, 0.0, 3.0, 50.0]):
 
         def choice(links, ahead=ahead):
             with Federation(links) as federation:
                 terms = {"epsilon": 50.0, "delta": delta, "neighbours": neighbours, "colluders": 0}
-                curator = FederatedCurator(federation.open(pair.schema, "secure", **terms), pair.schema, SeededNoise(9))
+                curator = FederatedCurator(
+                    federation.open(pair.schema, "secure", **terms), pair.schema, SeededNoise(9)
+                )
                 return curator.choose(candidates, score, price, np.array([ahead, 0.0]))
 
         losses.append(loss_of(choice, pair, neighbours))
@@ -135,16 +150,22 @@ def pairs_for(method):
     return [*worst_pairs(method.neighbours, 40), choice_pair(score, method.neighbours, rows=40)]
 
 
-@pytest.mark.parametrize("method", WHOLE, ids=lambda method: f"{method.name} {method.neighbours} {method.delta}")
+@pytest.mark.parametrize(
+    "method", WHOLE, ids=lambda method: f"{method.name} {method.neighbours} {method.delta}"
+)
 def test_a_whole_release_with_delegates_loses_no_more_than_the_claim(method):
     assert 0.2 < largest_loss(method, "secure", pairs_for(method), colluders=0) <= 1.0 + 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dropouts", [0, 1])
-@pytest.mark.parametrize("method", WHOLE, ids=lambda method: f"{method.name} {method.neighbours} {method.delta}")
+@pytest.mark.parametrize(
+    "method", WHOLE, ids=lambda method: f"{method.name} {method.neighbours} {method.delta}"
+)
 def test_a_whole_release_with_delegates_loses_no_more_on_many_paths(method, dropouts):
-    lost = largest_loss(method, "secure", pairs_for(method), paths=4, colluders=0, dropouts=dropouts)
+    lost = largest_loss(
+        method, "secure", pairs_for(method), paths=4, colluders=0, dropouts=dropouts
+    )
     assert 0.2 < lost <= 1.0 + 1e-9
 
 
@@ -202,7 +223,8 @@ def with_numbers(boxes, seen):
 
 @pytest.mark.parametrize("meddle", [added_to, swapped, of_another_round, without_one, with_numbers])
 @pytest.mark.parametrize(
-    ("agreed", "missing"), [({}, False), ({"delta": 1e-9}, False), ({"dropouts": 1}, False), ({"dropouts": 1}, True)]
+    ("agreed", "missing"),
+    [({}, False), ({"delta": 1e-9}, False), ({"dropouts": 1}, False), ({"dropouts": 1}, True)],
 )
 def test_an_analyst_who_changes_what_it_carries_to_the_delegate_is_refused(meddle, agreed, missing):
     holders = holders_of([rows(100, seed) for seed in range(4)])
@@ -212,7 +234,14 @@ def test_an_analyst_who_changes_what_it_carries_to_the_delegate_is_refused(meddl
         if missing:
             session._gone["h3"] = "The holder h3 does not answer."
         names, arrays = packed([marginal("b", "a"), marginal("c", "a")])
-        content = {"names": names, "bits": None, "amount": 0.01, "score": "R", "most_rows": None, "shares": {}}
+        content = {
+            "names": names,
+            "bits": None,
+            "amount": 0.01,
+            "score": "R",
+            "most_rows": None,
+            "shares": {},
+        }
         if meddle is of_another_round:
             assert session.place_of_largest(2, content, arrays) in (0, 1)
         with pytest.raises(HolderRefused, match=r"has sealed for it|was changed on the way"):
@@ -234,7 +263,14 @@ def chosen(more, times, epsilon, carry=MemoryLink):
     """Which of two candidates a delegate chooses; a row more takes the one up, and the other down, by all it can."""
     names, arrays = packed([marginal("a"), marginal("b")])
     shares = {"h0": 0.5, "h1": 0.5}
-    content = {"names": names, "bits": None, "amount": epsilon, "score": "misfit", "most_rows": None, "shares": shares}
+    content = {
+        "names": names,
+        "bits": None,
+        "amount": epsilon,
+        "score": "misfit",
+        "most_rows": None,
+        "shares": shares,
+    }
     arrays["estimates"] = np.array([0.0, 0.0, 100.0, 0.0, 0.0])
     arrays["offsets"] = np.array([0, EVEN])
     found = []
@@ -270,7 +306,9 @@ def test_without_the_seal_an_analyst_measures_more(monkeypatch):
         numbers[:1] += wrapping
         return {name: numbers.view(np.uint8)}
 
-    here, there = (chosen(more, 300, 1.0, lambda holder: Meddling(holder, wrapped, [])) for more in (0, 1))
+    here, there = (
+        chosen(more, 300, 1.0, lambda holder: Meddling(holder, wrapped, [])) for more in (0, 1)
+    )
     assert tell_apart(here, there, 0.9999).epsilon > 1.0
 
 
@@ -284,7 +322,10 @@ def nominated(more, times):
     Each of the others has a favourite of its own, so there are always two nominees.
     """
     holders = holders_of(all_zeros(25 + more, 90, 0))
-    candidates, estimates = [marginal("a"), marginal("b")], [np.zeros(2), np.array([102.0, 0.0, 0.0])]
+    candidates, estimates = (
+        [marginal("a"), marginal("b")],
+        [np.zeros(2), np.array([102.0, 0.0, 0.0])],
+    )
     votes, sums, known = [], [], []
 
     def spying(self, begin=SecureSum.begin):
@@ -320,13 +361,17 @@ def nominated(more, times):
     ("times", "noise"),
     [(240, 1.0), (160, 1 / 8), pytest.param(2000, 1.0, marks=pytest.mark.slow)],
 )
-def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nomination(times, noise, monkeypatch):
+def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nomination(
+    times, noise, monkeypatch
+):
     """The same test sees that there is an eighth of the noise.
 
     An exponential choice of rho is one of epsilon = root of 8 rho, and Gaussian noise of rho one of mu = root of 2 rho.
     """
     monkeypatch.setattr(central, "choice_scale", lambda *price: noise * choice_scale(*price))
-    monkeypatch.setattr(noise_shares, "gaussian_scale", lambda *price: noise * gaussian_scale(*price))
+    monkeypatch.setattr(
+        noise_shares, "gaussian_scale", lambda *price: noise * gaussian_scale(*price)
+    )
     (votes, sums), (other_votes, other_sums) = (nominated(more, times) for more in (0, 1))
     assert len(sums) > 0.9 * times
     epsilon = tell_apart(votes, other_votes, 0.9999).epsilon

@@ -20,7 +20,10 @@ from understudy.federation.server import app_of, listening, server_of
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identity]:
     folder = tmp_path_factory.mktemp("identities")
-    return {n: Identity.new(n).save(folder / f"{n}.pem", folder / f"{n}.key") for n in ("north", "registry", "other")}
+    return {
+        n: Identity.new(n).save(folder / f"{n}.pem", folder / f"{n}.key")
+        for n in ("north", "registry", "other")
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +36,9 @@ def serving(known: dict[str, Identity], answer: Callable[[bytes], bytes]) -> Ite
     """North, in a thread; gives its address."""
     listener = listening("127.0.0.1:0")
     analysts = [known["registry"].certificate]
-    server = server_of(app_of(lambda message, _: answer(message), analysts), known["north"], analysts)
+    server = server_of(
+        app_of(lambda message, _: answer(message), analysts), known["north"], analysts
+    )
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
@@ -56,7 +61,9 @@ def through(talk: Talk, ask: Callable[[str], object]) -> None:
     asyncio.run(run())
 
 
-def link(known: dict[str, Identity], url: str, *, pinned: str = "north", me: str = "registry") -> HttpLink:
+def link(
+    known: dict[str, Identity], url: str, *, pinned: str = "north", me: str = "registry"
+) -> HttpLink:
     return HttpLink(Party(known[pinned].certificate, url), known[me], patience=5.0)
 
 
@@ -76,9 +83,14 @@ def test_the_wrong_certificate_is_noticed_by_both_sides(known: dict[str, Identit
         return b"secret"
 
     with serving(known, answer) as url:
-        with pytest.raises(HolderGone, match="The holder other shows another certificate than the one you pinned"):
+        with pytest.raises(
+            HolderGone, match="The holder other shows another certificate than the one you pinned"
+        ):
             link(known, url, pinned="other").ask(b"hello")
-        with pytest.raises(HolderGone, match="The holder north hangs up without an answer; its owner's log, or list"):
+        with pytest.raises(
+            HolderGone,
+            match="The holder north hangs up without an answer; its owner's log, or list",
+        ):
             link(known, url, me="other").ask(b"hello")
     assert heard == []
 
@@ -86,7 +98,9 @@ def test_the_wrong_certificate_is_noticed_by_both_sides(known: dict[str, Identit
 def test_a_holder_that_is_down(known: dict[str, Identity]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(HolderGone, match=rf"The holder north cannot be reached at {url} \(.*refused.*\)\.$"):
+    with pytest.raises(
+        HolderGone, match=rf"The holder north cannot be reached at {url} \(.*refused.*\)\.$"
+    ):
         link(known, url).ask(b"hello")
 
 
@@ -99,14 +113,18 @@ def test_something_else_listens_there(known: dict[str, Identity]) -> None:
         writer.close()
 
     def ask(url: str) -> None:
-        with pytest.raises(HolderGone, match=r"The holder north (cannot be reached at|hangs up without an answer)"):
+        with pytest.raises(
+            HolderGone, match=r"The holder north (cannot be reached at|hangs up without an answer)"
+        ):
             link(known, url).ask(b"hello")
 
     through(mail, ask)
     assert len(calls) == 3
 
 
-def test_a_silent_holder_is_asked_once(known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_holder_is_asked_once(
+    known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[bytes] = []
     enough = threading.Event()
 
@@ -118,14 +136,18 @@ def test_a_silent_holder_is_asked_once(known: dict[str, Identity], monkeypatch: 
     with serving(known, answer) as url:
         north = HttpLink(Party(known["north"].certificate, url), known["registry"], patience=0.5)
         try:
-            with pytest.raises(HolderGone, match=r"The holder north did not answer within 0\.5 seconds\."):
+            with pytest.raises(
+                HolderGone, match=r"The holder north did not answer within 0\.5 seconds\."
+            ):
                 north.ask(b"hello")
         finally:
             enough.set()
     assert heard == [b"hello"]
 
 
-def test_an_answer_without_end_is_cut(known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_is_cut(
+    known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client, "LARGEST_MESSAGE", 1000)
     with (
         serving(known, lambda message: b"x" * 1001) as url,
@@ -134,11 +156,15 @@ def test_an_answer_without_end_is_cut(known: dict[str, Identity], monkeypatch: p
         link(known, url).ask(b"hello")
 
 
-def test_a_refusal_by_the_server_is_passed_on(known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_by_the_server_is_passed_on(
+    known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("understudy.federation.server.LARGEST_MESSAGE", 10)
     with (
         serving(known, lambda message: message) as url,
-        pytest.raises(HolderGone, match="answered with HTTP status 413: A message has at most 10 bytes"),
+        pytest.raises(
+            HolderGone, match="answered with HTTP status 413: A message has at most 10 bytes"
+        ),
     ):
         link(known, url).ask(b"x" * 11)
 
@@ -167,7 +193,9 @@ def test_a_broken_connection_is_tried_again_byte_for_byte(
 
             task = asyncio.ensure_future(up())
             while data := await there.read(1 << 16):
-                if drops[0] and len(heard) == 3 - drops[0]:  # the question arrived, its answer is on the way
+                if (
+                    drops[0] and len(heard) == 3 - drops[0]
+                ):  # the question arrived, its answer is on the way
                     drops[0] -= 1
                     break
                 writer.write(data)

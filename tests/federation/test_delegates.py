@@ -24,7 +24,9 @@ TWO = (("a", "b"), ("a", "c"))
 
 
 def top(number=1, tables=TWO, **more):
-    return question(number, what="top", score="R", delegate="h1", tables=tables, most_rows=None, **more)
+    return question(
+        number, what="top", score="R", delegate="h1", tables=tables, most_rows=None, **more
+    )
 
 
 def pick(boxes, number=1, **more):
@@ -46,7 +48,9 @@ def test_only_the_delegate_picks_and_only_once(delta):
     boxes = sealed_by(holders, top(amount=0.01))
     assert "not the time" in sentence(holders[0], pick(boxes))
     assert said(holders[1], pick(boxes)).content["place"] in (0, 1)
-    assert "not the time" in sentence(holders[1], pick(boxes, **{"numbers of h0": boxes["numbers of h2"]}))
+    assert "not the time" in sentence(
+        holders[1], pick(boxes, **{"numbers of h0": boxes["numbers of h2"]})
+    )
 
 
 def test_the_delegate_takes_no_numbers_from_the_analyst():
@@ -56,12 +60,25 @@ def test_the_delegate_takes_no_numbers_from_the_analyst():
     boxes = sealed_by(holders, top())
     numbers = np.full(2, (1 << 63) - 1000, dtype=np.uint64)
     fewer = {name: box for name, box in boxes.items() if name != "numbers of h4"}
-    for more in ({**boxes, "numbers": numbers}, {**boxes, "numbers of h9": boxes["numbers of h0"]}, fewer, {}):
+    for more in (
+        {**boxes, "numbers": numbers},
+        {**boxes, "numbers of h9": boxes["numbers of h0"]},
+        fewer,
+        {},
+    ):
         assert "has sealed for it, and nothing else" in sentence(holders[1], pick(more))
     ones = boxes["numbers of h0"].copy()
     ones[3] ^= 1
-    for wrong in (ones, boxes["numbers of h2"], numbers.view(np.uint8), np.empty(0, np.uint8), ones[:-1]):
-        assert "What h0 sealed for h1 was changed" in sentence(holders[1], pick({**boxes, "numbers of h0": wrong}))
+    for wrong in (
+        ones,
+        boxes["numbers of h2"],
+        numbers.view(np.uint8),
+        np.empty(0, np.uint8),
+        ones[:-1],
+    ):
+        assert "What h0 sealed for h1 was changed" in sentence(
+            holders[1], pick({**boxes, "numbers of h0": wrong})
+        )
     assert "What h0 sealed" in sentence(holders[1], pick({**boxes, "numbers of h0": numbers}))
     assert said(holders[1], pick(boxes)).kind == "answer"
 
@@ -71,7 +88,9 @@ def test_what_is_sealed_for_one_round_or_question_opens_in_no_other():
     started(holders)
     first = sealed_by(holders, top(1))
     second = sealed_by(holders, top(2))
-    assert "What h3 sealed" in sentence(holders[1], pick({**second, "numbers of h3": first["numbers of h3"]}, number=2))
+    assert "What h3 sealed" in sentence(
+        holders[1], pick({**second, "numbers of h3": first["numbers of h3"]}, number=2)
+    )
     third = sealed_by(holders[1:], top(3))
     third["numbers of h0"] = said(holders[0], top(3, amount=0.2)).arrays["box"]
     assert "What h0 sealed" in sentence(holders[1], pick(third, number=3))
@@ -96,7 +115,10 @@ def dropped(holders, number=1, gone="h4"):
     left = [holder for holder in holders if holder.name != gone]
     boxes = sealed_by(left, top(number))
     present = [holder.name for holder in left]
-    signatures = {holder.name: said(holder, agreement(present, number)).content["signature"] for holder in left}
+    signatures = {
+        holder.name: said(holder, agreement(present, number)).content["signature"]
+        for holder in left
+    }
     reveal = Message("reveal", {"session": "s1", "round": number, "signatures": signatures})
     seeds = {f"seeds of {h.name}": said(h, reveal).arrays["box"] for h in left if h.name != "h1"}
     return left, boxes, seeds
@@ -110,7 +132,9 @@ def test_the_delegate_adds_up_over_those_that_were_agreed_on_and_no_others():
     refused = "has sealed for it, and nothing else"
     assert refused in sentence(holders[1], pick(boxes))
     assert refused in sentence(holders[1], pick({**boxes, **seeds, "numbers of h4": late}))
-    assert "What h0 sealed" in sentence(holders[1], pick({**boxes, **seeds, "seeds of h0": seeds["seeds of h2"]}))
+    assert "What h0 sealed" in sentence(
+        holders[1], pick({**boxes, **seeds, "seeds of h0": seeds["seeds of h2"]})
+    )
     assert "What h0 sealed" in sentence(holders[1], pick({**boxes, **seeds, "numbers of h0": late}))
     assert said(holders[1], pick({**boxes, **seeds})).content["place"] in (0, 1)
 
@@ -128,7 +152,9 @@ def test_seeds_are_sealed_once_for_one_agreement_that_enough_signed():
     reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
     for place in (0, 2, 4):
         assert "of the 4 holders that are needed signed" in sentence(holders[place], reveal)
-    assert "not the time" in sentence(holders[1], reveal)  # the delegate has nothing to tell to anybody
+    assert "not the time" in sentence(
+        holders[1], reveal
+    )  # the delegate has nothing to tell to anybody
 
 
 def test_no_sum_is_agreed_on_without_the_delegate():
@@ -143,7 +169,9 @@ def test_no_sum_is_agreed_on_without_the_delegate():
 LIMIT = LARGEST_OFFSET
 
 
-@pytest.mark.parametrize("offsets", [[-(2**63), 0], [LIMIT + 1, 0], [0, -LIMIT - 1], [2**63 - 1, 0], [0]])
+@pytest.mark.parametrize(
+    "offsets", [[-(2**63), 0], [LIMIT + 1, 0], [0, -LIMIT - 1], [2**63 - 1, 0], [0]]
+)
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_offsets_that_are_too_large_are_refused_before_anything_is_debited(offsets, delta):
     holders = five()
@@ -164,7 +192,9 @@ def test_a_delegates_sums_are_exact_as_floating_point_numbers():
         for name in SCORES for relation in ("add_remove", "replace") for binary in (False, True)
     )  # fmt: skip
     assert smallest == 0.75
-    noise = 2**12 * LARGEST_SCALE * math.sqrt(MOST_HOLDERS)  # so many deviations away, all shares being whole noises
+    noise = (
+        2**12 * LARGEST_SCALE * math.sqrt(MOST_HOLDERS)
+    )  # so many deviations away, all shares being whole noises
     assert MOST_HOLDERS * scores + LARGEST_OFFSET + noise <= 2**53
     many = SimpleNamespace(rows=MOST_ROWS, schema=SCHEMA)
     with pytest.raises(InputError, match="fewer than"):
@@ -184,5 +214,7 @@ def test_a_candidate_that_stands_twice_is_refused_before_anything_is_debited(wha
 def test_no_delegate_where_colluders_are_feared():
     holders = five()
     started(holders, colluders=1)
-    ask = question(what="top", score="R", delegate="h1", tables=(("a", "b"), ("a", "c")), most_rows=None)
+    ask = question(
+        what="top", score="R", delegate="h1", tables=(("a", "b"), ("a", "c")), most_rows=None
+    )
     assert "not feared to collude" in sentence(holders[0], ask)

@@ -29,7 +29,9 @@ def opened():
         links = [holder if hasattr(holder, "ask") else MemoryLink(holder) for holder in holders]
         federation = Federation(links)
         federations.append(federation)
-        return FederatedCurator(federation.open(schema, way, **({"epsilon": 100.0, "colluders": 0} | more)), schema)
+        return FederatedCurator(
+            federation.open(schema, way, **({"epsilon": 100.0, "colluders": 0} | more)), schema
+        )
 
     yield curator
     for federation in federations:
@@ -58,7 +60,11 @@ def test_tables_of_all_rows_with_the_noise_that_is_told(opened, way, delta):
     for measured, counts in zip(found, exact, strict=True):
         assert measured.counts.shape == counts.shape
         assert np.abs(measured.counts - counts).max() <= 12 * measured.deviation + 1
-    assert [entry.question for entry in curator.ledger.entries] == ["table of a x b", "table of c", "table of (rows)"]
+    assert [entry.question for entry in curator.ledger.entries] == [
+        "table of a x b",
+        "table of c",
+        "table of (rows)",
+    ]
     assert sum(entry.amount for entry in curator.ledger.entries) <= cost.amount
     scale = table_scale(cost.split(1, 2, 1)[1], "add_remove")
     if way == "secure" and currency == "epsilon":
@@ -67,11 +73,17 @@ def test_tables_of_all_rows_with_the_noise_that_is_told(opened, way, delta):
         assert found[1].deviation > 2 * scale  # five of them
 
 
-@pytest.mark.parametrize(("dropouts", "colluders", "more"), [(0, 0, 1.0), (1, 0, 5 / 4), (1, 1, 5 / 3), (0, 2, 5 / 3)])
+@pytest.mark.parametrize(
+    ("dropouts", "colluders", "more"), [(0, 0, 1.0), (1, 0, 5 / 4), (1, 1, 5 / 3), (0, 2, 5 / 3)]
+)
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
-def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(opened, dropouts, colluders, more, delta):
+def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(
+    opened, dropouts, colluders, more, delta
+):
     """Many tables of empty cells: their deviation is what the measurement says, and that is the share's due."""
-    curator = opened(holders_of([rows(0)] * 5), dropouts=dropouts, colluders=colluders, epsilon=1.0, delta=delta)
+    curator = opened(
+        holders_of([rows(0)] * 5), dropouts=dropouts, colluders=colluders, epsilon=1.0, delta=delta
+    )
     found = curator.measure([marginal("a", "b", "c")] * 100, curator.ledger.left)
     noise = np.concatenate([measured.counts.ravel() for measured in found])
     assert noise.std() == pytest.approx(found[0].deviation, rel=0.15)
@@ -81,7 +93,9 @@ def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(opened, 
 
 
 @pytest.mark.parametrize("score", ["R", "I"])
-@pytest.mark.parametrize("terms", [{}, {"dropouts": 1}, {"colluders": 1}, {"dropouts": 1, "colluders": 1}])
+@pytest.mark.parametrize(
+    "terms", [{}, {"dropouts": 1}, {"colluders": 1}, {"dropouts": 1, "colluders": 1}]
+)
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_with_a_large_budget_the_best_candidate_is_chosen(opened, score, terms, delta, neighbours):
@@ -115,7 +129,10 @@ def test_votes(opened):
 def test_most_votes_win_and_equal_ones_are_tossed_for(opened, monkeypatch):
     curator = opened(way="voting")
     votes = iter([[0, 1, 1, 3, 2], [0, 0, 1, 1, 3]])
-    monkeypatch.setattr("understudy.curator.federated._Choice.votes", lambda self, budget, part: (next(votes), budget))
+    monkeypatch.setattr(
+        "understudy.curator.federated._Choice.votes",
+        lambda self, budget, part: (next(votes), budget),
+    )
     assert curator.choose(PAIRS, "R", Budget(1.0)) == 1
     monkeypatch.setattr(curator, "toss", lambda places: places - 1)
     assert curator.choose(PAIRS, "R", Budget(1.0)) == 1
@@ -133,7 +150,9 @@ def test_a_choice_is_survived_even_if_the_delegate_drops_out(opened, kind, heard
     holders = five()
     links = [FailingLink(holders[0], kind, heard_first=heard_first), *map(MemoryLink, holders[1:])]
     curator = opened(links, dropouts=1, epsilon=200.0)
-    assert curator.session.place_of_largest(*top_question(PAIRS, 50.0)) is None  # h0 was the first delegate
+    assert (
+        curator.session.place_of_largest(*top_question(PAIRS, 50.0)) is None
+    )  # h0 was the first delegate
     assert curator.session.present == ["h1", "h2", "h3", "h4"]
     assert curator.choose(PAIRS, "R", Budget(50.0)) == 2
 
@@ -156,7 +175,11 @@ def test_a_choice_goes_on_without_others(opened, delta):
 @pytest.mark.parametrize("kind", ["agree", "reveal"])
 def test_one_that_drops_out_after_the_agreement_takes_the_choice_along(opened, kind):
     holders = five()
-    links = [FailingLink(holders[3], "ask"), FailingLink(holders[4], kind), *map(MemoryLink, holders[:3])]
+    links = [
+        FailingLink(holders[3], "ask"),
+        FailingLink(holders[4], kind),
+        *map(MemoryLink, holders[:3]),
+    ]
     curator = opened(links, dropouts=2, epsilon=200.0)
     assert curator.session.place_of_largest(*top_question(PAIRS, 50.0)) is None
     assert curator.choose(PAIRS, "R", Budget(50.0)) == 2
@@ -179,10 +202,15 @@ def test_bits(opened, gray):
     found = apart.measure([marginal("c bit 1", "b bit 2")], Budget(50.0))[0]
     codes = [Coded(bits.schema, bits.split(holder._coded.codes), 2000, ()) for holder in five()]
     exact = sum(
-        MemoryCounter(part.codes, {}, dict.fromkeys(bits.schema.names, 2)).count([found.marginal])[0] for part in codes
+        MemoryCounter(part.codes, {}, dict.fromkeys(bits.schema.names, 2)).count([found.marginal])[
+            0
+        ]
+        for part in codes
     )
     assert np.abs(found.counts - exact).max() <= 3
-    assert apart.choose([marginal("c bit 1", "b bit 1"), marginal("c bit 1", "a")], "F", Budget(50.0)) in (0, 1)
+    assert apart.choose(
+        [marginal("c bit 1", "b bit 1"), marginal("c bit 1", "a")], "F", Budget(50.0)
+    ) in (0, 1)
 
 
 def test_the_number_of_rows_where_it_is_public(opened):

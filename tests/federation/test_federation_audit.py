@@ -52,13 +52,17 @@ def terms(holders: int, dropouts: int, colluders: int) -> Terms:
 def laplace_loss(scale: float, enough: int, honest: int) -> float:
     """The largest log-ratio over outcomes where one row more stands in a cell, with so many honest shares in it."""
     one_sided = added(polya_pmf(1 / enough, scale, 200), honest)[:201]
-    law = np.convolve(one_sided, one_sided[::-1])[140:261]  # the middle: far out, what was cut off would be seen
+    law = np.convolve(one_sided, one_sided[::-1])[
+        140:261
+    ]  # the middle: far out, what was cut off would be seen
     return float(np.abs(np.diff(np.log(law))).max())
 
 
 def gaussian_loss(scale: float, enough: int, honest: int) -> float:
     reach = 80
-    pmf = np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), gaussian_share(scale, enough)))
+    pmf = np.exp(
+        discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), gaussian_share(scale, enough))
+    )
     law = added(pmf, honest)
     law = law[law > 1e-30]
     return renyi_rho(np.log(law[1:]), np.log(law[:-1]))
@@ -70,9 +74,13 @@ def test_tables_lose_no_more_than_the_claim_to_an_analyst_with_colluders(agreed)
     holders, dropouts, colluders = agreed
     left = holders - dropouts - colluders
     enough = terms(*agreed).honest
-    assert laplace_loss(table_scale(Budget(1.0), "add_remove"), enough, left) == pytest.approx(1.0, abs=1e-6)
+    assert laplace_loss(table_scale(Budget(1.0), "add_remove"), enough, left) == pytest.approx(
+        1.0, abs=1e-6
+    )
     rho = 0.02
-    assert gaussian_loss(table_scale(Budget(rho, "rho"), "add_remove"), enough, left) <= rho * (1 + 1e-6)
+    assert gaussian_loss(table_scale(Budget(rho, "rho"), "add_remove"), enough, left) <= rho * (
+        1 + 1e-6
+    )
     if left < holders:  # if all are honest and there, they lose less
         assert laplace_loss(1.0, enough, holders) < 1.0
 
@@ -100,7 +108,8 @@ def test_votes_and_sums_of_scores_cost_what_is_said(epsilon):
     one = np.array([1.0] + [0.0] * 300)
     scale = choice_scale(vote.amount, "epsilon")
     here, there = (
-        choice_log_probabilities(np.rint(gap * SCORE_GRID), scale, "permute_and_flip") for gap in (one, 1 - one)
+        choice_log_probabilities(np.rint(gap * SCORE_GRID), scale, "permute_and_flip")
+        for gap in (one, 1 - one)
     )
     lost = float(np.abs(here - there).max())
     # Five nominees, all of whose scores move by all that a row can move them.
@@ -118,10 +127,17 @@ def test_sums_of_scores_cost_what_is_said_in_rho():
 def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
     """Where all scores are told, as opposed to the place of the largest, what moves all alike shows too."""
     sizes = {"a": 2, "b": 2}
-    table = MemoryCounter({"a": np.array([0, 1], np.uint8), "b": np.array([0, 1], np.uint8)}, {}, sizes)
-    other = MemoryCounter({"a": np.array([0, 1, 0], np.uint8), "b": np.array([0, 1, 1], np.uint8)}, {}, sizes)
+    table = MemoryCounter(
+        {"a": np.array([0, 1], np.uint8), "b": np.array([0, 1], np.uint8)}, {}, sizes
+    )
+    other = MemoryCounter(
+        {"a": np.array([0, 1, 0], np.uint8), "b": np.array([0, 1, 1], np.uint8)}, {}, sizes
+    )
     score = score_named("F")
-    moved = abs(score.evaluate(table, [marginal("a", "b")])[0] - score.evaluate(other, [marginal("a", "b")])[0])
+    moved = abs(
+        score.evaluate(table, [marginal("a", "b")])[0]
+        - score.evaluate(other, [marginal("a", "b")])[0]
+    )
     assert score_sensitivity("F", "add_remove", None, True, top=True) < moved
     assert moved <= score_sensitivity("F", "add_remove", None, True, top=False)
 
@@ -142,7 +158,9 @@ def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
         ("voting", PrivBayes.paper(1.0, degree=1, score="I", encoding="vanilla")),
         ("models", PrivBayes(epsilon=1.0, degree=1)),
     ],
-    ids=lambda part: part if isinstance(part, str) else f"{part.name} {part.neighbours} {part.delta}",
+    ids=lambda part: (
+        part if isinstance(part, str) else f"{part.name} {part.neighbours} {part.delta}"
+    ),
 )
 def test_a_whole_release_loses_no_more_than_the_claim(way, method):
     """Everything that leaves the holder is answered on both tables alike; the log-ratios add up along the path."""
@@ -154,7 +172,9 @@ def test_a_whole_release_loses_no_more_than_the_claim(way, method):
 def test_a_holder_that_forgets_to_scale_its_noise_is_flagged(monkeypatch):
     """A control: half of the noise."""
     laplace = WholeNoise.laplace
-    monkeypatch.setattr(WholeNoise, "laplace", lambda self, counts, scale: laplace(self, counts, scale / 2))
+    monkeypatch.setattr(
+        WholeNoise, "laplace", lambda self, counts, scale: laplace(self, counts, scale / 2)
+    )
     pairs = worst_pairs("add_remove", 40)
     assert largest_loss(Independent(epsilon=1.0), "secure", pairs, colluders=1) > 1.5
 
@@ -175,7 +195,9 @@ def test_a_holder_that_sends_exact_counts_is_flagged(monkeypatch):
 
 
 CELLS = 6000
-WIDE = Schema.from_dict({"attributes": {"a": {"kind": "categorical", "values": list(range(CELLS))}}})
+WIDE = Schema.from_dict(
+    {"attributes": {"a": {"kind": "categorical", "values": list(range(CELLS))}}}
+)
 
 
 def colluding_view(counts, colluding, **agreed):

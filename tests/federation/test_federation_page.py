@@ -25,7 +25,11 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for port in ("8443", "8444"):  # which others may use
         text = text.replace(port, str(free_port()))
     blocks = re.findall(r'^```(\w+) title="([^"]*)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)
-    assert {title for language, title, _ in blocks if language == "sh"} == {"north", "south", "analyst"}
+    assert {title for language, title, _ in blocks if language == "sh"} == {
+        "north",
+        "south",
+        "analyst",
+    }
     with ExitStack() as running:
         for language, title, content in blocks:
             if language == "python":
@@ -56,7 +60,9 @@ def command(line: str) -> list[str]:
 
 def started(line: str, name: str) -> subprocess.Popen[bytes]:
     with Path(f"{name}.err").open("wb") as said:
-        process = subprocess.Popen(command(line), stderr=said, env={**os.environ, "NUMBA_NUM_THREADS": "1"})
+        process = subprocess.Popen(
+            command(line), stderr=said, env={**os.environ, "NUMBA_NUM_THREADS": "1"}
+        )
     while " listens at " not in Path(f"{name}.err").read_text():
         assert process.poll() is None, Path(f"{name}.err").read_text()
         time.sleep(0.02)

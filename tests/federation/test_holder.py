@@ -66,22 +66,30 @@ def test_terms_that_are_refused(changes, why):
 
 
 def test_the_order_of_columns_does_not_matter():
-    swapped = Schema.from_dict({"attributes": dict(reversed(SCHEMA.to_dict()["attributes"].items()))})
+    swapped = Schema.from_dict(
+        {"attributes": dict(reversed(SCHEMA.to_dict()["attributes"].items()))}
+    )
     assert schema_digest(swapped) == schema_digest(SCHEMA)
-    other = Schema.from_dict({"attributes": SCHEMA.to_dict()["attributes"] | {"a": {"kind": "boolean"}}})
+    other = Schema.from_dict(
+        {"attributes": SCHEMA.to_dict()["attributes"] | {"a": {"kind": "boolean"}}}
+    )
     assert schema_digest(other) != schema_digest(SCHEMA)
 
 
 def test_a_holder_that_fears_colluders_refuses_sums_that_do_not_guard_against_them():
     holders = five(colluders=2)
-    assert "guards against 1; ask with colluders 2" in sentence(holders[0], terms(holders, colluders=1).to_message())
+    assert "guards against 1; ask with colluders 2" in sentence(
+        holders[0], terms(holders, colluders=1).to_message()
+    )
     assert said(holders[0], terms(holders, colluders=2).to_message()).kind == "opened"
 
 
 def test_a_holder_fears_one_other_unless_told_otherwise():
     """Or a fellow holder, who knows its own share of the noise, would be somebody to be trusted."""
     holder = Holder("h0", rows(10), allowance=1.0)
-    assert "fears that 1 of the others may collude" in sentence(holder, terms([holder]).to_message())
+    assert "fears that 1 of the others may collude" in sentence(
+        holder, terms([holder]).to_message()
+    )
     assert said(holder, terms([holder], "voting").to_message()).kind == "opened"
 
 
@@ -101,7 +109,9 @@ def test_the_number_of_rows_is_told_only_where_it_is_public():
     holders = five(123)
     assert said(holders[0], terms(holders).to_message()).content["rows"] is None
     holders = five(123, neighbours="replace")
-    assert said(holders[1], terms(holders, neighbours="replace").to_message()).content["rows"] == 123
+    assert (
+        said(holders[1], terms(holders, neighbours="replace").to_message()).content["rows"] == 123
+    )
 
 
 # ---- ledger
@@ -130,7 +140,10 @@ def test_noise_that_is_too_large_to_be_drawn_is_refused_before_anything_is_debit
     holders = five()
     started(holders, delta=delta)
     tiny = 1e-9 if not delta else 1e-22
-    more = {"scores": {"score": "R", "most_rows": None}, "top": {"score": "R", "most_rows": None, "delegate": "h1"}}
+    more = {
+        "scores": {"score": "R", "most_rows": None},
+        "top": {"score": "R", "most_rows": None, "delegate": "h1"},
+    }
     ask = question(what=what, amount=tiny, **more.get(what, {}))
     if what == "size":
         ask = Message("ask", {"session": "s1", "round": 1, "what": "size", "amount": tiny})
@@ -165,12 +178,19 @@ def test_a_holder_answers_for_one_relation_from_the_first_session_on(tmp_path):
     """Otherwise its exact number of rows could be had under replace, for nothing, and the rest under add_remove."""
     for relation, other in (("add_remove", "replace"), ("replace", "add_remove")):
         file = LedgerFile.create(tmp_path / f"{relation}.ledger", 2.0, neighbours=relation)
-        for holders in (five(neighbours=relation), holders_of([rows(50)], allowance=None, ledger_file=file)):
+        for holders in (
+            five(neighbours=relation),
+            holders_of([rows(50)], allowance=None, ledger_file=file),
+        ):
             assert "other neighbour relation" in sentence(
                 holders[0], terms(holders, epsilon=1e-12, neighbours=other).to_message()
             )
-            assert said(holders[0], terms(holders, neighbours=relation).to_message()).kind == "opened"
-    assert "other neighbour relation" in sentence(five()[0], terms(five(), neighbours="replace").to_message())
+            assert (
+                said(holders[0], terms(holders, neighbours=relation).to_message()).kind == "opened"
+            )
+    assert "other neighbour relation" in sentence(
+        five()[0], terms(five(), neighbours="replace").to_message()
+    )
 
 
 def test_seeded_noise_does_not_belong_into_a_ledger_file(tmp_path):
@@ -186,7 +206,10 @@ def test_a_key_that_its_owner_did_not_sign_is_refused():
     """An analyst between two holders would have to sign with a key that it does not have."""
     holders = five()
     opened = {holder.name: said(holder, terms(holders).to_message()) for holder in holders}
-    keys = {name: [answer.content["key"], answer.content["signature"]] for name, answer in opened.items()}
+    keys = {
+        name: [answer.content["key"], answer.content["signature"]]
+        for name, answer in opened.items()
+    }
     mine, analyst = PairKeys("h1", b""), Identity.new("h1")
     for forged in (
         [mine.public.hex(), keys["h1"][1]],
@@ -195,9 +218,13 @@ def test_a_key_that_its_owner_did_not_sign_is_refused():
     ):
         start = Message("start", {"session": "s1", "keys": {**keys, "h1": forged}})
         assert "key of h1 is not signed" in sentence(holders[0], start)
-    assert "is not" in sentence(holders[0], Message("start", {"session": "s1", "keys": {**keys, "h0": keys["h1"]}}))
+    assert "is not" in sentence(
+        holders[0], Message("start", {"session": "s1", "keys": {**keys, "h0": keys["h1"]}})
+    )
     fewer = {name: key for name, key in keys.items() if name != "h4"}
-    assert "a key of each holder" in sentence(holders[0], Message("start", {"session": "s1", "keys": fewer}))
+    assert "a key of each holder" in sentence(
+        holders[0], Message("start", {"session": "s1", "keys": fewer})
+    )
     assert said(holders[0], Message("start", {"session": "s1", "keys": keys})).kind == "started"
 
 
@@ -205,7 +232,9 @@ def test_a_key_of_another_session_is_refused():
     """A signature is for one session and its terms: an old one cannot be used again."""
     holders = five()
     old = {holder.name: said(holder, terms(holders).to_message()) for holder in holders}
-    keys = {name: [answer.content["key"], answer.content["signature"]] for name, answer in old.items()}
+    keys = {
+        name: [answer.content["key"], answer.content["signature"]] for name, answer in old.items()
+    }
     now = said(holders[0], terms(holders, session="s2").to_message())
     keys["h0"] = [now.content["key"], now.content["signature"]]
     assert "not signed" in sentence(holders[0], Message("start", {"session": "s2", "keys": keys}))
@@ -217,7 +246,10 @@ def test_holders_that_were_told_different_terms_do_not_meet():
         holder.name: said(holder, terms(holders, epsilon=1.0 + place).to_message())
         for place, holder in enumerate(holders)
     }
-    keys = {name: [answer.content["key"], answer.content["signature"]] for name, answer in opened.items()}
+    keys = {
+        name: [answer.content["key"], answer.content["signature"]]
+        for name, answer in opened.items()
+    }
     assert "not signed" in sentence(holders[0], Message("start", {"session": "s1", "keys": keys}))
 
 
@@ -261,15 +293,26 @@ def test_a_changed_question_is_refused():
         (question(bits="trits"), "binary or gray"),
         (question(session="other"), "no such session"),
         (question(what="vote", score="R", rule="toss", tables=(("a", "b"), ("a", "c"))), "no rule"),
-        (question(what="vote", score="Z", rule="exponential", tables=(("a", "b"), ("a", "c"))), "no score"),
+        (
+            question(what="vote", score="Z", rule="exponential", tables=(("a", "b"), ("a", "c"))),
+            "no score",
+        ),
         (question(what="scores", score="misfit", tables=(("a", "b"),)), "Estimates go with"),
         (
-            question(what="vote", score="R", rule="exponential", shares={}, arrays={"offsets": np.zeros(1)}),
+            question(
+                what="vote",
+                score="R",
+                rule="exponential",
+                shares={},
+                arrays={"offsets": np.zeros(1)},
+            ),
             "which share",
         ),
         (question(what="top", score="R", delegate="nobody"), "delegate is not among"),
         (
-            question(what="scores", score="misfit", shares={"h0": 0.2}, arrays={"estimates": np.zeros(5)}),
+            question(
+                what="scores", score="misfit", shares={"h0": 0.2}, arrays={"estimates": np.zeros(5)}
+            ),
             "shapes of the tables",
         ),
         (Message("tell", {"session": "s1"}), "does not know what 'tell'"),
@@ -325,13 +368,29 @@ def test_whatever_goes_wrong_inside_stays_inside(monkeypatch):
     [
         Message("ask", {"session": "s1", "round": 1, "what": "size", "amount": 0.9, "names": 5}),
         Message("ask", {"session": "s1", "round": 1, "what": "size", "amount": 0.9, "aside": "x"}),
-        Message("ask", {"session": "s1", "round": 1, "what": "size", "amount": 0.9}, {"axes": np.zeros(1)}),
+        Message(
+            "ask",
+            {"session": "s1", "round": 1, "what": "size", "amount": 0.9},
+            {"axes": np.zeros(1)},
+        ),
         Message("ask", {"session": "s1", "round": 1, "what": "size", "amount": "0.9"}),
         question(weights=[1.0]),
         question(score="R"),
         question(arrays={"weights": np.ones(1, dtype=np.int64)}),
-        question(what="vote", score="R", rule="exponential", tables=(("a", "b"), ("a", "c")), most_rows="all"),
-        question(what="vote", score="R", rule="exponential", tables=(("a", "b"), ("a", "c")), delegate="h0"),
+        question(
+            what="vote",
+            score="R",
+            rule="exponential",
+            tables=(("a", "b"), ("a", "c")),
+            most_rows="all",
+        ),
+        question(
+            what="vote",
+            score="R",
+            rule="exponential",
+            tables=(("a", "b"), ("a", "c")),
+            delegate="h0",
+        ),
     ],
 )
 def test_fields_that_are_not_read_or_of_another_type_are_refused_before_anything_is_debited(wrong):
@@ -368,12 +427,19 @@ def test_a_repetition_stands_in_the_log():
     assert holders[0].answer(raw) == holders[0].answer(raw)
     close = Message("close", {"session": "s1"})
     assert said(holders[0], close) == said(holders[0], close)
-    assert [entry["answered"] for entry in log] == ["opened", "answer", "repeated", "closed", "repeated"]
+    assert [entry["answered"] for entry in log] == [
+        "opened",
+        "answer",
+        "repeated",
+        "closed",
+        "repeated",
+    ]
     assert log[1]["question"] == log[2]["question"]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"session": "s\n05:00 closed"}, {"method": {"name": "x\x1b[2A"}}, {"session": "s" * 101}]
+    "changes",
+    [{"session": "s\n05:00 closed"}, {"method": {"name": "x\x1b[2A"}}, {"session": "s" * 101}],
 )
 def test_names_that_would_spoil_a_log_or_a_screen_are_refused(changes):
     message = terms(five()).to_message()
@@ -385,13 +451,21 @@ def test_names_that_would_spoil_a_log_or_a_screen_are_refused(changes):
 
 def test_a_session_is_its_openers_alone():
     holders = five()
-    opening, ask, close = terms(holders, "voting").to_message(), question(), Message("close", {"session": "s1"})
+    opening, ask, close = (
+        terms(holders, "voting").to_message(),
+        question(),
+        Message("close", {"session": "s1"}),
+    )
 
     def asked_by(asker, message):
         return Message.from_bytes(holders[0].answer(message.to_bytes(), asker))
 
     for message, kind in ((opening, "opened"), (ask, "answer"), (close, "closed")):
-        answers = [asked_by("registry", message), asked_by("other", message), asked_by("registry", message)]
+        answers = [
+            asked_by("registry", message),
+            asked_by("other", message),
+            asked_by("registry", message),
+        ]
         assert [answer.kind for answer in answers] == [kind, "refused", kind]
         assert "opened by somebody else" in answers[1].content["sentence"]
 

@@ -79,14 +79,29 @@ def test_a_key_does_not_show_in_print(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda f: (f / "north.key").chmod(0o640), "can be read by others; take it away from them: chmod 600"),
+        (
+            lambda f: (f / "north.key").chmod(0o640),
+            "can be read by others; take it away from them: chmod 600",
+        ),
         (lambda f: (f / "north.key").unlink(), "There is no key at"),
         (lambda f: (f / "north.key").write_text("hello"), "is not a private key"),
-        (lambda f: (f / "north.pem").write_text("hello"), "is not a certificate; make one by understudy holder cert"),
-        (lambda f: (f / "north.pem").write_bytes((f / "north.pem").read_bytes() * 2), "holds 2 certificates"),
+        (
+            lambda f: (f / "north.pem").write_text("hello"),
+            "is not a certificate; make one by understudy holder cert",
+        ),
+        (
+            lambda f: (f / "north.pem").write_bytes((f / "north.pem").read_bytes() * 2),
+            "holds 2 certificates",
+        ),
         (lambda f: (f / "north.pem").write_bytes(b"x" * 99_999), "too large to be a certificate"),
-        (lambda f: (f / "north.pem").write_bytes((f / "north.key").read_bytes()), "holds a private key"),
-        (lambda f: (f / "north.pem").write_bytes((f / "south.pem").read_bytes()), "does not belong to the certificate"),
+        (
+            lambda f: (f / "north.pem").write_bytes((f / "north.key").read_bytes()),
+            "holds a private key",
+        ),
+        (
+            lambda f: (f / "north.pem").write_bytes((f / "south.pem").read_bytes()),
+            "does not belong to the certificate",
+        ),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, spoil: object, sentence: str) -> None:
@@ -104,7 +119,10 @@ def test_certificates_of_others_making(tmp_path: Path) -> None:
         (certificate("north", "north", key, other), "not signed by its own key"),
         (certificate("north", "north", curve, key), "its key is not an Ed25519 key"),
         (certificate("two words", "two words", key, key), "does not name one party"),
-        (certificate("north", "north", key, key, days=-2), r"ran out on 20..-..-..; its owner must make a new one"),
+        (
+            certificate("north", "north", key, key, days=-2),
+            r"ran out on 20..-..-..; its owner must make a new one",
+        ),
     ):
         (tmp_path / "c.pem").write_bytes(pem)
         with pytest.raises(InputError, match=sentence):
@@ -154,7 +172,10 @@ def met(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[bytes, str]:
 def test_pinned_certificates_meet(tmp_path: Path) -> None:
     north, analyst, other = (made(tmp_path, name) for name in ("north", "analyst", "other"))
     server = north.tls([other.certificate, analyst.certificate], serving=True)
-    assert met(server, analyst.tls([north.certificate], serving=False)) == (analyst.certificate.der, "hello")
+    assert met(server, analyst.tls([north.certificate], serving=False)) == (
+        analyst.certificate.der,
+        "hello",
+    )
 
 
 def test_all_other_certificates_are_refused(tmp_path: Path) -> None:
@@ -179,7 +200,11 @@ def test_what_a_pinned_party_signs_for_another_is_refused(tmp_path: Path) -> Non
     chain = certificate("deputy", "analyst", key, signer) + (tmp_path / "analyst.pem").read_bytes()
     (tmp_path / "deputy.pem").write_bytes(chain)
     (tmp_path / "deputy.key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
     )
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
@@ -233,15 +258,27 @@ def test_a_list_of_parties(parties: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("[[holder]]", "[[holders]]", r"has 'holders'; parties stand under \[\[holder\]\] and \[\[analyst\]\]"),
+        (
+            "[[holder]]",
+            "[[holders]]",
+            r"has 'holders'; parties stand under \[\[holder\]\] and \[\[analyst\]\]",
+        ),
         ("[[analyst]]", "[analyst]", r"write \[\[analyst\]\] with two brackets"),
         ('name = "north"', "", "lacks its name"),
         ('address = "127.0.0.1:8443"', "", "lacks its address"),
         ("certificate = ", "cert = ", "lacks its certificate"),
-        ('name = "registry"', 'name = "registry"\nport = 3', "registry has 'port'; known are name, certificate"),
+        (
+            'name = "registry"',
+            'name = "registry"\nport = 3',
+            "registry has 'port'; known are name, certificate",
+        ),
         ("127.0.0.1:8443", "https://127.0.0.1:8443", "the address of north must be host:port"),
         ("127.0.0.1:8443", "north", "the address of north must be host:port, such as"),
-        ('"north.pem"', '"south.pem"', r"the holder north has the certificate of south \(south.pem\)"),
+        (
+            '"north.pem"',
+            '"south.pem"',
+            r"the holder north has the certificate of south \(south.pem\)",
+        ),
         ('"north.pem"', '"nowhere.pem"', "There is no certificate at"),
         ("127.0.0.1:8443", "[::1]:8444", "two parties have the same address"),
         ("[[holder]]", "[[holder", "is not a list of parties in TOML"),

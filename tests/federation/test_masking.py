@@ -21,7 +21,9 @@ def met(names, contexts=None):
 
 def masks(keys, *purpose, size=100):
     return {
-        name: pair_mask(name, {peer: mine.seed(peer, *purpose) for peer in keys if peer != name}, size)
+        name: pair_mask(
+            name, {peer: mine.seed(peer, *purpose) for peer in keys if peer != name}, size
+        )
         for name, mine in keys.items()
     }
 

@@ -12,7 +12,11 @@ from understudy.marginals import Axis, marginal
 WHOLE = Message(
     "ask",
     {"round": 1, "amount": 0.1, "names": ["é", "b"], "bits": None},
-    {"i": np.array([-1, 2**62]), "u": np.array([2**64 - 1], dtype=np.uint64), "f": np.array([0.5, -1e300])},
+    {
+        "i": np.array([-1, 2**62]),
+        "u": np.array([2**64 - 1], dtype=np.uint64),
+        "f": np.array([0.5, -1e300]),
+    },
 )
 
 
@@ -96,7 +100,13 @@ def test_marginals_as_numbers(marginals):
 
 @pytest.mark.parametrize(
     ("names", "axes", "lengths"),
-    [(["a"], [1 << 16], [1]), (["a"], [-1], [1]), (["a"], [0, 0], [1]), (["a"], [0], [2, -1]), ([1], [0], [1])],
+    [
+        (["a"], [1 << 16], [1]),
+        (["a"], [-1], [1]),
+        (["a"], [0, 0], [1]),
+        (["a"], [0], [2, -1]),
+        ([1], [0], [1]),
+    ],
 )
 def test_marginals_that_cannot_be(names, axes, lengths):
     with pytest.raises(InputError):

@@ -70,7 +70,9 @@ def test_drawn_shares_add_up_to_discrete_laplace_noise(enough):
 def test_one_share_too_few_is_seen_by_the_same_test():
     noise = ShareNoise(5, SystemNoise())
     drawn = sum(noise.laplace(ZEROS, 2.5) for _ in range(4))
-    assert not chi_square_fits(drawn, np.exp(discrete_laplace_log_pmf(np.arange(-60, 61), 2.5)), -60)
+    assert not chi_square_fits(
+        drawn, np.exp(discrete_laplace_log_pmf(np.arange(-60, 61), 2.5)), -60
+    )
 
 
 def test_drawn_shares_add_up_to_geometric_noise():
@@ -86,7 +88,9 @@ def test_drawn_gaussian_shares(enough, scale):
     drawn = sum(noise.gaussian(ZEROS, scale) for _ in range(enough))
     whole = max(scale, SMALLEST_SHARE * math.sqrt(enough))
     reach = int(12 * whole)
-    assert chi_square_fits(drawn, np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), whole)), -reach)
+    assert chi_square_fits(
+        drawn, np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), whole)), -reach
+    )
 
 
 @pytest.mark.parametrize("share", [0.84, 1.0, 1.3])
@@ -96,8 +100,12 @@ def test_the_sum_of_discrete_gaussians_is_as_near_to_one_as_proved(share, enough
     reach = 14
     pmf = np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), share))
     summed = added(pmf, enough)
-    middle = slice(enough * reach - 5, enough * reach + 6)  # beyond, what was cut off at the reach would be seen
-    ratio = np.log(summed[middle]) - discrete_gaussian_log_pmf(np.arange(-5, 6), share * math.sqrt(enough))
+    middle = slice(
+        enough * reach - 5, enough * reach + 6
+    )  # beyond, what was cut off at the reach would be seen
+    ratio = np.log(summed[middle]) - discrete_gaussian_log_pmf(
+        np.arange(-5, 6), share * math.sqrt(enough)
+    )
     assert np.abs(ratio).max() < _unlikeness(share, enough)
     if enough == 2:
         assert np.abs(ratio).max() > 0.2 * _unlikeness(share, enough)
@@ -117,7 +125,9 @@ def test_gaussian_shares_cost_no_more_than_noise_in_one_piece(enough, scale):
 def test_the_price_of_gaussian_shares_by_the_law_of_their_sum(enough):
     """The zCDP loss of the sum, computed from its law, is what the price says; of one share too few it is more."""
     scale, reach = 5.0, 60
-    pmf = np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), gaussian_share(scale, enough)))
+    pmf = np.exp(
+        discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), gaussian_share(scale, enough))
+    )
 
     def rho(shares: int) -> float:
         law = added(pmf, shares)
@@ -143,7 +153,9 @@ def test_the_scale_of_a_sum_is_that_of_its_deviation(distribution, enough, share
     noise = ShareNoise(enough, SystemNoise())
     add = noise.laplace if distribution == "laplace" else noise.gaussian
     drawn = sum(add(ZEROS, 7.0) for _ in range(shares))
-    told = Measurement((), ZEROS, distribution, summed_scale(distribution, 7.0, enough, shares)).deviation
+    told = Measurement(
+        (), ZEROS, distribution, summed_scale(distribution, 7.0, enough, shares)
+    ).deviation
     assert drawn.std() == pytest.approx(told, rel=0.05)
 
 
@@ -190,10 +202,16 @@ def test_what_cannot_be_shared_is_refused():
 
 def test_scores_on_the_grid():
     scores = np.array([0.0, 1.0, 2.5])
-    assert shared_grid(scores, 2.0).tolist() == [0, SHARED_GRID // 2, SHARED_GRID + SHARED_GRID // 4]
+    assert shared_grid(scores, 2.0).tolist() == [
+        0,
+        SHARED_GRID // 2,
+        SHARED_GRID + SHARED_GRID // 4,
+    ]
 
 
-def top_probabilities(scores: list[int], scale: float, extra: np.ndarray | None = None) -> np.ndarray:
+def top_probabilities(
+    scores: list[int], scale: float, extra: np.ndarray | None = None
+) -> np.ndarray:
     """P(each place has the largest of score plus geometric noise (plus something independent), the first of equals)."""
     reach = 4000
     q = math.exp(-1 / scale)

@@ -69,7 +69,11 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 def town(lasting: Town) -> Iterator[Town]:
     """Three holders that run; whoever was killed in a test is started again, at the same address."""
     yield lasting
-    ended = [site for site in lasting.sites.values() if site.process is None or site.process.poll() is not None]
+    ended = [
+        site
+        for site in lasting.sites.values()
+        if site.process is None or site.process.poll() is not None
+    ]
     for site in ended:
         site.start()
     for site in ended:
@@ -167,7 +171,10 @@ def test_the_log_can_be_read_by_an_auditor(town: Town) -> None:
     assert [line["asked"] for line in lines] == ["open", "start", "ask", "close"]
     assert {line["analyst"] for line in lines} == {"registry"}
     assert "with north, south, west; the whole price is reserved" in lines[0]["words"]
-    assert lines[2]["words"] == "asked for 4 noisy tables at epsilon 1, round 1; answered with noise under masks"
+    assert (
+        lines[2]["words"]
+        == "asked for 4 noisy tables at epsilon 1, round 1; answered with noise under masks"
+    )
     assert lines[2]["names"] == ["age", "sex", "smoker", "ward"]
     assert [line["allowance_left"]["epsilon"] for line in lines] == [left - 1.0] * 4
     assert lines[0]["words"] in site.said
@@ -191,7 +198,9 @@ def test_one_that_is_killed_may_drop_out(town: Town, step: int) -> None:
 def test_without_leave_to_drop_out_the_run_ends_in_a_sentence(town: Town) -> None:
     before = counted(town)
     killed = {"west": at(5, lambda: town.sites["west"].stop(signal.SIGKILL))}
-    with pytest.raises(HolderGone, match=r"^The holder west cannot be reached at .*; no holder may be missing, so"):
+    with pytest.raises(
+        HolderGone, match=r"^The holder west cannot be reached at .*; no holder may be missing, so"
+    ):
         released(town, happen=killed)
     assert states(town, before) == {"north": SETTLED, "south": SETTLED, "west": RESERVED}
     before = counted(town)  # from now on it is down from the start, which costs nobody anything
@@ -202,8 +211,13 @@ def test_without_leave_to_drop_out_the_run_ends_in_a_sentence(town: Town) -> Non
 
 def test_more_than_may_drop_out(town: Town) -> None:
     before = counted(town)
-    killed = {name: at(5, lambda name=name: town.sites[name].stop(signal.SIGKILL)) for name in ("south", "west")}
-    with pytest.raises(HolderGone, match="no more than 1 of the holders may drop out, so the run ends here"):
+    killed = {
+        name: at(5, lambda name=name: town.sites[name].stop(signal.SIGKILL))
+        for name in ("south", "west")
+    }
+    with pytest.raises(
+        HolderGone, match="no more than 1 of the holders may drop out, so the run ends here"
+    ):
         released(town, method=Independent(epsilon=1.0), dropouts=1, happen=killed)
     assert states(town, before) == {"north": SETTLED, "south": RESERVED, "west": RESERVED}
 
@@ -218,7 +232,8 @@ def test_one_that_is_restarted_in_the_middle(town: Town) -> None:
     before = counted(town)
     again = {"west": at(5, lambda: restarted(town.sites["west"]))}
     with pytest.raises(
-        UnderstudyError, match="The holder west knows of no such session; it may have been started again"
+        UnderstudyError,
+        match="The holder west knows of no such session; it may have been started again",
     ):
         released(town, happen=again)
     assert states(town, before) == {"north": SETTLED, "south": SETTLED, "west": RESERVED}
@@ -243,10 +258,15 @@ def test_one_that_is_too_slow_drops_out(town: Town, dropouts: int) -> None:
     method, links = Independent(epsilon=1.0), [north, south, line]
     try:
         if dropouts:
-            model = federate(links, town.folder / "schema.json", method, dropouts=dropouts, colluders=0)
+            model = federate(
+                links, town.folder / "schema.json", method, dropouts=dropouts, colluders=0
+            )
             assert model.method["federation"]["dropped_out"] == 1
         else:
-            with pytest.raises(HolderGone, match=r"^The holder west did not answer within 1 seconds; no holder may be"):
+            with pytest.raises(
+                HolderGone,
+                match=r"^The holder west did not answer within 1 seconds; no holder may be",
+            ):
                 federate(links, town.folder / "schema.json", method, colluders=0)
     finally:
         town.sites["west"].send(signal.SIGCONT)
@@ -259,8 +279,12 @@ def test_one_with_another_certificate_is_not_asked(town: Town) -> None:
     north, south, west = Parties.load(town.folder / "parties.toml").holders
     other = Party(Identity.new("west").certificate, west.address)
     links = [HttpLink(party, town.identities["registry"], 60.0) for party in (north, south, other)]
-    with pytest.raises(HolderGone, match="The holder west shows another certificate than the one you pinned"):
-        federate(links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1, colluders=0)
+    with pytest.raises(
+        HolderGone, match="The holder west shows another certificate than the one you pinned"
+    ):
+        federate(
+            links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1, colluders=0
+        )
     assert counted(town) == before
 
 
@@ -280,7 +304,9 @@ class Tampering(Meddling):
         return self.change(answer) if self.asked == self.step else answer
 
 
-@pytest.mark.parametrize("change", [lambda a: b"", lambda a: a[:-1], lambda a: b"\x00" * 99, lambda a: a + b"x"])
+@pytest.mark.parametrize(
+    "change", [lambda a: b"", lambda a: a[:-1], lambda a: b"\x00" * 99, lambda a: a + b"x"]
+)
 def test_garbage_is_as_good_as_no_answer(town: Town, change: Callable[[bytes], bytes]) -> None:
     before = counted(town)
     north, south, west = town.links()
@@ -289,10 +315,17 @@ def test_garbage_is_as_good_as_no_answer(town: Town, change: Callable[[bytes], b
     model = federate(links, town.folder / "schema.json", method, dropouts=1, colluders=0)
     assert isinstance(model, Model)
     assert abs(model.rows - 600) < 60
-    with pytest.raises(HolderGone, match=r"The holder west answered .*no holder may be missing, so the run ends here"):
+    with pytest.raises(
+        HolderGone,
+        match=r"The holder west answered .*no holder may be missing, so the run ends here",
+    ):
         federate([north, south, Tampering(west, 4, change)], town.folder / "schema.json", method)
     # North and south have settled twice; west, given up for lost, keeps the whole price of both.
-    assert states(town, before) == {"north": SETTLED * 2, "south": SETTLED * 2, "west": RESERVED * 2}
+    assert states(town, before) == {
+        "north": SETTLED * 2,
+        "south": SETTLED * 2,
+        "west": RESERVED * 2,
+    }
 
 
 def test_a_message_that_arrives_twice_is_answered_once(town: Town) -> None:
@@ -309,7 +342,9 @@ def test_a_message_that_arrives_twice_is_answered_once(town: Town) -> None:
     federate(links, town.folder / "schema.json", Independent(epsilon=1.0), dropouts=1, colluders=0)
     assert states(town, before) == dict.fromkeys(NAMES, SETTLED)
     entries = town.sites["north"].releases[-1]["entries"]
-    assert [entry["question"] for entry in entries] == [f"table of {name}" for name in SCHEMA["attributes"]]
+    assert [entry["question"] for entry in entries] == [
+        f"table of {name}" for name in SCHEMA["attributes"]
+    ]
 
 
 # ---- what a holder refuses
@@ -339,7 +374,9 @@ def test_the_analyst_is_killed(town: Town) -> None:
         " '-o', 'out.csv']\n"
         "main()\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], cwd=town.folder, capture_output=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=town.folder, capture_output=True, check=False
+    )
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     assert not (town.folder / "out.csv").exists()
     assert states(town, before) == dict.fromkeys(NAMES, RESERVED)
@@ -354,7 +391,12 @@ def test_odd_holders(tmp_path: Path) -> None:
     """One without rows does not start; one with another schema ends the run before anything is asked."""
     town = Town(tmp_path, ("empty", "full", "other"), allowance=2.0)
     (tmp_path / "empty.csv").write_text("age,sex,smoker,ward\n")
-    smaller = {"attributes": {**SCHEMA["attributes"], "sex": {"kind": "categorical", "values": ["f", "m", "x"]}}}
+    smaller = {
+        "attributes": {
+            **SCHEMA["attributes"],
+            "sex": {"kind": "categorical", "values": ["f", "m", "x"]},
+        }
+    }
     (tmp_path / "smaller.json").write_text(json.dumps(smaller))
     other = town.sites["other"].options
     other[other.index("schema.json")] = "smaller.json"
@@ -368,7 +410,16 @@ def test_odd_holders(tmp_path: Path) -> None:
             released(town)
         assert states(town, dict.fromkeys(town.sites, 0))["full"] in ([], [("settled", 0.0)])
         ran = subprocess.run(
-            [COMMAND, "federate", "--holders", "parties.toml", "--schema", "schema.json", "--cert", "registry.pem"],
+            [
+                COMMAND,
+                "federate",
+                "--holders",
+                "parties.toml",
+                "--schema",
+                "schema.json",
+                "--cert",
+                "registry.pem",
+            ],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -417,7 +468,12 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
     """All bytes on the wire, as the holder's server and the analyst's client see them, of all ways."""
     before = len(recorded(town.folder / "wire.bin"))
     heard: list[tuple[bytes, bytes]] = []
-    agreed = [("secure", 0, 0), ("secure", 1, 0), ("secure", 0, 1), *((way, 0, 1) for way in WAYS if way != "secure")]
+    agreed = [
+        ("secure", 0, 0),
+        ("secure", 1, 0),
+        ("secure", 0, 1),
+        *((way, 0, 1) for way in WAYS if way != "secure"),
+    ]
     for way, dropouts, colluders in agreed:
         links = [Meddling(link, lambda number: None) for link in town.links()]
         terms = {"dropouts": dropouts, "colluders": colluders}
@@ -437,7 +493,9 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
             # Of uniform numbers one in eight million is below 2^40.
             assert (np.abs(answer.arrays["numbers"].view(np.int64)) > 1 << 40).all()
         elif "numbers" in answer.arrays:
-            noise.append(answer.arrays["numbers"] - exact_counts(coded, Message.from_bytes(message)))
+            noise.append(
+                answer.arrays["numbers"] - exact_counts(coded, Message.from_bytes(message))
+            )
     # Tables that leave without masks have noise of the holder's own, of a scale of 12 at least: one in 24 is exact.
     together = np.concatenate(noise)
     assert together.size > 50
@@ -450,10 +508,14 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
 
 def exact_counts(coded: Coded, question: Message) -> np.ndarray:
     """The answer to a question for tables, without noise."""
-    asked = unpacked(question.get("names", list), question.array("axes", "i8"), question.array("lengths", "i8"))
+    asked = unpacked(
+        question.get("names", list), question.array("axes", "i8"), question.array("lengths", "i8")
+    )
     sizes = {attribute.name: attribute.size for attribute in coded.schema.modelled}
     levels = {attribute.name: attribute.generalisations for attribute in coded.schema.modelled}
-    return np.concatenate([table.ravel() for table in MemoryCounter(coded.codes, levels, sizes).count(asked)])
+    return np.concatenate(
+        [table.ravel() for table in MemoryCounter(coded.codes, levels, sizes).count(asked)]
+    )
 
 
 # ---- at any moment

@@ -35,7 +35,9 @@ def test_both_secrets_of_a_holder_are_never_told():
         answer = said(holder, agreement(present))
         signatures[holder.name] = answer.content["signature"]
         # It does not sign for another sum afterwards.
-        assert "not the time" in sentence(holder, agreement(without if present == everybody else everybody))
+        assert "not the time" in sentence(
+            holder, agreement(without if present == everybody else everybody)
+        )
     reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
     for holder in holders[:2]:
         assert "Only 2 of the 3" in sentence(holder, reveal)
@@ -45,7 +47,9 @@ def test_both_secrets_of_a_holder_are_never_told():
         assert list(answer.content["pair"]) == ["h0"]
 
 
-@pytest.mark.parametrize("present", [["h0", "h1", "h2"], ["h1", "h2", "h3", "h4"], ["h0", "h0", "h1", "h2", "h3"]])
+@pytest.mark.parametrize(
+    "present", [["h0", "h1", "h2"], ["h1", "h2", "h3", "h4"], ["h0", "h0", "h1", "h2", "h3"]]
+)
 def test_sums_of_too_few_of_others_or_twice_of_one_are_not_signed(present):
     holders = five()
     started(holders, dropouts=1)
@@ -72,7 +76,9 @@ def test_shares_are_told_only_for_signatures_of_peers():
     told = shared(holders)
     for holder in holders:
         said(holder, delivered(holder, told, everybody))
-    signatures = {holder.name: said(holder, agreement(everybody)).content["signature"] for holder in holders}
+    signatures = {
+        holder.name: said(holder, agreement(everybody)).content["signature"] for holder in holders
+    }
     forged = dict.fromkeys(everybody, signatures["h0"])
     reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": forged})
     assert "Only 1 of the 4" in sentence(holders[0], reveal)
@@ -80,7 +86,9 @@ def test_shares_are_told_only_for_signatures_of_peers():
     answer = said(holders[0], reveal)
     assert sorted(answer.content["own"]) == everybody
     assert answer.content["pair"] == {}
-    again = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "x": "00"}})
+    again = Message(
+        "reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "x": "00"}}
+    )
     assert "not the time" in sentence(holders[0], again)
 
 
@@ -92,7 +100,9 @@ def test_shares_that_were_changed_or_come_from_another_round_are_refused():
     mixed = {**second, "h1": first["h1"]}
     assert "changed on the way" in sentence(holders[0], delivered(holders[0], mixed, everybody, 2))
     changed = {**second, "h1": {"shares": {"h0": "00" * 148}}}
-    assert "changed on the way" in sentence(holders[0], delivered(holders[0], changed, everybody, 2))
+    assert "changed on the way" in sentence(
+        holders[0], delivered(holders[0], changed, everybody, 2)
+    )
     assert said(holders[0], delivered(holders[0], second, everybody, 2)).kind == "masked"
 
 
@@ -115,19 +125,28 @@ def test_a_colluding_holder_signs_for_two_sums_and_still_one_of_them_lacks_signa
     for holder in holders:
         said(holder, delivered(holder, told, everybody))
     context = digest(terms(holders, dropouts=1, colluders=1).to_message().to_bytes())
-    all_keys = keys_digest({name: bytes.fromhex(key) for name, (key, _) in start.content["keys"].items()})
+    all_keys = keys_digest(
+        {name: bytes.fromhex(key) for name, (key, _) in start.content["keys"].items()}
+    )
 
     def league(present):
-        statement = sum_statement(context, all_keys, 1, digest(question().to_bytes()), everybody, present)
+        statement = sum_statement(
+            context, all_keys, 1, digest(question().to_bytes()), everybody, present
+        )
         return holders[3].identity.sign(statement).hex()
 
     without = ["h1", "h2", "h3"]
     signatures = {"h0": said(holders[0], agreement(everybody)).content["signature"]}
     for holder in holders[1:3]:
         signatures[holder.name] = said(holder, agreement(without)).content["signature"]
-    for_all = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(everybody)}})
+    for_all = Message(
+        "reveal",
+        {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(everybody)}},
+    )
     assert "Only 2 of the 3" in sentence(holders[0], for_all)
-    for_some = Message("reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(without)}})
+    for_some = Message(
+        "reveal", {"session": "s1", "round": 1, "signatures": {**signatures, "h3": league(without)}}
+    )
     for holder in holders[1:3]:
         answer = said(holder, for_some).content
         assert (sorted(answer["own"]), list(answer["pair"])) == (without, ["h0"])
@@ -144,7 +163,9 @@ def test_a_signature_of_a_session_that_was_opened_again_in_the_same_terms_is_wor
         told = shared(holders)
         for holder in holders:
             said(holder, delivered(holder, told, everybody))
-        signatures = {name: said(parts[name], agreement(everybody)).content["signature"] for name in everybody}
+        signatures = {
+            name: said(parts[name], agreement(everybody)).content["signature"] for name in everybody
+        }
         if old:
             reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": old})
             assert "Only 1 of the 2" in sentence(holders[0], reveal)
@@ -165,7 +186,9 @@ def test_holders_that_were_told_of_different_masks_do_not_open_the_sum():
         among = everybody if holder.name < "h3" else everybody[1:]
         said(holder, delivered(holder, told, among))
     present = everybody[1:]
-    signatures = {holder.name: said(holder, agreement(present)).content["signature"] for holder in holders[1:]}
+    signatures = {
+        holder.name: said(holder, agreement(present)).content["signature"] for holder in holders[1:]
+    }
     reveal = Message("reveal", {"session": "s1", "round": 1, "signatures": signatures})
     for holder in holders[1:]:
         assert "of the 4 holders that are needed signed" in sentence(holder, reveal)

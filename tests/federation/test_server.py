@@ -23,7 +23,10 @@ ANALYST = Identity.new("registry").certificate
 
 
 def asked(
-    answer: Callable[[bytes], bytes], *bodies: bytes, certificate: bytes = ANALYST.der, path: str = "/ask"
+    answer: Callable[[bytes], bytes],
+    *bodies: bytes,
+    certificate: bytes = ANALYST.der,
+    path: str = "/ask",
 ) -> list[httpx.Response]:
     """What the application answers to messages that arrive at the same time, under a certificate that TLS let in."""
     app = app_of(lambda message, _: answer(message), [ANALYST])
@@ -34,7 +37,9 @@ def asked(
     async def together() -> list[httpx.Response]:
         transport = httpx.ASGITransport(with_certificate)
         async with httpx.AsyncClient(transport=transport, base_url="https://north") as client:
-            waiting: list[Awaitable[httpx.Response]] = [client.post(path, content=body) for body in bodies]
+            waiting: list[Awaitable[httpx.Response]] = [
+                client.post(path, content=body) for body in bodies
+            ]
             return list(await asyncio.gather(*waiting))
 
     return asyncio.run(together())
@@ -53,7 +58,10 @@ def test_there_is_one_door() -> None:
 def test_a_certificate_that_nobody_listed_is_refused() -> None:
     for other in (b"", Identity.new("registry").certificate.der):
         (answer,) = asked(lambda message: b"secret", b"hello", certificate=other)
-        assert (answer.status_code, answer.text) == (403, "This holder answers only the analysts that it knows.")
+        assert (answer.status_code, answer.text) == (
+            403,
+            "This holder answers only the analysts that it knows.",
+        )
 
 
 def test_a_message_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +104,9 @@ def test_who_asks_is_told_to_the_holder() -> None:
         await app({**scope, "state": {"certificate": ANALYST.der}}, receive, send)
 
     async def once() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(with_certificate), base_url="https://x") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(with_certificate), base_url="https://x"
+        ) as client:
             return await client.post("/ask", content=b"hello")
 
     assert asyncio.run(once()).content == b"registry"
@@ -144,7 +154,11 @@ def test_the_log_names_the_analyst_and_is_on_disk_before_the_answer(
 
     asked(answer, b"hello")
     (line,) = lines(tmp_path / "audit.jsonl")
-    assert (line["analyst"], line["asked"], line["answered"]) == ("registry", "a table", "with noise")
+    assert (line["analyst"], line["asked"], line["answered"]) == (
+        "registry",
+        "a table",
+        "with noise",
+    )
     assert line["at"].endswith("+00:00")
     assert line["allowance_left"] == {"epsilon": 1.5, "delta": 0.0}
 
@@ -160,7 +174,9 @@ def test_the_log_only_grows(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_log_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_written_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match="The log cannot be written"):
         AuditLog(tmp_path / "nowhere" / "audit.jsonl")
     log = AuditLog(tmp_path / "audit.jsonl")
@@ -186,7 +202,9 @@ def test_a_holder_that_can_no_longer_log_falls_silent(tmp_path: Path) -> None:
 # ---- listening
 
 
-@pytest.mark.parametrize("address", ["", "8443", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"])
+@pytest.mark.parametrize(
+    "address", ["", "8443", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"]
+)
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match="must be host:port"):
         listening(address)
@@ -199,7 +217,9 @@ def taken() -> Iterator[str]:
 
 
 def test_a_port_that_is_taken(taken: str) -> None:
-    with pytest.raises(InputError, match=f"{taken} is taken by another process; choose another port or stop it"):
+    with pytest.raises(
+        InputError, match=f"{taken} is taken by another process; choose another port or stop it"
+    ):
         listening(taken)
 
 

@@ -11,7 +11,11 @@ WHOLE = rows(1000)
 
 
 def all_rows(parts):
-    return sorted(row for part in parts for row in zip(*(part.codes[name].tolist() for name in "abc"), strict=True))
+    return sorted(
+        row
+        for part in parts
+        for row in zip(*(part.codes[name].tolist() for name in "abc"), strict=True)
+    )
 
 
 @pytest.mark.parametrize("how", ["equal", "random", "class", "attribute", "central"])
@@ -41,11 +45,20 @@ def test_a_seed_repeats():
     one, other = split(WHOLE, "random", seed=5), split(WHOLE, "random", seed=5)
     assert all((a.codes["c"] == b.codes["c"]).all() for a, b in zip(one, other, strict=True))
     assert [p.rows for p in one] != [p.rows for p in split(WHOLE, "random", seed=6)]
-    assert not np.array_equal(split(WHOLE, seed=1)[0].codes["c"], split(WHOLE, seed=2)[0].codes["c"])
+    assert not np.array_equal(
+        split(WHOLE, seed=1)[0].codes["c"], split(WHOLE, seed=2)[0].codes["c"]
+    )
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"how": "fair"}, {"how": "class"}, {"how": "class", "target": "z"}, {"holders": 0}, {"holders": 2000}]
+    "wrong",
+    [
+        {"how": "fair"},
+        {"how": "class"},
+        {"how": "class", "target": "z"},
+        {"holders": 0},
+        {"holders": 2000},
+    ],
 )
 def test_what_cannot_be_split(wrong):
     with pytest.raises(InputError):

@@ -60,18 +60,26 @@ def test_every_way_finds_the_distribution(way, delta, neighbours):
     ],
     ids=lambda method: method.name,
 )
-@pytest.mark.parametrize("terms", [{"colluders": 0}, {"dropouts": 1}], ids=["all trusted", "some feared"])
+@pytest.mark.parametrize(
+    "terms", [{"colluders": 0}, {"dropouts": 1}], ids=["all trusted", "some feared"]
+)
 def test_methods_work_unchanged_with_many_holders(method, terms):
     holders = holders_of(split(WHOLE, "random", 4, seed=2), neighbours=method.neighbours)
     model = federate(holders, SCHEMA, method, **terms)
     assert isinstance(model, Model)
-    book = Ledger(method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon")
+    book = Ledger(
+        method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon"
+    )
     central = method.learn(CentralCurator(WHOLE, book), book.left, no_progress)
     # Over bits two networks that are equally good by their scores may differ by that much.
-    assert error(model) < error(central) + (0.1 if getattr(method, "encoding", "") == "gray" else 0.02)
+    assert error(model) < error(central) + (
+        0.1 if getattr(method, "encoding", "") == "gray" else 0.02
+    )
     again = Model.from_dict(model.to_dict())
     assert again.method["federation"]["colluders"] == terms.get("colluders", 1)
-    assert total([entry.amount for entry in model.ledger.entries]) <= exact(model.ledger.budget.amount)
+    assert total([entry.amount for entry in model.ledger.entries]) <= exact(
+        model.ledger.budget.amount
+    )
 
 
 def test_the_model_says_which_trust_it_rests_on():
@@ -100,13 +108,22 @@ def test_statistics_ask_once_for_all_tables(monkeypatch):
     asked = []
     measure = HolderRows.measure
     monkeypatch.setattr(
-        HolderRows, "measure", lambda self, tables, *more: asked.append(tables) or measure(self, tables, *more)
+        HolderRows,
+        "measure",
+        lambda self, tables, *more: asked.append(tables) or measure(self, tables, *more),
     )
-    model = federate(holders_of([rows(1000), rows(1000, 1)]), SCHEMA, PrivBayes(epsilon=1.0, degree=1), "statistics")
+    model = federate(
+        holders_of([rows(1000), rows(1000, 1)]),
+        SCHEMA,
+        PrivBayes(epsilon=1.0, degree=1),
+        "statistics",
+    )
     pairs = [marginal(*pair) for pair in itertools.combinations(SCHEMA.names, 2)]
     assert asked == [pairs, pairs]
     scales = {entry.mechanism for entry in model.ledger.entries}
-    assert scales == {"discrete Laplace, scale 3, by each of 2 holders"}  # C(3, 2) tables at epsilon 1
+    assert scales == {
+        "discrete Laplace, scale 3, by each of 2 holders"
+    }  # C(3, 2) tables at epsilon 1
     replaced = PrivBayes(epsilon=1.0, degree=1, neighbours="replace")
     holders = holders_of([rows(1000), rows(1000, 1)], neighbours="replace")
     model = federate(holders, SCHEMA, replaced, "statistics")
@@ -142,7 +159,9 @@ def test_models_are_merged_in_proportion():
 
 
 def test_merged_models_in_files(tmp_path):
-    merged = federate(holders_of([rows(300, 1), rows(100, 2)]), SCHEMA, Independent(epsilon=5.0), "models")
+    merged = federate(
+        holders_of([rows(300, 1), rows(100, 2)]), SCHEMA, Independent(epsilon=5.0), "models"
+    )
     merged.save(tmp_path / "merged.json")
     again = Merged.load(tmp_path / "merged.json")
     assert again.ledger.promise() == (5.0, 0.0)
@@ -226,7 +245,9 @@ def test_holders_that_have_not_pinned_each_other_end_the_run_before_it_costs_any
     for holder, file in zip(holders, files, strict=True):
         holder._file = file
     holders[0].peers["h1"] = Identity.new("h1").certificate
-    with pytest.raises(HolderRefused, match="The key of h1 is not signed by the certificate that h0 has pinned"):
+    with pytest.raises(
+        HolderRefused, match="The key of h1 is not signed by the certificate that h0 has pinned"
+    ):
         federate(holders, SCHEMA, PrivBayes(epsilon=1.0, degree=1))
     assert [file.left() for file in files] == [(3.0, 0.0)] * 3
 
@@ -234,7 +255,8 @@ def test_holders_that_have_not_pinned_each_other_end_the_run_before_it_costs_any
 def test_studies_can_be_repeated():
     def once():
         holders = [
-            holders_of([part], noise=SeededNoise(place))[0] for place, part in enumerate(split(WHOLE, "equal", 3))
+            holders_of([part], noise=SeededNoise(place))[0]
+            for place, part in enumerate(split(WHOLE, "equal", 3))
         ]
         for place, holder in enumerate(holders):
             holder.name = f"h{place}"
@@ -249,7 +271,9 @@ def test_a_holder_without_rows_takes_part():
     holders = holders_of([*split(WHOLE, "equal", 3), rows(0)])
     for way in WAYS:
         for colluders in (0, 1)[: 2 if way == "secure" else 1]:
-            model = federate(holders, SCHEMA, PrivBayes(epsilon=20.0, degree=1), way, colluders=colluders)
+            model = federate(
+                holders, SCHEMA, PrivBayes(epsilon=20.0, degree=1), way, colluders=colluders
+            )
             assert error(model) < 0.03
 
 
@@ -258,23 +282,35 @@ def test_a_holder_without_rows_takes_part():
 
 @pytest.mark.parametrize("colluders", [0, 1])
 @pytest.mark.parametrize("dropouts", [0, 1])
-@pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), MST(epsilon=1.0, delta=1e-9)], ids=["epsilon", "rho"])
+@pytest.mark.parametrize(
+    "method", [PrivBayes(epsilon=1.0), MST(epsilon=1.0, delta=1e-9)], ids=["epsilon", "rho"]
+)
 def test_nothing_exact_leaves_a_holder(dropouts, colluders, method):
     """All bytes of all messages: no exact table in them, as it is or less what is common to all cells."""
     parts = split(rows(10_000, 3), "equal", 4)
     heard = []
-    links = [MemoryLink(holder, lambda asked, told: heard.extend((asked, told))) for holder in holders_of(parts)]
+    links = [
+        MemoryLink(holder, lambda asked, told: heard.extend((asked, told)))
+        for holder in holders_of(parts)
+    ]
     federate(links, SCHEMA, method, dropouts=dropouts, colluders=colluders)
     assert len(heard) > 50
     assert not exact_in(heard, parts)
 
 
 def test_a_holder_that_sends_its_exact_tables_is_found_out(monkeypatch):
-    monkeypatch.setattr("understudy.federation.secure_sums.pair_mask", lambda name, seeds, size: np.uint64(12345))
-    monkeypatch.setattr("understudy.federation.noise_shares.ShareNoise.laplace", lambda self, counts, scale: counts)
+    monkeypatch.setattr(
+        "understudy.federation.secure_sums.pair_mask", lambda name, seeds, size: np.uint64(12345)
+    )
+    monkeypatch.setattr(
+        "understudy.federation.noise_shares.ShareNoise.laplace", lambda self, counts, scale: counts
+    )
     parts = split(rows(10_000, 3), "equal", 4)
     heard = []
-    links = [MemoryLink(holder, lambda asked, told: heard.extend((asked, told))) for holder in holders_of(parts)]
+    links = [
+        MemoryLink(holder, lambda asked, told: heard.extend((asked, told)))
+        for holder in holders_of(parts)
+    ]
     federate(links, SCHEMA, Independent(epsilon=1.0))
     assert exact_in(heard, parts)
 
@@ -282,7 +318,9 @@ def test_a_holder_that_sends_its_exact_tables_is_found_out(monkeypatch):
 def exact_in(heard, parts):
     """Whether some part's exact table, or that of all together, stands in the bytes, up to a constant or a sign."""
     names = SCHEMA.names
-    tables = [marginal(*group) for size in (1, 2, 3) for group in itertools.combinations(names, size)]
+    tables = [
+        marginal(*group) for size in (1, 2, 3) for group in itertools.combinations(names, size)
+    ]
     together = {name: np.concatenate([part.codes[name] for part in parts]) for name in names}
     forms = set()
     for codes in [*(part.codes for part in parts), together]:
@@ -290,12 +328,20 @@ def exact_in(heard, parts):
         for table in counter.count(tables):
             steps = np.diff(table.ravel()).astype("<i8")
             if steps.size >= 2:
-                forms |= {steps[:2].tobytes(), (-steps[:2]).tobytes(), table.ravel()[:3].astype("<i8").tobytes()}
+                forms |= {
+                    steps[:2].tobytes(),
+                    (-steps[:2]).tobytes(),
+                    table.ravel()[:3].astype("<i8").tobytes(),
+                }
     for data in heard:
         for start in range(8):
             numbers = np.frombuffer(data[start : start + (len(data) - start) // 8 * 8], dtype="<i8")
             steps = np.diff(numbers)
-            pairs = np.stack([steps[:-1], steps[1:]], axis=1) if steps.size >= 2 else np.empty((0, 2), "<i8")
+            pairs = (
+                np.stack([steps[:-1], steps[1:]], axis=1)
+                if steps.size >= 2
+                else np.empty((0, 2), "<i8")
+            )
             raw = pairs.astype("<i8").tobytes()
             if any(raw[i : i + 16] in forms for i in range(0, len(raw), 16)):
                 return True

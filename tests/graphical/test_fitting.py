@@ -20,7 +20,11 @@ Table = NDArray[np.float64]
 
 
 def truth(seed: int) -> Table:
-    return np.random.default_rng(seed).dirichlet(np.full(math.prod(SIZES.values()), 0.3)).reshape([*SIZES.values()])
+    return (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(math.prod(SIZES.values()), 0.3))
+        .reshape([*SIZES.values()])
+    )
 
 
 def margin(joint: Table, group: Group) -> Table:
@@ -32,7 +36,9 @@ def scaled(targets: dict[Group, Table], times: int) -> Table:
     joint = np.full([*SIZES.values()], 1 / math.prod(SIZES.values()))
     for _ in range(times):
         for group, target in targets.items():
-            ratio = np.divide(target, margin(joint, group), out=np.zeros_like(target), where=target > 0)
+            ratio = np.divide(
+                target, margin(joint, group), out=np.zeros_like(target), where=target > 0
+            )
             joint = joint * ratio.reshape([SIZES[name] if name in group else 1 for name in SIZES])
     return joint
 
@@ -49,7 +55,9 @@ def joint_of(fit: Fit) -> Table:
         conditional = np.divide(table, totals, out=np.zeros_like(table), where=totals > 0)
         family = (*given, name)
         order = [family.index(one) for one in SIZES if one in family]
-        joint = joint * conditional.transpose(order).reshape([SIZES[one] if one in family else 1 for one in SIZES])
+        joint = joint * conditional.transpose(order).reshape(
+            [SIZES[one] if one in family else 1 for one in SIZES]
+        )
     assert seen == set(SIZES)
     return joint
 

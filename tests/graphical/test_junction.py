@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from understudy.graphical.junction import Attributes
 
 SIZES = dict(zip("abcdefg", (2, 3, 4, 2, 5, 3, 2), strict=True))
-GROUPS = st.lists(st.sets(st.sampled_from(list(SIZES)), min_size=1, max_size=3).map(lambda s: tuple(sorted(s))))
+GROUPS = st.lists(
+    st.sets(st.sampled_from(list(SIZES)), min_size=1, max_size=3).map(lambda s: tuple(sorted(s)))
+)
 
 
 @given(GROUPS)
-def test_every_group_lies_in_a_clique_and_what_cliques_share_lies_on_their_path(groups: list[tuple[str, ...]]) -> None:
+def test_every_group_lies_in_a_clique_and_what_cliques_share_lies_on_their_path(
+    groups: list[tuple[str, ...]],
+) -> None:
     tree = Attributes(SIZES).tree(groups)
     assert {name for branch in tree for name in branch.clique} == set(SIZES)
     for group in groups:
@@ -38,12 +42,17 @@ def test_the_cells_that_a_candidate_would_make_are_those_that_it_makes(
     attributes = Attributes(SIZES)
     told = attributes.cells_with(groups, candidates)
     made = [
-        sum(math.prod(attributes.shape(branch.clique)) for branch in attributes.tree([*groups, candidate]))
+        sum(
+            math.prod(attributes.shape(branch.clique))
+            for branch in attributes.tree([*groups, candidate])
+        )
         for candidate in candidates
     ]
     assert np.allclose(told, made)
 
 
 def test_a_circle_of_four_needs_a_chord() -> None:
-    tree = Attributes(dict.fromkeys("abcd", 2)).tree([("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")])
+    tree = Attributes(dict.fromkeys("abcd", 2)).tree(
+        [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
+    )
     assert sorted(len(branch.clique) for branch in tree) == [3, 3]

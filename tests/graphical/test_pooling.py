@@ -32,7 +32,9 @@ def test_pooling_is_weighted_least_squares() -> None:
     pool = Pool(SIZES)
     left, right = [], []
     for group, deviation in MEASURED.items():
-        counts = np.rint(matrix(group) @ truth + rng.normal(0, deviation, len(matrix(group)))).astype(np.int64)
+        counts = np.rint(
+            matrix(group) @ truth + rng.normal(0, deviation, len(matrix(group)))
+        ).astype(np.int64)
         pool.add(group, counts.reshape([SIZES[name] for name in group]), deviation)
         left.append(matrix(group) / deviation)
         right.append(counts / deviation)
@@ -49,7 +51,11 @@ def test_the_deviation_is_that_of_the_estimate() -> None:
         pool = Pool(SIZES)
         for group, deviation in MEASURED.items():
             shape = [SIZES[name] for name in group]
-            pool.add(group, np.rint(rng.normal(0, 100 * deviation, shape)).astype(np.int64), 100 * deviation)
+            pool.add(
+                group,
+                np.rint(rng.normal(0, 100 * deviation, shape)).astype(np.int64),
+                100 * deviation,
+            )
         for group, found in errors.items():
             found.append((pool.table(group) ** 2).mean())
     for group, found in errors.items():

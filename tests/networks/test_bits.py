@@ -21,7 +21,9 @@ from understudy.tables import Column, Table
 
 
 def of_sizes(*sizes: int) -> Schema:
-    return schema_of(**{f"x{i}": {"kind": "categorical", "values": list(range(n))} for i, n in enumerate(sizes)})
+    return schema_of(
+        **{f"x{i}": {"kind": "categorical", "values": list(range(n))} for i, n in enumerate(sizes)}
+    )
 
 
 @pytest.mark.parametrize("gray", [False, True])
@@ -71,15 +73,26 @@ def test_a_number_beyond_the_domain_loses_its_first_bit() -> None:
     assert bits.code_of(bits.whole["x0"])[40] == 8
 
 
-def test_an_attribute_keeps_its_name_where_one_bit_is_enough_and_has_none_where_there_is_nothing_to_tell() -> None:
+def test_an_attribute_keeps_its_name_where_one_bit_is_enough_and_has_none_where_there_is_nothing_to_tell() -> (
+    None
+):
     assert Bits(of_sizes(2, 5, 1)).schema.names == ("x0", "x1 bit 1", "x1 bit 2", "x1 bit 3")
 
 
 def test_a_column_with_the_name_of_a_bit_is_refused_before_a_debit() -> None:
-    schema = schema_of(a={"kind": "categorical", "values": [0, 1, 2]}, **{"a bit 2": {"kind": "boolean"}})
-    with pytest.raises(InputError, match="'a bit 2' bears the name of a bit of another column; rename it"):
+    schema = schema_of(
+        a={"kind": "categorical", "values": [0, 1, 2]}, **{"a bit 2": {"kind": "boolean"}}
+    )
+    with pytest.raises(
+        InputError, match="'a bit 2' bears the name of a bit of another column; rename it"
+    ):
         Bits(schema).check()
-    table = Table({"a": Column("integer", np.array([0, 1])), "a bit 2": Column("boolean", np.array([True, False]))})
+    table = Table(
+        {
+            "a": Column("integer", np.array([0, 1])),
+            "a bit 2": Column("boolean", np.array([True, False])),
+        }
+    )
     for encoding in ("binary", "gray"):
         with pytest.raises(InputError, match="rename it"):
             PrivBayes(epsilon=1.0, encoding=encoding).fit(table, schema)  # type: ignore[arg-type]
@@ -87,10 +100,14 @@ def test_a_column_with_the_name_of_a_bit_is_refused_before_a_debit() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["binary", "gray"])
-def test_a_model_over_bits_is_saved_loaded_and_sampled_inside_the_domain(encoding: Any, tmp_path: Path) -> None:
+def test_a_model_over_bits_is_saved_loaded_and_sampled_inside_the_domain(
+    encoding: Any, tmp_path: Path
+) -> None:
     schema = every_kind_schema()
     with pytest.warns(OwnerWarning):
-        model = PrivBayes(epsilon=1.0, encoding=encoding).fit(every_kind_table(), schema, noise=SeededNoise(1))
+        model = PrivBayes(epsilon=1.0, encoding=encoding).fit(
+            every_kind_table(), schema, noise=SeededNoise(1)
+        )
     assert model.bits == Bits(model.schema, encoding == "gray")
     model.save(tmp_path / "m.json")
     loaded = Model.load(tmp_path / "m.json")

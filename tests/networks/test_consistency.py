@@ -24,7 +24,9 @@ FAMILIES = [marginal("a", "b"), marginal("b", "c"), marginal("c", "a"), marginal
 
 
 def schema() -> Schema:
-    return schema_of(**{name: {"kind": "integer", "min": 0, "max": size - 1} for name, size in SIZES.items()})
+    return schema_of(
+        **{name: {"kind": "integer", "min": 0, "max": size - 1} for name, size in SIZES.items()}
+    )
 
 
 def truth(seed: int) -> Any:
@@ -42,17 +44,23 @@ def table_of(whole: Any, axes: Marginal) -> Any:
     for place, axis in enumerate(axes):
         if axis.level:
             coarse = schema()[axis.attribute].generalisations[axis.level - 1]
-            merged = np.zeros((coarse.max() + 1, *np.moveaxis(table, place, 0).shape[1:]), dtype=table.dtype)
+            merged = np.zeros(
+                (coarse.max() + 1, *np.moveaxis(table, place, 0).shape[1:]), dtype=table.dtype
+            )
             np.add.at(merged, coarse, np.moveaxis(table, place, 0))
             table = np.moveaxis(merged, 0, place)
     return table
 
 
-def measured(seed: int, scale: float, families: list[Marginal] = FAMILIES) -> tuple[list[Measurement], list[Any]]:
+def measured(
+    seed: int, scale: float, families: list[Marginal] = FAMILIES
+) -> tuple[list[Measurement], list[Any]]:
     noise = SeededNoise(seed)
     exact = [table_of(truth(seed), axes) for axes in families]
     noisy = [noise.laplace(table.astype(np.int64), scale) for table in exact]
-    return [Measurement(axes, t, "laplace", scale) for axes, t in zip(families, noisy, strict=True)], exact
+    return [
+        Measurement(axes, t, "laplace", scale) for axes, t in zip(families, noisy, strict=True)
+    ], exact
 
 
 def margin(table: Any, axes: Marginal, name: str) -> Any:
@@ -69,9 +77,13 @@ def test_tables_agree_on_what_they_share_and_could_be_real(repair: Any, scale: f
         for table in tables:
             assert (table >= 0).all()
             assert table.sum() == pytest.approx(ROWS)
-        for (one, first), (other, second) in itertools.combinations(zip(FAMILIES, tables, strict=True), 2):
+        for (one, first), (other, second) in itertools.combinations(
+            zip(FAMILIES, tables, strict=True), 2
+        ):
             for name in {axis.attribute for axis in one} & {axis.attribute for axis in other}:
-                assert margin(first, one, name) == pytest.approx(margin(second, other, name), abs=1e-6 * ROWS)
+                assert margin(first, one, name) == pytest.approx(
+                    margin(second, other, name), abs=1e-6 * ROWS
+                )
 
 
 @pytest.mark.parametrize("repair", ["project", "clip"])
@@ -112,7 +124,11 @@ def test_hardly_any_rows_are_no_trouble(rows: float) -> None:
 def test_the_tables_of_a_consistent_model_agree() -> None:
     rng = np.random.default_rng(0)
     a = rng.integers(0, 3, 1500)
-    columns = {"a": a, "b": (a + rng.integers(0, 2, 1500)) % 4, "c": (a * 2 + rng.integers(0, 2, 1500)) % 5}
+    columns = {
+        "a": a,
+        "b": (a + rng.integers(0, 2, 1500)) % 4,
+        "c": (a * 2 + rng.integers(0, 2, 1500)) % 5,
+    }
     table = Table({name: Column("integer", values) for name, values in columns.items()})
     method = PrivBayes(epsilon=0.5, degree=1, consistent=True, neighbours="replace")
     model = method.fit(table, schema(), noise=SeededNoise(2))
@@ -135,9 +151,13 @@ def test_the_tables_of_a_consistent_model_agree() -> None:
 def test_tables_with_the_target_agree_on_it_and_could_be_real(repair: Any, scale: float) -> None:
     for seed in range(10):
         tables = agreed(measured(seed, scale)[0], schema(), float(ROWS), repair, target="a")
-        with_it = [(axes, table) for axes, table in zip(FAMILIES, tables, strict=True) if Axis("a") in axes]
+        with_it = [
+            (axes, table) for axes, table in zip(FAMILIES, tables, strict=True) if Axis("a") in axes
+        ]
         assert len(with_it) == 2
-        assert margin(with_it[0][1], with_it[0][0], "a") == pytest.approx(margin(with_it[1][1], with_it[1][0], "a"))
+        assert margin(with_it[0][1], with_it[0][0], "a") == pytest.approx(
+            margin(with_it[1][1], with_it[1][0], "a")
+        )
         for table in tables:
             assert (table >= 0).all()
             assert table.sum() == pytest.approx(ROWS)
@@ -145,9 +165,13 @@ def test_tables_with_the_target_agree_on_it_and_could_be_real(repair: Any, scale
 
 def test_for_a_target_a_rare_value_keeps_its_share() -> None:
     """Of 1000 rows 40 have the rare value; one cell of theirs stands out. Noise is that of one draw, made up here."""
-    counts = np.array([[250, 230, 240, 240], [2, 1, 2, 35]]) + np.array([[9, -12, 7, 3], [-8, 8, 6, -9]])
+    counts = np.array([[250, 230, 240, 240], [2, 1, 2, 35]]) + np.array(
+        [[9, -12, 7, 3], [-8, 8, 6, -9]]
+    )
     families = [Measurement((Axis("a"), Axis("b")), counts, "laplace", 6.0)]
-    sized = schema_of(a={"kind": "integer", "min": 0, "max": 1}, b={"kind": "integer", "min": 0, "max": 3})
+    sized = schema_of(
+        a={"kind": "integer", "min": 0, "max": 1}, b={"kind": "integer", "min": 0, "max": 3}
+    )
     (table,) = agreed(families, sized, 1000.0, "project", target="a")
     assert table[1].sum() == pytest.approx(counts[1].sum() * 1000 / counts.sum(), rel=0.1)
     assert np.argmax(table[1]) == 3

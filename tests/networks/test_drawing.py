@@ -52,7 +52,10 @@ def test_a_long_chain_can_be_drawn() -> None:
 def test_every_attribute_and_edge_is_drawn_and_boxes_lie_apart(seed: int, attributes: int) -> None:
     network, schema = random_network(seed, attributes)
     root = ElementTree.fromstring(picture(network, schema).svg)
-    boxes = [(float(r.get("x", 0)), float(r.get("y", 0)), float(r.get("width", 0))) for r in root.iter(f"{SVG}rect")]
+    boxes = [
+        (float(r.get("x", 0)), float(r.get("y", 0)), float(r.get("width", 0)))
+        for r in root.iter(f"{SVG}rect")
+    ]
     assert len(boxes) == attributes
     names = {text.text for text in root.iter(f"{SVG}text") if text.get("class") == "name"}
     assert names == set(schema.names)

@@ -36,7 +36,9 @@ def test_joint_is_that_of_enumeration(seed: int) -> None:
         with pytest.raises(InputError, match="probability is zero"):
             joint(network, schema, axes, evidence)
     else:
-        np.testing.assert_allclose(joint(network, schema, axes, evidence), wanted / wanted.sum(), atol=1e-12)
+        np.testing.assert_allclose(
+            joint(network, schema, axes, evidence), wanted / wanted.sum(), atol=1e-12
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,7 +99,9 @@ def test_gradients_are_slopes(seed: int) -> None:
         assert gradients[node.attribute].shape == (2, *node.table.shape)
         # The sum is linear in each conditional probability: doubling a table doubles it, for all weights.
         linear = (gradients[node.attribute] * node.conditional).reshape(2, -1).sum(axis=1)
-        np.testing.assert_allclose(linear, (seeds * elimination.table).reshape(2, -1).sum(axis=1), atol=1e-10)
+        np.testing.assert_allclose(
+            linear, (seeds * elimination.table).reshape(2, -1).sum(axis=1), atol=1e-10
+        )
         # And one cell by difference.
         cell = tuple(int(rng.integers(0, side)) for side in node.table.shape)
         nodes = list(network.nodes)
@@ -106,9 +110,13 @@ def test_gradients_are_slopes(seed: int) -> None:
         table[cell] += 0.5
         raised.__dict__["conditional"] = table
         nodes[place] = raised
-        moved = Elimination(Network(tuple(nodes)), schema, functions, [axis.attribute for axis in axes]).table
+        moved = Elimination(
+            Network(tuple(nodes)), schema, functions, [axis.attribute for axis in axes]
+        ).table
         slope = (seeds * (moved - elimination.table)).reshape(2, -1).sum(axis=1) / 0.5
-        np.testing.assert_allclose(gradients[node.attribute][(slice(None), *cell)], slope, atol=1e-10)
+        np.testing.assert_allclose(
+            gradients[node.attribute][(slice(None), *cell)], slope, atol=1e-10
+        )
 
 
 def test_error_bars_are_those_of_simulated_noise() -> None:
@@ -122,7 +130,12 @@ def test_error_bars_are_those_of_simulated_noise() -> None:
     for _ in range(600):
         noisy = Network(
             tuple(
-                Node(n.attribute, n.parents, n.table + rng.normal(0, n.deviation, n.table.shape), n.deviation)
+                Node(
+                    n.attribute,
+                    n.parents,
+                    n.table + rng.normal(0, n.deviation, n.table.shape),
+                    n.deviation,
+                )
                 for n in network
             )
         )
@@ -140,14 +153,18 @@ def test_no_noise_no_error() -> None:
 def test_all_rows_have_no_error() -> None:
     network, schema = random_network(7)
     elimination = Elimination(network, schema, [], ["a1"])
-    np.testing.assert_allclose(noise_variance(elimination, np.ones((1, *elimination.shape))), 0, atol=1e-18)
+    np.testing.assert_allclose(
+        noise_variance(elimination, np.ones((1, *elimination.shape))), 0, atol=1e-18
+    )
 
 
 def populated() -> tuple[Network, Schema]:
     """Every cell holds far more rows than noise: where first-order propagation must hold."""
     rng = np.random.default_rng(2)
     sizes = {"a": 4, "b": 3, "c": 3, "d": 2}
-    entries = {n: {"kind": "categorical", "values": [str(v) for v in range(s)]} for n, s in sizes.items()}
+    entries = {
+        n: {"kind": "categorical", "values": [str(v) for v in range(s)]} for n, s in sizes.items()
+    }
     entries["a"]["ordered"] = True
     schema = Schema.from_dict({"attributes": entries})
     parents = {"a": (), "b": (Axis("a"),), "c": (Axis("a", 1),), "d": (Axis("b"), Axis("c"))}

@@ -29,7 +29,11 @@ def every_set(sizes: Levels, bound: float) -> set[frozenset[Axis]]:
     options = [[None, *range(len(levels))] for levels in sizes.values()]
     found = set()
     for picked in itertools.product(*options):
-        axes = [Axis(name, level) for name, level in zip(sizes, picked, strict=True) if level is not None]
+        axes = [
+            Axis(name, level)
+            for name, level in zip(sizes, picked, strict=True)
+            if level is not None
+        ]
         if math.prod(sizes[axis.attribute][axis.level] for axis in axes) <= bound:
             found.add(frozenset(axes))
     return found
@@ -66,20 +70,30 @@ def test_algorithm_5_finds_the_sets_that_cannot_be_made_larger(sizes: Levels, bo
 
 @settings(max_examples=60)
 @given(sizes=sizes_by_level(3), bound=st.floats(0, 300))
-def test_algorithm_6_finds_the_sets_that_cannot_be_made_larger_or_finer(sizes: Levels, bound: float) -> None:
+def test_algorithm_6_finds_the_sets_that_cannot_be_made_larger_or_finer(
+    sizes: Levels, bound: float
+) -> None:
     found = MaximalParentSets(sizes)(list(sizes), bound)
     assert len(set(map(frozenset, found))) == len(found)
     assert set(map(frozenset, found)) == maximal(sizes, bound)
 
 
 @settings(max_examples=40)
-@given(sizes=sizes_by_level(3), bounds=st.lists(st.floats(0, 300), min_size=1, max_size=3), data=st.data())
-def test_what_is_remembered_of_a_smaller_network_changes_nothing(sizes: Levels, bounds: list[float], data: Any) -> None:
+@given(
+    sizes=sizes_by_level(3),
+    bounds=st.lists(st.floats(0, 300), min_size=1, max_size=3),
+    data=st.data(),
+)
+def test_what_is_remembered_of_a_smaller_network_changes_nothing(
+    sizes: Levels, bounds: list[float], data: Any
+) -> None:
     order = data.draw(st.permutations(list(sizes)))
     remembering = MaximalParentSets(sizes)
     for placed in range(len(order) + 1):
         for bound in bounds:
-            assert remembering(order[:placed], bound) == MaximalParentSets(sizes)(order[:placed], bound)
+            assert remembering(order[:placed], bound) == MaximalParentSets(sizes)(
+                order[:placed], bound
+            )
 
 
 def test_no_set_fits_below_one_cell_and_only_the_empty_one_below_two() -> None:
@@ -96,15 +110,25 @@ def test_a_coarser_parent_stands_in_where_the_finer_does_not_fit() -> None:
 
 
 @settings(max_examples=60)
-@given(sizes=sizes_by_level(3), bound=st.floats(1, 300), degree=st.integers(1, 5), coarse=st.integers(1, 5))
-def test_all_parent_sets_leaves_none_out(sizes: Levels, bound: float, degree: int, coarse: int) -> None:
+@given(
+    sizes=sizes_by_level(3),
+    bound=st.floats(1, 300),
+    degree=st.integers(1, 5),
+    coarse=st.integers(1, 5),
+)
+def test_all_parent_sets_leaves_none_out(
+    sizes: Levels, bound: float, degree: int, coarse: int
+) -> None:
     coarse = min(coarse, degree)
     growing = AllParentSets(sizes, bound, degree, coarse)
     found = []
     for newest in sizes:
         grown = growing.grown_by(newest)
         assert all(Axis(newest, parents[-1].level) == parents[-1] for parents, _ in grown)
-        assert all(cells == math.prod(sizes[a.attribute][a.level] for a in parents) for parents, cells in grown)
+        assert all(
+            cells == math.prod(sizes[a.attribute][a.level] for a in parents)
+            for parents, cells in grown
+        )
         found += [frozenset(parents) for parents, _ in grown]
     wanted = {
         axes
@@ -115,7 +139,9 @@ def test_all_parent_sets_leaves_none_out(sizes: Levels, bound: float, degree: in
     assert set(found) == wanted
 
 
-@pytest.mark.parametrize(("attributes", "degree", "number"), [(5, 2, 10), (5, 0, 1), (2, 4, 1), (0, 3, 1)])
+@pytest.mark.parametrize(
+    ("attributes", "degree", "number"), [(5, 2, 10), (5, 0, 1), (2, 4, 1), (0, 3, 1)]
+)
 def test_subsets_are_all_sets_of_the_degree_or_the_whole_where_that_is_smaller(
     attributes: int, degree: int, number: int
 ) -> None:
@@ -127,7 +153,9 @@ def test_subsets_are_all_sets_of_the_degree_or_the_whole_where_that_is_smaller(
 def test_more_sets_than_can_be_enumerated_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent_sets, "MOST_SETS", 200)
     sizes = {f"x{i}": (2,) for i in range(12)}
-    with pytest.raises(InputError, match=r"over 200 parent sets.*smaller degree, fewer columns or fewer bins"):
+    with pytest.raises(
+        InputError, match=r"over 200 parent sets.*smaller degree, fewer columns or fewer bins"
+    ):
         MaximalParentSets(sizes)(list(sizes), 2**6)
     growing = AllParentSets(sizes, 2**6, 6, 6)
     with pytest.raises(InputError, match="over 200 parent sets"):
@@ -136,7 +164,9 @@ def test_more_sets_than_can_be_enumerated_are_refused(monkeypatch: pytest.Monkey
 
 @settings(max_examples=40)
 @given(sizes=sizes_by_level(2), bound=st.floats(4, 300), most=st.integers(0, 12))
-def test_too_many_sets_are_foretold_only_where_it_is_true(sizes: Levels, bound: float, most: int) -> None:
+def test_too_many_sets_are_foretold_only_where_it_is_true(
+    sizes: Levels, bound: float, most: int
+) -> None:
     if len(sizes) < 2:
         return
     with pytest.MonkeyPatch.context() as patch:

@@ -18,7 +18,10 @@ from understudy.schema import Schema
 
 
 def shares(
-    codes: dict[str, np.ndarray], network: Network, schema: Schema, weights: np.ndarray | None = None
+    codes: dict[str, np.ndarray],
+    network: Network,
+    schema: Schema,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     names = [node.attribute for node in network]
     sizes = [schema[name].size for name in names]
@@ -169,7 +172,12 @@ def test_rejection_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_weighting_says_when_nothing_fits() -> None:
     schema = Schema.from_dict({"attributes": {"a": {"kind": "boolean"}, "b": {"kind": "boolean"}}})
-    network = Network((Node("a", (), np.array([1.0, 0.0])), Node("b", (Axis("a"),), np.array([[1.0, 0.0], [0, 1.0]]))))
+    network = Network(
+        (
+            Node("a", (), np.array([1.0, 0.0])),
+            Node("b", (Axis("a"),), np.array([[1.0, 0.0], [0, 1.0]])),
+        )
+    )
     never = {"b": weighing("b", np.array([0.0, 1.0]))}
     with pytest.raises(InputError, match="No row drawn by likelihood weighting fits"):
         Sampler(network, schema, never).resampled(10, np.random.default_rng(1))

@@ -28,7 +28,11 @@ def test_example_3_2_counts() -> None:
     """Two binary attributes, eight rows: counts [1, 2, 3, 2] over (0,0), (0,1), (1,0), (1,1)."""
     rows = np.array([[1, 0], [0, 1], [1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 0]])
     schema = Schema.from_dict(
-        {"attributes": {name: {"kind": "categorical", "values": [0, 1]} for name in ("Attr1", "Attr2")}}
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": [0, 1]} for name in ("Attr1", "Attr2")
+            }
+        }
     )
     table = Table({name: Column("integer", rows[:, i]) for i, name in enumerate(schema.names)}, "D")
     codes = encode(table, schema).codes
@@ -63,7 +67,9 @@ def information(child: str, parents: str) -> float:
     total = 0.0
     for x, p in set(rows):
         both = rows.count((x, p)) / n
-        total += both * math.log2(both / (sum(r[0] == x for r in rows) / n * (sum(r[1] == p for r in rows) / n)))
+        total += both * math.log2(
+            both / (sum(r[0] == x for r in rows) / n * (sum(r[1] == p for r in rows) / n))
+        )
     return total
 
 
@@ -86,7 +92,9 @@ def information(child: str, parents: str) -> float:
         ("D", "BC", 0.0, None),
     ],
 )
-def test_examples_3_3_and_3_4_mutual_information(child: str, parents: str, right: float, printed: float | None) -> None:
+def test_examples_3_3_and_3_4_mutual_information(
+    child: str, parents: str, right: float, printed: float | None
+) -> None:
     found = information(child, parents)
     assert found == pytest.approx(right, abs=1e-12)
     wrong = {("C", "A"), ("C", "B"), ("D", "B"), ("C", "AB"), ("D", "AB")}
@@ -106,32 +114,49 @@ def in_turn(numbers: Iterable[float]) -> Callable[[int], np.ndarray]:
 def test_example_3_5_one_variable() -> None:
     """0.67 lies in [0.3, 0.7): sunny."""
     schema = Schema.from_dict(
-        {"attributes": {"W": {"kind": "categorical", "values": ["Rain", "Sunny", "Cloudy", "Foggy"]}}}
+        {
+            "attributes": {
+                "W": {"kind": "categorical", "values": ["Rain", "Sunny", "Cloudy", "Foggy"]}
+            }
+        }
     )
     sampler = Sampler(Network((Node("W", (), np.array([0.3, 0.4, 0.2, 0.1])),)), schema)
-    drawn = sampler.fitting(8, lambda rows: np.array([0.67, 0, 0.29, 0.3, 0.69, 0.71, 0.89, 0.91]))["W"]
+    drawn = sampler.fitting(8, lambda rows: np.array([0.67, 0, 0.29, 0.3, 0.69, 0.71, 0.89, 0.91]))[
+        "W"
+    ]
     words = [schema["W"].label(code) for code in drawn]
     assert words == ["Sunny", "Rain", "Rain", "Sunny", "Sunny", "Cloudy", "Cloudy", "Foggy"]
 
 
 # The thesis lists the value 1 first: [0, 0.8) is A = 1. So do the codes here: code 0 stands for 1.
-SCHEMA = Schema.from_dict({"attributes": {n: {"kind": "categorical", "values": ["1", "0"]} for n in "ABCD"}})
+SCHEMA = Schema.from_dict(
+    {"attributes": {n: {"kind": "categorical", "values": ["1", "0"]} for n in "ABCD"}}
+)
 NETWORK = Network(
     (
         Node("A", (), np.array([0.8, 0.2])),
         Node("B", (Axis("A"),), np.array([[0.8, 0.2], [0.5, 0.5]])),
         Node("C", (Axis("A"),), np.array([[0.7, 0.3], [0.1, 0.9]])),
-        Node("D", (Axis("B"), Axis("C")), np.array([[[0.3, 0.7], [0.1, 0.9]], [[0.2, 0.8], [0.9, 0.1]]])),
+        Node(
+            "D",
+            (Axis("B"), Axis("C")),
+            np.array([[[0.3, 0.7], [0.1, 0.9]], [[0.2, 0.8], [0.9, 0.1]]]),
+        ),
     )
 )
 
 
 def values(codes: dict[str, np.ndarray]) -> list[tuple[int, ...]]:
-    return [tuple(1 - int(code) for code in row) for row in zip(*(codes[n] for n in "ABCD"), strict=True)]
+    return [
+        tuple(1 - int(code) for code in row)
+        for row in zip(*(codes[n] for n in "ABCD"), strict=True)
+    ]
 
 
 def fits(**wanted: int) -> dict[str, Factor]:
-    return {name: weighing(name, np.array([value == 1, value == 0])) for name, value in wanted.items()}
+    return {
+        name: weighing(name, np.array([value == 1, value == 0])) for name, value in wanted.items()
+    }
 
 
 def test_example_3_6_prior_sampling() -> None:
@@ -139,7 +164,9 @@ def test_example_3_6_prior_sampling() -> None:
 
     The text once says that 0.07 in [0, 0.1) makes D = 0; by its own intervals, and in its table of results, D = 1.
     """
-    assert values(Sampler(NETWORK, SCHEMA).fitting(1, in_turn([0.59, 0.11, 0.7, 0.07]))) == [(1, 1, 0, 1)]
+    assert values(Sampler(NETWORK, SCHEMA).fitting(1, in_turn([0.59, 0.11, 0.7, 0.07]))) == [
+        (1, 1, 0, 1)
+    ]
 
 
 GENERATED = [
@@ -163,7 +190,9 @@ def share(rows: list[tuple[int, ...]], weights: list[float], wanted: str, given:
         return all(row["ABCD".index(part[0])] == int(part[2]) for part in text.split())
 
     among = [(row, weight) for row, weight in zip(rows, weights, strict=True) if holds(row, given)]
-    return sum(weight for row, weight in among if holds(row, wanted)) / sum(weight for _, weight in among)
+    return sum(weight for row, weight in among if holds(row, wanted)) / sum(
+        weight for _, weight in among
+    )
 
 
 def test_example_3_6_queries_from_rows() -> None:
@@ -185,7 +214,9 @@ def test_example_3_6_queries_exactly() -> None:
 
     assert exactly("A=0 C=1") == pytest.approx(0.2 * 0.1)
     assert exactly("A=1 B=0 C=1 D=0") == pytest.approx(0.8 * 0.2 * 0.7 * 0.8)
-    assert exactly("B=0", C=1) == pytest.approx((0.8 * 0.7 * 0.2 + 0.2 * 0.1 * 0.5) / (0.8 * 0.7 + 0.2 * 0.1))
+    assert exactly("B=0", C=1) == pytest.approx(
+        (0.8 * 0.7 * 0.2 + 0.2 * 0.1 * 0.5) / (0.8 * 0.7 + 0.2 * 0.1)
+    )
     assert exactly("D=0", A=0, C=1) == pytest.approx(0.5 * 0.7 + 0.5 * 0.8)
 
 

@@ -52,7 +52,9 @@ def evaluation(names: tuple[str, ...] = ("age", "sex", "town"), label: str = "va
 
 
 def _errors(order: int, names: tuple[str, ...]) -> MarginalErrors:
-    worst = tuple(MarginalError(names[i : i + order], 0.1 / (i + 1)) for i in range(len(names) - order + 1))
+    worst = tuple(
+        MarginalError(names[i : i + order], 0.1 / (i + 1)) for i in range(len(names) - order + 1)
+    )
     return MarginalErrors(order, len(worst), len(worst), 0.05, 0.1, 0.01, worst)
 
 
@@ -60,7 +62,9 @@ def _column(name: str, place: int, label: str) -> ColumnComparison:
     bins = (20, 2, 30)[place % 3]
     rng = np.random.default_rng(place)
     missing = 0.1 if place % 3 == 1 else 0.0
-    real, synthetic = (tuple(((1 - missing) * rng.dirichlet(np.ones(bins))).tolist()) for _ in range(2))
+    real, synthetic = (
+        tuple(((1 - missing) * rng.dirichlet(np.ones(bins))).tolist()) for _ in range(2)
+    )
     quantity = place % 3 == 0
     summary = {"mean": 3.0, "max": 9.0} if quantity else {}
     return ColumnComparison(
@@ -85,24 +89,41 @@ def _column(name: str, place: int, label: str) -> ColumnComparison:
 
 def _pairs(names: tuple[str, ...]) -> Pairs:
     rng = np.random.default_rng(0)
-    information, correlation = ((lambda m: (m + m.T) / 2)(rng.random((len(names), len(names)))) for _ in range(2))
+    information, correlation = (
+        (lambda m: (m + m.T) / 2)(rng.random((len(names), len(names)))) for _ in range(2)
+    )
     return Pairs(names, information, information * 0.8, names, correlation, -correlation)
 
 
 def _classification(target: str, label: str) -> LearningTask:
     scores = {"accuracy": 0.8, "f1": 0.7}
     worse = {"accuracy": 0.7, "f1": 0.5}
-    learners = tuple(LearnerScores(name, worse, scores, scores) for name in ("logistic regression", label))
+    learners = tuple(
+        LearnerScores(name, worse, scores, scores) for name in ("logistic regression", label)
+    )
     return LearningTask(
-        target, "classification", ("accuracy", "f1"), worse, 700, 300, 900, learners, (f"Note {label}.",)
+        target,
+        "classification",
+        ("accuracy", "f1"),
+        worse,
+        700,
+        300,
+        900,
+        learners,
+        (f"Note {label}.",),
     )
 
 
 def _regression(target: str) -> LearningTask:
     learner = LearnerScores(
-        "linear regression", {"r2": -30.0, "mse": 9.0}, {"r2": 0.5, "mse": 1.0}, {"r2": 0.4, "mse": 1.0}
+        "linear regression",
+        {"r2": -30.0, "mse": 9.0},
+        {"r2": 0.5, "mse": 1.0},
+        {"r2": 0.4, "mse": 1.0},
     )
-    return LearningTask(target, "regression", ("r2", "mse"), {"r2": 0.0, "mse": 3.0}, 700, 300, 900, (learner,))
+    return LearningTask(
+        target, "regression", ("r2", "mse"), {"r2": 0.0, "mse": 3.0}, 700, 300, 900, (learner,)
+    )
 
 
 def attacks(label: str = "value") -> Attacks:
@@ -111,13 +132,48 @@ def attacks(label: str = "value") -> Attacks:
     return Attacks(
         (
             Attack(
-                f"closest {label}", "51% are closer.", "share closer", 0.51, 0.5, 0.88, promised, "nothing seen", 0.4
+                f"closest {label}",
+                "51% are closer.",
+                "share closer",
+                0.51,
+                0.5,
+                0.88,
+                promised,
+                "nothing seen",
+                0.4,
             ),
             Attack(
-                "linkage", f"Linked by {label}.", "share linked", 0.7, 0.5, 0.88, promised, "within the promise", 0.001
+                "linkage",
+                f"Linked by {label}.",
+                "share linked",
+                0.7,
+                0.5,
+                0.88,
+                promised,
+                "within the promise",
+                0.001,
             ),
-            Attack("copies", "All are copies.", "share of copies", 1.0, 0.5, None, "Nothing.", "look at this", 0.0),
-            Attack("k-anonymity", "The smallest group has 1 row.", "rows", 1, 3, None, "Nothing at all.", "not judged"),
+            Attack(
+                "copies",
+                "All are copies.",
+                "share of copies",
+                1.0,
+                0.5,
+                None,
+                "Nothing.",
+                "look at this",
+                0.0,
+            ),
+            Attack(
+                "k-anonymity",
+                "The smallest group has 1 row.",
+                "rows",
+                1,
+                3,
+                None,
+                "Nothing at all.",
+                "not judged",
+            ),
         ),
         Promise(1.0),
         {"real": 1000, "synthetic": 900, "holdout": 100},

@@ -6,7 +6,14 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'-->", "&amp;", "</style><b>", "\x1b[31m"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'-->",
+    "&amp;",
+    "</style><b>",
+    "\x1b[31m",
+]
 
 
 class Tags(HTMLParser):

@@ -23,7 +23,9 @@ from understudy.tables import Column, Table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-dev-shm-usage",
@@ -63,8 +65,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def _model(names: tuple[str, ...]) -> Any:
     rng = np.random.default_rng(0)
     first = rng.integers(0, 40, 500)
-    table = Table({name: Column("integer", (first + rng.integers(0, 5, 500)) % 40) for name in names})
-    attributes = {name: {"kind": "integer", "min": 0, "max": 39, "bins": 20, "missing": True} for name in names}
+    table = Table(
+        {name: Column("integer", (first + rng.integers(0, 5, 500)) % 40) for name in names}
+    )
+    attributes = {
+        name: {"kind": "integer", "min": 0, "max": 39, "bins": 20, "missing": True}
+        for name in names
+    }
     return PrivBayes(epsilon=50.0).fit(table, schema_of(**attributes), notify=lambda _: None)
 
 
@@ -84,7 +91,9 @@ def test_a_report_fits_its_window_and_shows_its_pictures(
     assert _overflow(page) <= 0
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert _overflow(page) <= 0, "an opened table pushes the page wider than the window"
-    boxes = page.eval_on_selector_all("svg", "all => all.map(e => [e.getBoundingClientRect().width, e.clientHeight])")
+    boxes = page.eval_on_selector_all(
+        "svg", "all => all.map(e => [e.getBoundingClientRect().width, e.clientHeight])"
+    )
     assert boxes
     assert all(wide > 50 and high > 20 for wide, high in boxes)
     if kind == "owner":
@@ -132,10 +141,14 @@ def test_on_paper_the_tables_are_open(kind: str, browser: Any, reports: dict[str
     assert tables.count() > 0
     assert not any(tables.nth(place).is_visible() for place in range(tables.count()))
     page.emulate_media(media="print")
-    heights = page.eval_on_selector_all("details table", "all => all.map(e => e.getBoundingClientRect().height)")
+    heights = page.eval_on_selector_all(
+        "details table", "all => all.map(e => e.getBoundingClientRect().height)"
+    )
     assert all(height > 20 for height in heights)
     page.close()
 
 
 def _overflow(page: Any) -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    return int(
+        page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    )

@@ -16,7 +16,15 @@ from pages import HOSTILE, Tags, check_harmless
 from examples import every_kind_schema, every_kind_table
 from understudy import Independent
 from understudy.evaluation.result import Pairs
-from understudy.reports.charts import MOST_NAMES, Shares, Values, distribution, heat_map, lengths, round_ticks
+from understudy.reports.charts import (
+    MOST_NAMES,
+    Shares,
+    Values,
+    distribution,
+    heat_map,
+    lengths,
+    round_ticks,
+)
 from understudy.reports.owner import owner_report, write_owner_report
 
 
@@ -51,7 +59,9 @@ def test_every_part_of_an_evaluation_is_in_it() -> None:
 def test_values_that_did_not_fit_are_told_at_the_top() -> None:
     found = evaluation()
     notes = tuple(f"column {number}: 3 values lie outside the domain." for number in range(9))
-    page = owner_report(dataclasses.replace(found, shape=dataclasses.replace(found.shape, notes=notes)))
+    page = owner_report(
+        dataclasses.replace(found, shape=dataclasses.replace(found.shape, notes=notes))
+    )
     header = page[page.index("<header>") : page.index("</header>")]
     assert notes[0] in header
     assert '<a href="#notes">5 more notes</a>' in header
@@ -61,7 +71,9 @@ def test_values_that_did_not_fit_are_told_at_the_top() -> None:
 def test_a_learner_that_failed_is_told_beside_its_picture() -> None:
     found = evaluation()
     failed = dataclasses.replace(found.learning[0].learners[0], synthetic_to_real={})
-    task = dataclasses.replace(found.learning[0], learners=(failed,), notes=("It could not be trained.",))
+    task = dataclasses.replace(
+        found.learning[0], learners=(failed,), notes=("It could not be trained.",)
+    )
     page = owner_report(dataclasses.replace(found, learning=(task,)))
     card = re.search(r"<figure>(?:(?!</figure>).)*It could not be trained\.", page, re.DOTALL)
     assert card is not None
@@ -70,7 +82,9 @@ def test_a_learner_that_failed_is_told_beside_its_picture() -> None:
 
 def test_percentages_are_spelled_one_way() -> None:
     found = evaluation()
-    spaced = dataclasses.replace(found.findings[0], sentence="Tables differ by 7 %, or by 0.3 % (chance: 2 %).")
+    spaced = dataclasses.replace(
+        found.findings[0], sentence="Tables differ by 7 %, or by 0.3 % (chance: 2 %)."
+    )
     page = owner_report(dataclasses.replace(found, findings=(spaced,)), attacks=attacks())
     assert page.count("Tables differ by 7%, or by 0.3% (chance: 2%).") == 2
     assert not re.search(r"\d\s%", page[page.index("<body>") :])
@@ -91,10 +105,16 @@ def test_the_pictures_show_the_numbers() -> None:
     label, real, synthetic = column.labels[7], column.real[7], column.synthetic[7]
     assert f"<title>{label}: real {real:.2%}, synthetic {synthetic:.2%}</title>" in page
     bar = found.columns[1]
-    assert f'title="missing: real {bar.real_missing:.2%}, synthetic {bar.synthetic_missing:.2%}"' in page
+    assert (
+        f'title="missing: real {bar.real_missing:.2%}, synthetic {bar.synthetic_missing:.2%}"'
+        in page
+    )
     i, j = 2, 0
     names = found.pairs.names
-    assert f"<title>{names[i]} and {names[j]}: {found.pairs.information_real[i, j]:.3f}</title>" in page
+    assert (
+        f"<title>{names[i]} and {names[j]}: {found.pairs.information_real[i, j]:.3f}</title>"
+        in page
+    )
 
 
 def test_nothing_runs_and_nothing_comes_from_outside() -> None:
@@ -110,7 +130,9 @@ def test_hostile_names_and_values_are_shown_and_not_obeyed(name: str) -> None:
 
 
 def test_a_report_is_written_whole_and_tells_the_guarantee(tmp_path: Path) -> None:
-    model = Independent(epsilon=1.5).fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
+    model = Independent(epsilon=1.5).fit(
+        every_kind_table(), every_kind_schema(), notify=lambda _: None
+    )
     write_owner_report(evaluation(), tmp_path / "r.html", model=model)
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
     assert "epsilon = 1.5" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -134,7 +156,10 @@ def test_what_is_undefined_leaves_no_nan() -> None:
 def test_very_many_columns_leave_the_maps_legible_and_the_page_small() -> None:
     names = tuple(f"column {i}" for i in range(120))
     page = owner_report(evaluation(names))
-    assert f"The {MOST_NAMES} columns that tell most about others; {120 - MOST_NAMES} more are not shown." in page
+    assert (
+        f"The {MOST_NAMES} columns that tell most about others; {120 - MOST_NAMES} more are not shown."
+        in page
+    )
     assert len(page) < 3_000_000
 
 
@@ -142,7 +167,10 @@ def test_one_column_alone_has_no_pairs() -> None:
     found = evaluation()
     none = np.zeros((1, 1))
     single = dataclasses.replace(
-        found, columns=found.columns[:1], pairs=Pairs(("age",), none, none, ("age",), none, none), inference=()
+        found,
+        columns=found.columns[:1],
+        pairs=Pairs(("age",), none, none, ("age",), none, none),
+        inference=(),
     )
     page = owner_report(single)
     assert 'id="pairs"' not in page
@@ -153,7 +181,8 @@ def test_one_column_alone_has_no_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (0.5, 1.0), (0, 1e-9), (-0.3, 0.2), (0, 0.45), (-1, -1), (0, 0), (3, 70)]
+    ("low", "high"),
+    [(0, 1), (0.5, 1.0), (0, 1e-9), (-0.3, 0.2), (0, 0.45), (-1, -1), (0, 0), (3, 70)],
 )
 def test_scales_are_round_and_hold_what_they_should(low: float, high: float) -> None:
     ticks = round_ticks(low, high)
@@ -182,7 +211,9 @@ def test_a_histogram_reaches_as_high_as_the_higher_table() -> None:
 
 
 def test_lines_of_several_long_names_differ() -> None:
-    names = [f"the number of visits to the clinic in the year {year}" for year in (2020, 2021, 2022)]
+    names = [
+        f"the number of visits to the clinic in the year {year}" for year in (2020, 2021, 2022)
+    ]
     pairs = [f"{a} × {b}" for a, b in itertools.combinations(names, 2)]
     drawn = lengths(((pair, 0.5, None) for pair in pairs), long_names=True)
     shown = re.findall("<span>(.*?)</span>", drawn)
@@ -194,7 +225,9 @@ def test_lines_of_several_long_names_differ() -> None:
 
 
 def test_a_map_is_lighter_where_there_is_less() -> None:
-    drawn = heat_map(["a", "b", "c"], np.array([[0, 0.0, 1.0], [0.0, 0, 0.5], [1.0, 0.5, 0]]), 1.0, "a map")
+    drawn = heat_map(
+        ["a", "b", "c"], np.array([[0, 0.0, 1.0], [0.0, 0, 0.5], [1.0, 0.5, 0]]), 1.0, "a map"
+    )
     shades = dict(re.findall(r'fill="#(\w{6})"><title>(.*?):', drawn))
     brightness = {pair: int(shade[:2], 16) for shade, pair in shades.items()}
     assert brightness["b and a"] > brightness["c and b"] > brightness["c and a"]

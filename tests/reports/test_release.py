@@ -53,7 +53,10 @@ def test_every_tag_is_closed_and_nothing_comes_from_outside_or_runs() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_values_and_questions_are_shown_and_not_obeyed(name: str) -> None:
     schema = schema_of(
-        **{name: {"kind": "categorical", "values": [name + "1", name + "2"]}, name + "t": {"kind": "text"}}
+        **{
+            name: {"kind": "categorical", "values": [name + "1", name + "2"]},
+            name + "t": {"kind": "text"},
+        }
     )
     table = Table(
         {
@@ -113,20 +116,32 @@ def test_tables_without_rows_and_long_domains_are_drawn_too() -> None:
 
 def test_the_schema_stands_in_it_with_bounds_values_and_missing_marks() -> None:
     text = " ".join(Tags(report(model())).text)
-    for fact in ("0 to 95, in 16 bins", "1, 2, 3 (in this order)", "written ?", "an empty cell", "made anew"):
+    for fact in (
+        "0 to 95, in 16 bins",
+        "1, 2, 3 (in this order)",
+        "written ?",
+        "an empty cell",
+        "made anew",
+    ):
         assert fact in text
 
 
 def test_the_picture_of_the_ledger_divides_all_that_was_spent() -> None:
-    released = PrivBayes(epsilon=1.0).fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
+    released = PrivBayes(epsilon=1.0).fit(
+        every_kind_table(), every_kind_schema(), notify=lambda _: None
+    )
     drawn = re.search(r'<div class="split">(.*?)</div>', report(released))
     assert drawn is not None
-    assert sum(float(share) for share in re.findall(r"flex:([0-9.]+)", drawn[1])) == pytest.approx(1, abs=1e-3)
+    assert sum(float(share) for share in re.findall(r"flex:([0-9.]+)", drawn[1])) == pytest.approx(
+        1, abs=1e-3
+    )
 
 
 def test_a_column_of_very_many_bins_does_not_make_a_very_large_page() -> None:
     schema = schema_of(n={"kind": "integer", "min": 0, "max": 49_999, "bins": 50_000})
-    released = Random().fit(Table({"n": Column("integer", np.array([3]))}), schema, notify=lambda _: None)
+    released = Random().fit(
+        Table({"n": Column("integer", np.array([3]))}), schema, notify=lambda _: None
+    )
     page = report(released)
     assert len(page) < 50_000
     assert page.count("<rect") <= 64

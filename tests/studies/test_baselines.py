@@ -17,7 +17,15 @@ from baselines.laplace import laplace
 from baselines.majority import majority
 from baselines.mwem import mwem, rounds_of
 from baselines.private_erm import HUBER, calibrated, huber, perturbation, private_erm
-from baselines.privgene import POPULATION, ROUNDS, SURVIVORS, bounded_hinge, chosen, privgene, spread
+from baselines.privgene import (
+    POPULATION,
+    ROUNDS,
+    SURVIVORS,
+    bounded_hinge,
+    chosen,
+    privgene,
+    spread,
+)
 from baselines.uniform import uniform
 from baselines.walsh import Projections, hadamard, histogram, walsh
 from understudy.curator.mechanisms import Counts, Rule, SeededNoise
@@ -45,17 +53,23 @@ class Watching(SeededNoise):
         return int(np.argmax(scores))
 
 
-def table(rows: NDArray[Any], attributes: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+def table(
+    rows: NDArray[Any], attributes: tuple[int, ...], sizes: tuple[int, ...]
+) -> NDArray[np.int64]:
     found = np.zeros([sizes[a] for a in attributes], dtype=np.int64)
     np.add.at(found, tuple(rows[:, a] for a in attributes), 1)
     return found
 
 
-def tables_of(rows: NDArray[Any], marginals: list[tuple[int, ...]], sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
+def tables_of(
+    rows: NDArray[Any], marginals: list[tuple[int, ...]], sizes: tuple[int, ...]
+) -> list[NDArray[np.int64]]:
     return [table(rows, attributes, sizes) for attributes in marginals]
 
 
-def neighbours(sizes: tuple[int, ...], rows: int = 3) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def neighbours(
+    sizes: tuple[int, ...], rows: int = 3
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Pairs of tables that differ in one row: all values of that row, on a few others."""
     domain = list(itertools.product(*(range(size) for size in sizes)))
     rest = [domain[i % len(domain)] for i in range(1, rows)]
@@ -74,7 +88,10 @@ def test_hadamard_squares_to_a_multiple_of_the_identity() -> None:
 def test_walsh_is_the_sum_of_parities() -> None:
     found = walsh(table(BITS, (0, 2), (2,) * 5))
     signs = 1 - 2 * BITS
-    assert found.tolist() == [[400, signs[:, 2].sum()], [signs[:, 0].sum(), (signs[:, 0] * signs[:, 2]).sum()]]
+    assert found.tolist() == [
+        [400, signs[:, 2].sum()],
+        [signs[:, 0].sum(), (signs[:, 0] * signs[:, 2]).sum()],
+    ]
 
 
 @pytest.mark.parametrize("width", [3, 8, 11])
@@ -119,15 +136,22 @@ def test_laplace_is_unbiased_before_clipping() -> None:
     large = [np.full((2, 2), 10_000), np.full((2, 2), 10_000)]
     runs = [laplace(large, 40_000, 1.0, SeededNoise(seed))[0] for seed in range(300)]
     assert np.mean(runs, axis=0) == pytest.approx(np.full((2, 2), 10_000.0), abs=2)
-    assert np.std(runs) == pytest.approx(4 * math.sqrt(2) * math.sqrt(3 / 4), rel=0.1)  # normalising takes a quarter
+    assert np.std(runs) == pytest.approx(
+        4 * math.sqrt(2) * math.sqrt(3 / 4), rel=0.1
+    )  # normalising takes a quarter
 
 
 MIXED = np.column_stack([RNG.integers(0, 3, 500), RNG.integers(0, 5, 500), RNG.integers(0, 2, 500)])
 MIXED_SIZES = (3, 5, 2)
 
 
-def mixed(rows: NDArray[Any], pairs: list[tuple[int, ...]]) -> dict[tuple[str, ...], NDArray[np.int64]]:
-    return {tuple("abc"[a] for a in attributes): table(rows, attributes, MIXED_SIZES) for attributes in pairs}
+def mixed(
+    rows: NDArray[Any], pairs: list[tuple[int, ...]]
+) -> dict[tuple[str, ...], NDArray[np.int64]]:
+    return {
+        tuple("abc"[a] for a in attributes): table(rows, attributes, MIXED_SIZES)
+        for attributes in pairs
+    }
 
 
 def test_fourier_without_noise_is_exact_on_any_domain() -> None:
@@ -193,7 +217,9 @@ def test_mwem_without_noise_comes_closer_with_every_round() -> None:
         for epsilon in (0.05, 0.5, 5.0)
     ]
     assert errors[0] > errors[1] > errors[2]
-    assert mwem(full, TRIPLES, projections, 0.5, Watching()).sum(axis=1) == pytest.approx(np.full(10, 400.0))
+    assert mwem(full, TRIPLES, projections, 0.5, Watching()).sum(axis=1) == pytest.approx(
+        np.full(10, 400.0)
+    )
 
 
 def test_the_sensitivity_of_mwem_is_one() -> None:
@@ -205,13 +231,15 @@ def test_the_sensitivity_of_mwem_is_one() -> None:
 # ---- classifiers
 
 
-def separable(rows: int = 300) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.intp]]:
+def separable(
+    rows: int = 300,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.intp]]:
     """Two attributes of two values and an intercept, one column a value; the label is the first attribute."""
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 2, (rows, 2))
-    matrix = np.column_stack([codes[:, 0] == 0, codes[:, 0], codes[:, 1] == 0, codes[:, 1], np.ones(rows)]).astype(
-        float
-    )
+    matrix = np.column_stack(
+        [codes[:, 0] == 0, codes[:, 0], codes[:, 1] == 0, codes[:, 1], np.ones(rows)]
+    ).astype(float)
     return matrix, codes[:, 0] == 1, np.ones(rows, dtype=np.int64), np.array([0, 0, 1, 1, 2])
 
 
@@ -229,7 +257,11 @@ def test_hinge_svm_finds_the_minimum_that_another_solver_finds() -> None:
     rng = np.random.default_rng(2)
     rows = np.column_stack([rng.normal(size=(400, 3)), np.ones(400)])
     labels = rows @ [1.0, -1.0, 0.5, 0.2] + rng.normal(size=400) > 0
-    other = LinearSVC(loss="hinge", C=1.0, fit_intercept=False, max_iter=100_000, tol=1e-6).fit(rows, labels).coef_[0]
+    other = (
+        LinearSVC(loss="hinge", C=1.0, fit_intercept=False, max_iter=100_000, tol=1e-6)
+        .fit(rows, labels)
+        .coef_[0]
+    )
 
     def objective(weights: NDArray[np.float64]) -> float:
         hinge = np.maximum(1 - np.where(labels, 1, -1) * (rows @ weights), 0)
@@ -244,7 +276,9 @@ def test_counts_stand_for_rows() -> None:
     counts = np.arange(1, 41)
     often = np.repeat(np.arange(40), counts)
     ones = np.ones(len(often), dtype=np.int64)
-    assert hinge_svm(matrix, labels, counts) == pytest.approx(hinge_svm(matrix[often], labels[often], ones), abs=1e-3)
+    assert hinge_svm(matrix, labels, counts) == pytest.approx(
+        hinge_svm(matrix[often], labels[often], ones), abs=1e-3
+    )
     unit = matrix / math.sqrt(3)
     a, b = (
         private_erm(rows, said, times, 1.0, None)
@@ -267,7 +301,9 @@ def test_huber_has_the_slope_and_curvature_that_the_proof_needs() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.3, 1.5, 3.0])
 @pytest.mark.parametrize("strength", [1.0, 10.0])
-def test_noise_and_jacobian_of_private_erm_add_up_to_epsilon(epsilon: float, strength: float) -> None:
+def test_noise_and_jacobian_of_private_erm_add_up_to_epsilon(
+    epsilon: float, strength: float
+) -> None:
     rows = 1000
     rate, more = calibrated(epsilon, rows, strength / rows)
     assert rate > 0
@@ -302,7 +338,10 @@ def test_private_erm_learns_and_needs_a_budget_for_it() -> None:
     unit = matrix / math.sqrt(3)
 
     def error(epsilon: float) -> float:
-        runs = (private_erm(unit, labels, counts, epsilon, np.random.default_rng(seed)) for seed in range(10))
+        runs = (
+            private_erm(unit, labels, counts, epsilon, np.random.default_rng(seed))
+            for seed in range(10)
+        )
         return float(np.mean([np.mean((unit @ weights > 0) != labels) for weights in runs]))
 
     assert error(5.0) == 0.0
@@ -322,7 +361,9 @@ def test_privgene_spends_what_it_is_given() -> None:
 
 def test_privgene_learns_with_a_large_budget() -> None:
     matrix, labels, counts, groups = separable()
-    weights = privgene(matrix, labels, counts, groups, 1e6, SeededNoise(1), np.random.default_rng(6))
+    weights = privgene(
+        matrix, labels, counts, groups, 1e6, SeededNoise(1), np.random.default_rng(6)
+    )
     assert np.mean((matrix @ weights > 0) != labels) == 0.0
 
 
@@ -347,7 +388,10 @@ def test_a_choice_of_privgene_is_as_private_as_it_says() -> None:
     changed = fitness + np.array([0.0, width, 0.3])
     noise = Watching()
     chosen(fitness, width, 1, epsilon, noise)
-    p, q = (np.exp(f / noise.choices[0]) / np.exp(f / noise.choices[0]).sum() for f in (fitness, changed))
+    p, q = (
+        np.exp(f / noise.choices[0]) / np.exp(f / noise.choices[0]).sum()
+        for f in (fitness, changed)
+    )
     assert np.abs(np.log(p / q)).max() <= epsilon
 
 

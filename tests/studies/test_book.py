@@ -13,12 +13,16 @@ from study import Options
 
 
 @pytest.mark.data
-def test_the_quick_study_runs_and_concludes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_quick_study_runs_and_concludes(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert book.STUDY.main(["--quick", "--data", str(data), "--output", str(tmp_path)]) == 0
     told = json.loads((tmp_path / "conclusions.json").read_text())
     assert set(told) == {"ranges", "pair", "triple"}
     held = {claim["text"]: claim["held"] for part in told.values() for claim in part}
-    assert held["Independent columns lose the tie of age and marital status, the two-way marginal keeps it"]
+    assert held[
+        "Independent columns lose the tie of age and marital status, the two-way marginal keeps it"
+    ]
     assert held["One histogram answers them all at one price"]
     assert held["The three-way marginal keeps the three-way table best at the largest epsilon"]
     assert not held["The listing as printed is differentially private"]

@@ -11,7 +11,9 @@ import pytest
 import inference
 
 
-def test_the_quick_study_runs_and_concludes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_quick_study_runs_and_concludes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert inference.STUDY.main(["--quick", "--output", str(tmp_path)]) == 0
     (claims,) = json.loads((tmp_path / "conclusions.json").read_text()).values()
     assert len(claims) == 6
@@ -26,6 +28,8 @@ def test_the_truth_is_tied_as_told() -> None:
     for tie in inference.TIES.values():
         table = inference.truth(rng, 50_000, tie)
         a, b, c, _ = (table.columns[name].values for name in inference.NAMES)
-        assert np.corrcoef(a, b)[0, 1] == pytest.approx(tie * 0.87, abs=0.02)  # cutting takes some of it
+        assert np.corrcoef(a, b)[0, 1] == pytest.approx(
+            tie * 0.87, abs=0.02
+        )  # cutting takes some of it
         assert abs(np.corrcoef(a, c)[0, 1]) < 0.02
         assert np.bincount(a) / 50_000 == pytest.approx(0.25, abs=0.01)

@@ -7,7 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of, where
+from study import (
+    Claim,
+    Options,
+    Part,
+    Row,
+    Settings,
+    Study,
+    curves,
+    grid,
+    long,
+    means,
+    seed_of,
+    where,
+)
 from understudy.curator.mechanisms import SystemNoise
 from understudy.errors import InputError
 
@@ -32,7 +45,13 @@ class Counting:
             "Doubling",
             lambda options: grid(epsilon=(0.5, 1.0, 2.0), repeat=range(options.repeats)),
             self.run,
-            lambda rows: [Claim("doubles", all(r["double"] == 2 * r["epsilon"] for r in rows), f"{len(rows)} cells")],
+            lambda rows: [
+                Claim(
+                    "doubles",
+                    all(r["double"] == 2 * r["epsilon"] for r in rows),
+                    f"{len(rows)} cells",
+                )
+            ],
             lambda rows: curves(rows, x="epsilon", y="double", line="repeat", panel=()),
             version,
         )
@@ -43,7 +62,9 @@ def run(counting: Counting, folder: Path, *more: str, version: int = 1) -> int:
     return counting.study(version).main(["--output", str(folder), "--repeats", "2", *more])
 
 
-def test_writes_table_figure_and_conclusions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_table_figure_and_conclusions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(Counting(), tmp_path) == 0
     with (tmp_path / "doubling.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -69,8 +90,12 @@ def test_a_second_run_gives_the_same_files_and_runs_nothing(tmp_path: Path) -> N
 def test_runs_in_two_folders_give_the_same_numbers(tmp_path: Path) -> None:
     run(Counting(), tmp_path / "a")
     run(Counting(), tmp_path / "b")
-    assert (tmp_path / "a" / "doubling.csv").read_bytes() == (tmp_path / "b" / "doubling.csv").read_bytes()
-    assert (tmp_path / "a" / "doubling.svg").read_bytes() == (tmp_path / "b" / "doubling.svg").read_bytes()
+    assert (tmp_path / "a" / "doubling.csv").read_bytes() == (
+        tmp_path / "b" / "doubling.csv"
+    ).read_bytes()
+    assert (tmp_path / "a" / "doubling.svg").read_bytes() == (
+        tmp_path / "b" / "doubling.svg"
+    ).read_bytes()
 
 
 def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -93,7 +118,9 @@ def test_a_damaged_last_line_is_run_again(tmp_path: Path) -> None:
     assert not last.ran  # the line after the damaged one is whole
 
 
-@pytest.mark.parametrize("line", ["7", "[]", "null", '{"key": 1}', '{"key": "x", "result": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "line", ["7", "[]", "null", '{"key": 1}', '{"key": "x", "result": 3}', "\x00"]
+)
 def test_lines_of_other_kinds_are_ignored(tmp_path: Path, line: str) -> None:
     (tmp_path / "cache.jsonl").write_text(line + "\n")
     assert run(Counting(), tmp_path) == 0
@@ -114,7 +141,9 @@ def test_more_repeats_run_only_what_is_new(tmp_path: Path) -> None:
     assert [settings["repeat"] for settings in more.ran] == [2, 2, 2]
 
 
-def test_what_is_wrong_with_the_input_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_with_the_input_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refuse(options: Options, settings: Settings) -> dict[str, float]:
         raise InputError("There is no table; give its folder by --data.")
 
@@ -130,7 +159,10 @@ def test_wrong_options_are_refused(tmp_path: Path, wrong: list[str]) -> None:
 
 
 def test_seeds_belong_to_settings() -> None:
-    seeds = {seed_of(settings) for settings in grid(table=("a", "b"), epsilon=(0.1, 1.0), repeat=range(5))}
+    seeds = {
+        seed_of(settings)
+        for settings in grid(table=("a", "b"), epsilon=(0.1, 1.0), repeat=range(5))
+    }
     assert len(seeds) == 20
     assert seed_of({"a": 1, "b": 2}) == seed_of({"b": 2, "a": 1})
 

@@ -72,7 +72,10 @@ def small(**codes: list[int]) -> Coded:
         }
     )
     return Coded(
-        schema, {name: np.array(values, dtype=np.uint8) for name, values in codes.items()}, len(codes["a"]), ()
+        schema,
+        {name: np.array(values, dtype=np.uint8) for name, values in codes.items()},
+        len(codes["a"]),
+        (),
     )
 
 
@@ -85,7 +88,9 @@ def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
     assert thesis.STUDY.main(["--quick", "--data", str(data), "--output", str(output)]) == 0
     with (output / "accuracy.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == thesis.HEART_REPEATS * (1 + len(thesis.METHODS) * len(thesis.QUICK_EPSILONS))
+    assert len(rows) == thesis.HEART_REPEATS * (
+        1 + len(thesis.METHODS) * len(thesis.QUICK_EPSILONS)
+    )
     assert all(0 <= float(row["accuracy"]) <= 100 for row in rows)
     claims = json.loads((output / "conclusions.json").read_text())["accuracy"]
     assert len({claim["text"] for claim in claims}) == len(claims) == 12
@@ -93,8 +98,13 @@ def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
     assert "5,000 rows" in (output / "conclusions.md").read_text()  # what was left out is said
 
 
-def test_a_table_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert thesis.STUDY.main(["--quick", "--data", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
+def test_a_table_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        thesis.STUDY.main(["--quick", "--data", str(tmp_path), "--output", str(tmp_path / "out")])
+        == 2
+    )
     assert "heart.csv" in capsys.readouterr().err.replace("\n", "")
 
 
@@ -114,7 +124,12 @@ def test_test_rows_are_kept_apart(tmp_path: Path) -> None:
     whole = thesis.coded_table("heart", data)
     on = task("heart", data, 0)
     assert (on.train.rows, on.test.rows) == (160, 40)
-    together = sorted(zip(*(np.concatenate([on.train.codes[n], on.test.codes[n]]) for n in whole.codes), strict=True))
+    together = sorted(
+        zip(
+            *(np.concatenate([on.train.codes[n], on.test.codes[n]]) for n in whole.codes),
+            strict=True,
+        )
+    )
     assert together == sorted(zip(*whole.codes.values(), strict=True))
     again, other = task("heart", data, 0), task("heart", data, 1)
     assert (again.test.codes["age"] == on.test.codes["age"]).all()
@@ -130,15 +145,23 @@ def test_a_missing_value_lies_below_all_others() -> None:
 
 
 def test_a_learner_names_classes_by_their_codes() -> None:
-    inputs = np.repeat([[0.0], [1.0]], 20, axis=0) + np.random.default_rng(1).normal(0, 0.05, (40, 1))
+    inputs = np.repeat([[0.0], [1.0]], 20, axis=0) + np.random.default_rng(1).normal(
+        0, 0.05, (40, 1)
+    )
     answers = np.repeat([1, 3], 20)  # 0 and 2 do not occur: some learners want classes without gaps
     for learner in thesis.THESIS:
-        assert answered(learner, inputs, answers, np.array([[0.0], [1.0]]), 1).tolist() == [1, 3], learner
+        assert answered(learner, inputs, answers, np.array([[0.0], [1.0]]), 1).tolist() == [1, 3], (
+            learner
+        )
 
 
 @pytest.mark.parametrize("learner", thesis.THESIS)
 def test_a_learner_that_saw_one_class_names_it(learner: str) -> None:
-    assert answered(learner, np.zeros((5, 2)), np.full(5, 2), np.ones((3, 2)), 1).tolist() == [2, 2, 2]
+    assert answered(learner, np.zeros((5, 2)), np.full(5, 2), np.ones((3, 2)), 1).tolist() == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_qda_leaves_out_classes_that_it_cannot_estimate() -> None:
@@ -147,7 +170,9 @@ def test_qda_leaves_out_classes_that_it_cannot_estimate() -> None:
     told = answered("QDA", inputs, answers, rng.random((50, 3)), 1)
     assert set(told.tolist()) <= {0, 1}
     # Where every class is too small the largest are kept: something must be said.
-    assert set(answered("QDA", inputs[:5], np.array([0, 0, 0, 1, 1]), inputs[:5], 1).tolist()) == {0}
+    assert set(answered("QDA", inputs[:5], np.array([0, 0, 0, 1, 1]), inputs[:5], 1).tolist()) == {
+        0
+    }
 
 
 def test_the_majority_is_that_of_the_training_rows() -> None:
@@ -159,13 +184,19 @@ def test_the_majority_is_that_of_the_training_rows() -> None:
 def test_slow_learners_see_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, int] = {}
 
-    def spy(learner: str, inputs: np.ndarray, answers: np.ndarray, questions: np.ndarray, seed: int) -> np.ndarray:
+    def spy(
+        learner: str, inputs: np.ndarray, answers: np.ndarray, questions: np.ndarray, seed: int
+    ) -> np.ndarray:
         seen[learner] = len(inputs)
         return np.zeros(len(questions))
 
     monkeypatch.setattr(thesis, "answered", spy)
     many = small(a=[0] * 6000, b=[0] * 6000, **{"class": [0] * 6000})
-    assert accuracies(many, many, "class", ("CART", "SVC"), 1) == {"accuracy": 100, "CART": 100, "SVC": 100}
+    assert accuracies(many, many, "class", ("CART", "SVC"), 1) == {
+        "accuracy": 100,
+        "CART": 100,
+        "SVC": 100,
+    }
     assert seen == {"CART": 5000, "SVC": 2000}
 
 
@@ -215,9 +246,13 @@ Curves = dict[str, tuple[float, float]]
 """For each method a number at a small and at a large epsilon."""
 
 
-def made_up(accuracy: Curves, tables: Curves, pairs: Curves, majority: float, xgboost: float) -> list[Row]:
+def made_up(
+    accuracy: Curves, tables: Curves, pairs: Curves, majority: float, xgboost: float
+) -> list[Row]:
     """Rows of Heart; trained on real rows the accuracy is 60, and CART's is always 50."""
-    rows: list[Row] = [{"table": "heart", "method": "real", "repeat": 0, "accuracy": 60.0, "majority": majority}]
+    rows: list[Row] = [
+        {"table": "heart", "method": "real", "repeat": 0, "accuracy": 60.0, "majority": majority}
+    ]
     for method in accuracy:
         for place, epsilon in enumerate((0.1, 10.0)):
             settings = {"table": "heart", "method": method, "epsilon": epsilon, "repeat": 0}
@@ -235,7 +270,9 @@ def test_all_conclusions_hold_where_everything_is_as_the_thesis_says() -> None:
     assert [claim.text for claim in claims if not claim.held] == []
 
 
-def test_no_conclusion_holds_where_nothing_is_as_the_thesis_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_conclusion_holds_where_nothing_is_as_the_thesis_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(thesis.REAL_ACCURACY, "heart", 70.0)
     accuracy = {"k = 1": (41.0, 40.0), "k = 2": (42.0, 39.0), "default": (30.0, 30.0)}
     tables = {"k = 1": (1.0, 10.0), "k = 2": (1.2, 20.0), "default": (5.0, 1.0)}
@@ -247,4 +284,7 @@ def test_no_conclusion_holds_where_nothing_is_as_the_thesis_says(monkeypatch: py
 def test_losses_are_taken_from_training_on_real_rows() -> None:
     none = {"k = 1": (0.0, 0.0)}
     rows = made_up({"k = 1": (55.0, 56.0)}, none, none, majority=45.0, xgboost=60.0)
-    assert [(row["epsilon"], row["difference"]) for row in differences(rows)] == [(0.1, 5.0), (10.0, 4.0)]
+    assert [(row["epsilon"], row["difference"]) for row in differences(rows)] == [
+        (0.1, 5.0),
+        (10.0, 4.0),
+    ]

@@ -34,19 +34,27 @@ def table(rows: int = 4000) -> Table:
     drawn["c"] = np.where(kept["c"], drawn["b"], drawn["c"])
     drawn["d"] = np.where(kept["d"], drawn["c"], drawn["d"])
     drawn["e"] = np.where(kept["e"], (drawn["a"] + drawn["f"]) % 2, drawn["e"])
-    return Table({name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()})
+    return Table(
+        {name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()}
+    )
 
 
 def fitted(seed: int = 0, **parameters: Any) -> Model:
-    return Adaptive(**({"epsilon": 3.0, "delta": 1e-6} | parameters)).fit(table(), schema(), noise=SeededNoise(seed))
+    return Adaptive(**({"epsilon": 3.0, "delta": 1e-6} | parameters)).fit(
+        table(), schema(), noise=SeededNoise(seed)
+    )
 
 
 def error(model: Model, order: int = 3) -> float:
-    return statistics.mean(marginal_errors(table(), model.sample(4000, seed=1), schema(), order).values())
+    return statistics.mean(
+        marginal_errors(table(), model.sample(4000, seed=1), schema(), order).values()
+    )
 
 
 def tables_of(model: Model) -> list[set[str]]:
-    asked = [entry.question for entry in model.ledger.entries if entry.question.startswith("table of")]
+    asked = [
+        entry.question for entry in model.ledger.entries if entry.question.startswith("table of")
+    ]
     return [set(question.removeprefix("table of ").split(" x ")) for question in asked]
 
 
@@ -54,7 +62,9 @@ def tables_of(model: Model) -> list[set[str]]:
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_it_finds_what_depends_on_what(delta: float, neighbours: Any) -> None:
     model = fitted(delta=delta, neighbours=neighbours, epsilon=6.0)
-    alone = Independent(epsilon=6.0, delta=delta, neighbours=neighbours).fit(table(), schema(), noise=SeededNoise(0))
+    alone = Independent(epsilon=6.0, delta=delta, neighbours=neighbours).fit(
+        table(), schema(), noise=SeededNoise(0)
+    )
     assert error(model) < 0.4 * error(alone)
     measured = tables_of(model)
     assert any({"a", "e", "f"} <= group for group in measured)  # no pair of them tells anything
@@ -76,9 +86,9 @@ def test_the_same_answers_make_the_same_model_and_it_survives_its_file(tmp_path:
     one, other = fitted(3), fitted(3)
     assert one.to_dict() == other.to_dict()
     one.save(tmp_path / "m.json")
-    assert encode(Model.load(tmp_path / "m.json").sample(50, seed=2), schema()).codes["d"].tolist() == (
-        encode(one.sample(50, seed=2), schema()).codes["d"].tolist()
-    )
+    assert encode(Model.load(tmp_path / "m.json").sample(50, seed=2), schema()).codes[
+        "d"
+    ].tolist() == (encode(one.sample(50, seed=2), schema()).codes["d"].tolist())
     assert one.query("count where a = 1").value == pytest.approx(2000, abs=300)
 
 
@@ -86,12 +96,16 @@ def test_cliques_keep_their_limit() -> None:
     small = fitted(cells=60, epsilon=20.0)
     # Nodes of a clique repeat its cells once for each attribute that it adds; each of them fits.
     assert max(node.table.size for node in small.network) <= 60
-    assert sum(node.table.size for node in fitted(epsilon=20.0).network) > sum(n.table.size for n in small.network)
+    assert sum(node.table.size for node in fitted(epsilon=20.0).network) > sum(
+        n.table.size for n in small.network
+    )
 
 
 def test_a_workload_and_a_target_steer_what_is_measured() -> None:
     inside = tables_of(fitted(workload=[("a", "b"), ("c", "d", "f")]))
-    assert all(group <= {"a", "b"} or group <= {"c", "d", "f"} for group in inside if len(group) > 1)
+    assert all(
+        group <= {"a", "b"} or group <= {"c", "d", "f"} for group in inside if len(group) > 1
+    )
     assert {"a", "b"} in inside
     assert all("e" in group for group in tables_of(fitted(target="e")) if len(group) > 1)
     told = fitted(workload=[("a", "b")], target="a")
@@ -112,7 +126,10 @@ def test_little_budget_gives_a_model_not_an_error(epsilon: float, delta: float) 
 def test_tables_with_nothing_to_combine(kinds: Any) -> None:
     constant = {name: {"kind": "integer", "min": 0, "max": 9, "bins": 1} for name in SIZES} | kinds
     model = Adaptive(epsilon=1.0).fit(
-        table(100), Schema.from_dict({"attributes": constant}), noise=SeededNoise(0), notify=lambda sentence: None
+        table(100),
+        Schema.from_dict({"attributes": constant}),
+        noise=SeededNoise(0),
+        notify=lambda sentence: None,
     )
     assert model.sample(10, seed=0).rows == 10
     assert model.ledger.spent()[0] == pytest.approx(1.0)
@@ -161,9 +178,15 @@ def wide(columns: int, rows: int = 2000) -> tuple[Table, Schema]:
     drawn: dict[str, Any] = {}
     for place in range(columns):
         fresh = rng.integers(0, 3, rows)
-        drawn[f"c{place}"] = np.where(rng.random(rows) < 0.9, drawn[f"c{place - 1}"], fresh) if place % 2 else fresh
-    known = Schema.from_dict({"attributes": {n: {"kind": "integer", "min": 0, "max": 2, "bins": 3} for n in drawn}})
-    return Table({name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()}), known
+        drawn[f"c{place}"] = (
+            np.where(rng.random(rows) < 0.9, drawn[f"c{place - 1}"], fresh) if place % 2 else fresh
+        )
+    known = Schema.from_dict(
+        {"attributes": {n: {"kind": "integer", "min": 0, "max": 2, "bins": 3} for n in drawn}}
+    )
+    return Table(
+        {name: Column("integer", column.astype(np.int64)) for name, column in drawn.items()}
+    ), known
 
 
 @pytest.mark.parametrize("delta", [0.0, pytest.param(1e-6, marks=pytest.mark.slow)])
@@ -171,7 +194,12 @@ def test_a_look_at_a_wide_table_is_for_several_choices(delta: float) -> None:
     rows, known = wide(34)
     model = Adaptive(epsilon=20.0, delta=delta).fit(rows, known, noise=SeededNoise(0))
     questions = [entry.question for entry in model.ledger.entries][34:]
-    assert [question.split()[0] for question in questions[:4]] == ["choice", "choice", "table", "table"]
+    assert [question.split()[0] for question in questions[:4]] == [
+        "choice",
+        "choice",
+        "table",
+        "table",
+    ]
     pairs = [{f"c{place}", f"c{place + 1}"} for place in range(0, 34, 2)]
     assert sum(any(pair <= group for group in tables_of(model)) for pair in pairs) >= 16
     assert 20.0 * (1 - 1e-6) <= model.ledger.spent()[0] <= 20.0

@@ -8,8 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples import booleans, content, every_kind_schema, every_kind_table, integers, schema_of, small_schema, words
-from understudy import BudgetError, Independent, InputError, LedgerFile, Model, OwnerWarning, Table, read_table
+from examples import (
+    booleans,
+    content,
+    every_kind_schema,
+    every_kind_table,
+    integers,
+    schema_of,
+    small_schema,
+    words,
+)
+from understudy import (
+    BudgetError,
+    Independent,
+    InputError,
+    LedgerFile,
+    Model,
+    OwnerWarning,
+    Table,
+    read_table,
+)
 from understudy.curator.mechanisms import SeededNoise
 from understudy.encoding import encode
 from understudy.schema import Schema
@@ -31,20 +49,28 @@ def known_table(rows: int = ROWS) -> Table:
 
 def shares(table: Table, schema: Schema) -> dict[str, Any]:
     coded = encode(table, schema)
-    return {a.name: np.bincount(coded.codes[a.name], minlength=a.size) / coded.rows for a in coded.schema.modelled}
+    return {
+        a.name: np.bincount(coded.codes[a.name], minlength=a.size) / coded.rows
+        for a in coded.schema.modelled
+    }
 
 
 def distance(model: Model, table: Table) -> float:
     """Mean total variation distance between the model's marginals and the table's."""
     truth = shares(table, model.schema)
-    gaps = [np.abs(n.table / max(n.table.sum(), 1e-9) - truth[n.attribute]).sum() / 2 for n in model.network]
+    gaps = [
+        np.abs(n.table / max(n.table.sum(), 1e-9) - truth[n.attribute]).sum() / 2
+        for n in model.network
+    ]
     return float(np.mean(gaps))
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("repair", ["project", "clip"])
-def test_the_model_is_close_to_the_table_under_every_guarantee(neighbours: Any, delta: float, repair: Any) -> None:
+def test_the_model_is_close_to_the_table_under_every_guarantee(
+    neighbours: Any, delta: float, repair: Any
+) -> None:
     method = Independent(epsilon=1.0, delta=delta, neighbours=neighbours, repair=repair)
     model = method.fit(known_table(), small_schema(), noise=SeededNoise(1))
     assert distance(model, known_table()) < 0.003
@@ -67,7 +93,9 @@ def test_the_sample_has_the_marginals_of_the_model() -> None:
 
 def test_more_budget_means_less_error() -> None:
     def error(epsilon: float, seed: int) -> float:
-        model = Independent(epsilon=epsilon).fit(known_table(), small_schema(), noise=SeededNoise(seed))
+        model = Independent(epsilon=epsilon).fit(
+            known_table(), small_schema(), noise=SeededNoise(seed)
+        )
         return distance(model, known_table())
 
     errors = [np.mean([error(epsilon, seed) for seed in range(8)]) for epsilon in (0.01, 0.1, 1.0)]
@@ -79,7 +107,9 @@ def test_projecting_leaves_empty_cells_empty_where_clipping_fills_them() -> None
     table = Table({"n": Column("integer", np.where(rng.random(2000) < 0.5, 3, 60))})
     schema = schema_of(n={"kind": "integer", "min": 0, "max": 255, "bins": 256})
     errors = {
-        repair: distance(Independent(epsilon=0.3, repair=repair).fit(table, schema, noise=SeededNoise(2)), table)
+        repair: distance(
+            Independent(epsilon=0.3, repair=repair).fit(table, schema, noise=SeededNoise(2)), table
+        )
         for repair in ("project", "clip")
     }
     assert errors["project"] < errors["clip"] / 3
@@ -88,7 +118,9 @@ def test_projecting_leaves_empty_cells_empty_where_clipping_fills_them() -> None
 @pytest.mark.parametrize(("neighbours", "exact"), [("replace", True), ("add_remove", False)])
 def test_the_number_of_rows_is_exact_only_where_it_is_public(neighbours: Any, exact: bool) -> None:
     found = {
-        Independent(epsilon=0.1, neighbours=neighbours).fit(known_table(), small_schema(), noise=SeededNoise(s)).rows
+        Independent(epsilon=0.1, neighbours=neighbours)
+        .fit(known_table(), small_schema(), noise=SeededNoise(s))
+        .rows
         for s in range(5)
     }
     assert (found == {ROWS}) == exact
@@ -118,13 +150,19 @@ def test_where_all_attributes_have_one_value_only_the_rows_are_asked_for(neighbo
 def test_a_column_of_missing_values_stays_missing() -> None:
     gone = Column("empty", np.zeros(3000, dtype=np.int64), missing=np.ones(3000, dtype=np.uint8))
     schema = schema_of(n={"kind": "integer", "min": 0, "max": 9, "missing": True})
-    sample = Independent(epsilon=5.0).fit(Table({"n": gone}), schema, noise=SeededNoise(0)).sample(500, seed=0)
+    sample = (
+        Independent(epsilon=5.0)
+        .fit(Table({"n": gone}), schema, noise=SeededNoise(0))
+        .sample(500, seed=0)
+    )
     assert content(sample)["n"].count(None) > 480
 
 
 def test_the_output_has_the_columns_kinds_and_marks_of_the_input(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("id,age,ward,born,notes\n" + "7,33,?,2001-02-03,secret\n8,?,north,1950-01-01,hidden\n" * 40)
+    path.write_text(
+        "id,age,ward,born,notes\n" + "7,33,?,2001-02-03,secret\n8,?,north,1950-01-01,hidden\n" * 40
+    )
     schema = schema_of(
         id={"kind": "identifier"},
         age={"kind": "integer", "min": 0, "max": 99, "missing": "?"},
@@ -147,7 +185,9 @@ def test_the_output_has_the_columns_kinds_and_marks_of_the_input(tmp_path: Path)
 
 def test_the_owner_is_told_of_values_outside_and_the_model_is_not() -> None:
     told: list[str] = []
-    model = Independent(epsilon=1.0).fit(every_kind_table(), every_kind_schema(), notify=told.append)
+    model = Independent(epsilon=1.0).fit(
+        every_kind_table(), every_kind_schema(), notify=told.append
+    )
     assert told == [
         "ward: 1 value outside the domain counted as elsewhere; "
         'list them under "values" in the schema to keep them apart'
@@ -169,7 +209,9 @@ def test_a_release_is_reserved_and_settled_in_the_ledger_file(tmp_path: Path) ->
     assert len(book.read()["releases"]) == 1
 
 
-def test_a_release_that_crashes_stays_on_the_books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_that_crashes_stays_on_the_books(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def crash(*_: Any) -> Model:
         raise RuntimeError("power cut")
 
@@ -199,7 +241,9 @@ def test_bad_parameters_and_tables_are_refused_and_nothing_is_reserved(
 ) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 0.5)
     with pytest.raises(InputError, match=cause):
-        Independent(**parameters).fit(table or known_table(10), small_schema(), ledger=book, notify=lambda _: None)
+        Independent(**parameters).fit(
+            table or known_table(10), small_schema(), ledger=book, notify=lambda _: None
+        )
     assert book.read()["releases"] == []
 
 
@@ -220,9 +264,18 @@ def test_adult_at_epsilon_one_is_within_one_percent(data: Path) -> None:
     entries: dict[str, Any] = {}
     for name, column in table.columns.items():
         if name in bounds:
-            entries[name] = {"kind": "integer", "min": bounds[name][0], "max": bounds[name][1], "bins": 16}
+            entries[name] = {
+                "kind": "integer",
+                "min": bounds[name][0],
+                "max": bounds[name][1],
+                "bins": 16,
+            }
         else:
-            entries[name] = {"kind": "categorical", "values": [w for w in column.words if w != "?"], "missing": "?"}
+            entries[name] = {
+                "kind": "categorical",
+                "values": [w for w in column.words if w != "?"],
+                "missing": "?",
+            }
     schema = Schema.from_dict({"attributes": entries})
     model = Independent(epsilon=1.0, neighbours="replace").fit(
         table, schema, noise=SeededNoise(0), notify=lambda _: None

@@ -47,7 +47,9 @@ def fitted(*groups: tuple[str, ...], seed: int = 1, **parameters: Any) -> Model:
 def distance(model: Model, *names: str) -> float:
     codes = encode(chain_table(), schema()).codes
     shape = (3,) * len(names)
-    truth = np.bincount(np.ravel_multi_index(tuple(codes[n] for n in names), shape), minlength=3 ** len(names))
+    truth = np.bincount(
+        np.ravel_multi_index(tuple(codes[n] for n in names), shape), minlength=3 ** len(names)
+    )
     found = model.marginal(*names).table
     return float(np.abs(found / found.sum() - truth.reshape(shape) / ROWS).sum() / 2)
 
@@ -58,7 +60,9 @@ def questions(model: Model) -> list[str]:
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_named_marginals_are_kept_and_other_attributes_are_there(neighbours: Any, delta: float) -> None:
+def test_named_marginals_are_kept_and_other_attributes_are_there(
+    neighbours: Any, delta: float
+) -> None:
     model = fitted(("a", "b"), ("c", "d"), neighbours=neighbours, delta=delta)
     assert questions(model) == ["a x b", "c x d", "e"]
     assert len({entry.amount for entry in model.ledger.entries}) == 1
@@ -86,7 +90,10 @@ def test_three_way_marginals_that_share_two_attributes() -> None:
 
 
 def test_a_group_inside_another_costs_nothing() -> None:
-    assert questions(fitted(("a",), ("a", "b"), ("b", "a"), ("c", "d", "e"), ("e", "c"))) == ["a x b", "c x d x e"]
+    assert questions(fitted(("a",), ("a", "b"), ("b", "a"), ("c", "d", "e"), ("e", "c"))) == [
+        "a x b",
+        "c x d x e",
+    ]
 
 
 def test_one_group_of_all_is_the_perturbed_histogram_and_none_is_independent() -> None:
@@ -96,7 +103,9 @@ def test_one_group_of_all_is_the_perturbed_histogram_and_none_is_independent() -
         for mine, theirs in zip(fitted(tuple(NAMES), seed=4).network, joint.network, strict=True)
     )
     single = Independent(epsilon=1.0).fit(chain_table(), schema(), noise=SeededNoise(4))
-    assert [node.table.tolist() for node in fitted(seed=4).network] == [n.table.tolist() for n in single.network]
+    assert [node.table.tolist() for node in fitted(seed=4).network] == [
+        n.table.tolist() for n in single.network
+    ]
 
 
 def test_the_model_remembers_its_marginals(tmp_path: Path) -> None:
@@ -112,8 +121,14 @@ def test_range_counts_come_with_error_bars() -> None:
     assert missed == pytest.approx(np.mean([answer.error for answer in answers]), rel=0.5)
 
 
-@given(st.permutations([("a", "b"), ("b", "c", "d"), ("c", "d", "e"), ("e", "f"), ("b", "g"), ("h", "i")]))
-def test_groups_without_a_circle_are_drawn_in_an_order_that_keeps_them(groups: list[tuple[str, ...]]) -> None:
+@given(
+    st.permutations(
+        [("a", "b"), ("b", "c", "d"), ("c", "d", "e"), ("e", "f"), ("b", "g"), ("h", "i")]
+    )
+)
+def test_groups_without_a_circle_are_drawn_in_an_order_that_keeps_them(
+    groups: list[tuple[str, ...]],
+) -> None:
     order = in_drawing_order(groups)
     assert sorted(order) == sorted(groups)
     for place, group in enumerate(order):
@@ -130,7 +145,10 @@ def test_a_circle_is_refused_in_whatever_order(groups: list[tuple[str, ...]]) ->
 @pytest.mark.parametrize(
     ("groups", "told"),
     [
-        ([("a", "b"), ("b", "c"), ("a", "c")], "The marginals form a circle: a x c is tied by a, c"),
+        (
+            [("a", "b"), ("b", "c"), ("a", "c")],
+            "The marginals form a circle: a x c is tied by a, c",
+        ),
         ([("a", "nobody")], "nobody"),
         ([("a", "a")], "names 'a' twice"),
         (["ab"], "A marginal is a list of attribute names, not 'ab'"),
@@ -148,7 +166,9 @@ def test_unread_columns_and_huge_tables_are_refused() -> None:
     kinds = schema_of(a={"kind": "categorical", "values": ["x", "y"]}, note={"kind": "text"})
     with pytest.raises(InputError, match="'note' is of kind text and never read"):
         Marginals(epsilon=1.0, marginals=[("a", "note")]).fit(table, kinds)
-    wide = schema_of(**{name: {"kind": "integer", "min": 0, "max": 9999, "bins": 10_000} for name in "ab"})
+    wide = schema_of(
+        **{name: {"kind": "integer", "min": 0, "max": 9999, "bins": 10_000} for name in "ab"}
+    )
     with pytest.raises(InputError, match="a x b has 100,000,000 cells"):
         Marginals(epsilon=1.0, marginals=[("a", "b")]).fit(
             Table({name: Column("integer", np.arange(9)) for name in "ab"}), wide
@@ -160,7 +180,9 @@ def test_attributes_with_one_value_need_no_table() -> None:
     table = Table({"a": Column("boolean", np.arange(90) > 30), "b": words(*["x"] * 90)})
     model = Marginals(epsilon=1.0, marginals=[("a", "b")]).fit(table, kinds)
     assert questions(model) == ["a"]
-    constant = Marginals(epsilon=1.0, marginals=[("b",)]).fit(Table({"b": table.columns["b"]}), Schema((kinds["b"],)))
+    constant = Marginals(epsilon=1.0, marginals=[("b",)]).fit(
+        Table({"b": table.columns["b"]}), Schema((kinds["b"],))
+    )
     assert questions(constant) == ["(rows)"]
     assert constant.rows == pytest.approx(90, abs=40)
 
@@ -172,20 +194,35 @@ def test_the_command_line_names_marginals(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     chain_table().write("t.csv")
     schema().save("s.json")
-    told = ["--schema", "s.json", "--method", "marginals", "--marginal", "a,b", "--marginal", "b, c"]
+    told = [
+        "--schema",
+        "s.json",
+        "--method",
+        "marginals",
+        "--marginal",
+        "a,b",
+        "--marginal",
+        "b, c",
+    ]
     assert run("synthesize", "t.csv", *told, "--model", "m.json", "-o", "o.csv").status == 0
     assert questions(Model.load("m.json")) == ["a x b", "b x c", "d", "e"]
-    refused = run("synthesize", "t.csv", "--schema", "s.json", "--marginal", "a,b", "--method", "mst")
+    refused = run(
+        "synthesize", "t.csv", "--schema", "s.json", "--marginal", "a,b", "--method", "mst"
+    )
     assert (refused.status, refused.err.strip()) == (
         2,
         "understudy: --marginal goes with the method marginals, not with mst.",
     )
-    nameless = run("synthesize", "t.csv", "--schema", "s.json", "--method", "marginals", "--marginal", ",")
+    nameless = run(
+        "synthesize", "t.csv", "--schema", "s.json", "--method", "marginals", "--marginal", ","
+    )
     assert (nameless.status, nameless.err.count("\n")) == (2, 1)
     assert "--marginal ',' names no column" in nameless.err
 
 
-def test_the_command_line_draws_as_many_rows_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_draws_as_many_rows_as_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     chain_table().write("t.csv")
     schema().save("s.json")
@@ -195,4 +232,7 @@ def test_the_command_line_draws_as_many_rows_as_it_is_told(tmp_path: Path, monke
     assert "12 rows that were drawn privately" in Path("r.html").read_text()
     joint = ["--schema", "s.json", "--method", "perturbed-histogram"]
     assert run("synthesize", "t.csv", *joint, "-o", "o.csv").status == 0
-    assert "--draws goes with the method smoothed-histogram" in run("synthesize", "t.csv", *joint, "--draws", "3").err
+    assert (
+        "--draws goes with the method smoothed-histogram"
+        in run("synthesize", "t.csv", *joint, "--draws", "3").err
+    )

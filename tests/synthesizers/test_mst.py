@@ -18,7 +18,9 @@ NAMES = "abcde"
 
 
 def schema(bins: int = 3) -> Schema:
-    return Schema.from_dict({"attributes": {n: {"kind": "integer", "min": 0, "max": 2, "bins": bins} for n in NAMES}})
+    return Schema.from_dict(
+        {"attributes": {n: {"kind": "integer", "min": 0, "max": 2, "bins": bins} for n in NAMES}}
+    )
 
 
 def chain(rows: int = 3000) -> Table:
@@ -27,13 +29,17 @@ def chain(rows: int = 3000) -> Table:
     columns = {"a": rng.integers(0, 3, rows)}
     for before, name in itertools.pairwise(NAMES):
         columns[name] = np.where(rng.random(rows) < 0.75, columns[before], rng.integers(0, 3, rows))
-    return Table({name: Column("integer", column.astype(np.int64)) for name, column in columns.items()})
+    return Table(
+        {name: Column("integer", column.astype(np.int64)) for name, column in columns.items()}
+    )
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_it_finds_the_chain(neighbours: Any, delta: float) -> None:
-    model = MST(epsilon=3.0, delta=delta, neighbours=neighbours).fit(chain(), schema(), noise=SeededNoise(0))
+    model = MST(epsilon=3.0, delta=delta, neighbours=neighbours).fit(
+        chain(), schema(), noise=SeededNoise(0)
+    )
     questions = [entry.question for entry in model.ledger.entries]
     assert questions[:5] == [f"table of {name}" for name in NAMES]
     assert [question.split(" by ")[1] for question in questions[5:9]] == ["score misfit"] * 4
@@ -47,7 +53,9 @@ def test_it_finds_the_chain(neighbours: Any, delta: float) -> None:
 def test_tables_with_nothing_to_join() -> None:
     for bins, kept in ((1, "abcde"), (3, "a")):
         whole = schema(bins).to_dict()["attributes"]
-        known = Schema.from_dict({"attributes": {n: a if n in kept else {"kind": "text"} for n, a in whole.items()}})
+        known = Schema.from_dict(
+            {"attributes": {n: a if n in kept else {"kind": "text"} for n, a in whole.items()}}
+        )
         model = MST(epsilon=1.0).fit(chain(50), known, noise=SeededNoise(0))
         assert model.ledger.spent()[0] == pytest.approx(1.0)
         assert model.network.degree == 0
@@ -55,9 +63,15 @@ def test_tables_with_nothing_to_join() -> None:
 
 def test_two_attributes_leave_no_choice() -> None:
     whole = schema().to_dict()["attributes"]
-    known = Schema.from_dict({"attributes": {n: a if n in "ab" else {"kind": "text"} for n, a in whole.items()}})
+    known = Schema.from_dict(
+        {"attributes": {n: a if n in "ab" else {"kind": "text"} for n, a in whole.items()}}
+    )
     model = MST(epsilon=1.0).fit(chain(), known, noise=SeededNoise(0))
-    assert [entry.question for entry in model.ledger.entries] == ["table of a", "table of b", "table of a x b"]
+    assert [entry.question for entry in model.ledger.entries] == [
+        "table of a",
+        "table of b",
+        "table of a x b",
+    ]
     assert model.ledger.spent()[0] == pytest.approx(1.0)
 
 

@@ -40,7 +40,9 @@ def binary(*names: str) -> Schema:
 
 
 def table_of(schema: Schema, rows: Any) -> Table:
-    return Table({name: Column("integer", np.array(rows)[:, i]) for i, name in enumerate(schema.names)})
+    return Table(
+        {name: Column("integer", np.array(rows)[:, i]) for i, name in enumerate(schema.names)}
+    )
 
 
 def conditionals_of_n1(rows: int = 500, epsilon: float = 0.7) -> tuple[Any, CentralCurator]:
@@ -49,7 +51,9 @@ def conditionals_of_n1(rows: int = 500, epsilon: float = 0.7) -> tuple[Any, Cent
     ledger = Ledger(1.0, neighbours="replace")
     curator = CentralCurator(encode(table_of(schema, values), schema), ledger, SeededNoise(1))
     method = PrivBayes.paper(1.0)
-    network, _ = method._noisy_conditionals(curator, N1, Budget(epsilon), [], float(rows), derive=True)
+    network, _ = method._noisy_conditionals(
+        curator, N1, Budget(epsilon), [], float(rows), derive=True
+    )
     return network, curator
 
 
@@ -84,7 +88,9 @@ def test_example_3_1_the_product_of_the_five_conditionals_is_a_distribution() ->
     a, e, w, t, i = (node.conditional for node in network)
     whole = np.einsum("a,ae,aew,awt,wti->aewti", a, e, w, t, i)
     assert whole.sum() == pytest.approx(1)
-    assert whole.sum(axis=(3, 4)) == pytest.approx(network["workclass"].table / network["workclass"].table.sum())
+    assert whole.sum(axis=(3, 4)) == pytest.approx(
+        network["workclass"].table / network["workclass"].table.sum()
+    )
 
 
 # --------------------------------------------------------------------------- section 4
@@ -94,12 +100,19 @@ def scores(table: Any) -> tuple[float, float]:
     """I and F of a distribution that is given as whole numbers of rows, the child's two rows first."""
     counts = np.array(table)
     x, p = np.unravel_index(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape)
-    counter = MemoryCounter({"x": x.astype(np.uint8), "p": p.astype(np.uint8)}, {}, {"x": 2, "p": counts.shape[1]})
-    values = [score_named(name).evaluate(counter, [marginal("x", "p")])[0] / counts.sum() for name in ("I", "F")]
+    counter = MemoryCounter(
+        {"x": x.astype(np.uint8), "p": p.astype(np.uint8)}, {}, {"x": 2, "p": counts.shape[1]}
+    )
+    values = [
+        score_named(name).evaluate(counter, [marginal("x", "p")])[0] / counts.sum()
+        for name in ("I", "F")
+    ]
     return float(values[0]), float(values[1])
 
 
-@pytest.mark.parametrize("table", [[[5, 0, 0], [0, 5, 0]], [[5, 0, 0], [0, 2, 3]], [[0, 1, 4], [5, 0, 0]]])
+@pytest.mark.parametrize(
+    "table", [[[5, 0, 0], [0, 5, 0]], [[5, 0, 0], [0, 2, 3]], [[0, 1, 4], [5, 0, 0]]]
+)
 def test_example_4_4_maximum_joint_distributions(table: Any) -> None:
     """X uniform and determined by its parents (lemma 4.3): I = 1, the most, and F = 0, the most.
 
@@ -110,7 +123,10 @@ def test_example_4_4_maximum_joint_distributions(table: Any) -> None:
 
 @pytest.mark.parametrize(
     ("table", "why"),
-    [([[6, 0, 0], [0, 4, 0]], "X is not uniform"), ([[5, 1, 0], [0, 4, 0]], "a parent value has both values of X")],
+    [
+        ([[6, 0, 0], [0, 4, 0]], "X is not uniform"),
+        ([[5, 1, 0], [0, 4, 0]], "a parent value has both values of X"),
+    ],
 )
 def test_what_breaks_a_condition_of_lemma_4_3_is_no_maximum(table: Any, why: str) -> None:
     information, assignment = scores(table)
@@ -166,7 +182,9 @@ def information(rows: Any, child: int, parents: tuple[int, ...]) -> float:
     n, bits = len(pairs), 0.0
     for x, p in set(pairs):
         both = pairs.count((x, p)) / n
-        bits += both * np.log2(both / (sum(q[0] == x for q in pairs) / n * sum(q[1] == p for q in pairs) / n))
+        bits += both * np.log2(
+            both / (sum(q[0] == x for q in pairs) / n * sum(q[1] == p for q in pairs) / n)
+        )
     return bits
 
 
@@ -180,7 +198,9 @@ def worth(model: Model, rows: Any) -> float:
     """The sum of mutual informations of a network, which is to be as large as can be."""
     place = {name: i for i, name in enumerate(model.schema.names)}
     return sum(
-        information(rows, place[node.attribute], tuple(place[axis.attribute] for axis in node.parents))
+        information(
+            rows, place[node.attribute], tuple(place[axis.attribute] for axis in node.parents)
+        )
         for node in model.network
     )
 
@@ -245,7 +265,10 @@ def test_with_degree_1_greedy_bayes_is_chow_liu(seed: int) -> None:
     hidden = rng.random((400, 2))
     mix = rng.random((2, 6))
     rows = (hidden @ mix / mix.sum(axis=0) + rng.normal(0, 0.15, (400, 6)) > 0.5).astype(int)
-    weights = {frozenset(pair): information(rows, pair[0], (pair[1],)) for pair in itertools.combinations(range(6), 2)}
+    weights = {
+        frozenset(pair): information(rows, pair[0], (pair[1],))
+        for pair in itertools.combinations(range(6), 2)
+    }
     schema = binary("a", "b", "c", "d", "e", "f")
     model = greedy(rows, schema, 1, seed)
     edges = {

@@ -22,7 +22,11 @@ def parity_table() -> Table:
     rng = np.random.default_rng(0)
     a, b = rng.random(ROWS) < 0.5, rng.integers(0, 3, ROWS)
     return Table(
-        {"a": Column("boolean", a), "b": Column("integer", b), "c": Column("integer", (4 * a + 2 * b) % 6 + a)}
+        {
+            "a": Column("boolean", a),
+            "b": Column("integer", b),
+            "c": Column("integer", (4 * a + 2 * b) % 6 + a),
+        }
     )
 
 
@@ -48,7 +52,9 @@ def test_the_whole_joint_distribution_is_kept(neighbours: Any, delta: float, rep
 
 
 def test_any_number_of_rows_can_be_drawn_and_the_model_can_be_asked() -> None:
-    model = PerturbedHistogram(epsilon=1.0).fit(parity_table(), small_schema(), noise=SeededNoise(1))
+    model = PerturbedHistogram(epsilon=1.0).fit(
+        parity_table(), small_schema(), noise=SeededNoise(1)
+    )
     assert model.sample(3).rows == 3
     truth = joint(parity_table())[1, 1:].sum()
     answer = model.query("count where a = true and b >= 1")
@@ -59,17 +65,25 @@ def test_any_number_of_rows_can_be_drawn_and_the_model_can_be_asked() -> None:
 def test_error_bars_tell_the_error() -> None:
     truth = joint(parity_table())[0, :, 2:5].sum()
     models = [
-        PerturbedHistogram(epsilon=0.2, neighbours="replace").fit(parity_table(), small_schema(), noise=SeededNoise(s))
+        PerturbedHistogram(epsilon=0.2, neighbours="replace").fit(
+            parity_table(), small_schema(), noise=SeededNoise(s)
+        )
         for s in range(60)
     ]
     answers = [model.query("count where a = false and c >= 2 and c < 5") for model in models]
     missed = np.sqrt(np.mean([(answer.value - truth) ** 2 for answer in answers]))
     # First-order bars leave the repair out, which lowers the error (most cells are empty here): too long, never short.
-    assert 0.2 * np.mean([a.error for a in answers]) < missed < 1.3 * np.mean([a.error for a in answers])
+    assert (
+        0.2 * np.mean([a.error for a in answers])
+        < missed
+        < 1.3 * np.mean([a.error for a in answers])
+    )
 
 
 def test_what_it_cannot_do_is_said_before_a_debit() -> None:
-    schema = schema_of(**{name: {"kind": "integer", "min": 0, "max": 99, "bins": 100} for name in "abcdef"})
+    schema = schema_of(
+        **{name: {"kind": "integer", "min": 0, "max": 99, "bins": 100} for name in "abcdef"}
+    )
     table = Table({name: Column("integer", np.arange(9)) for name in "abcdef"})
     with pytest.raises(InputError, match=r"a x b x c x d x \.\.\. has 1,000,000,000,000 cells"):
         PerturbedHistogram(epsilon=1.0).fit(table, schema)

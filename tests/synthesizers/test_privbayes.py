@@ -28,14 +28,19 @@ from understudy.tables import Column, Table
 
 
 def of_sizes(*sizes: int) -> Schema:
-    return schema_of(**{f"x{i}": {"kind": "categorical", "values": list(range(n))} for i, n in enumerate(sizes)})
+    return schema_of(
+        **{f"x{i}": {"kind": "categorical", "values": list(range(n))} for i, n in enumerate(sizes)}
+    )
 
 
 def random_table(rows: int, *sizes: int, seed: int = 0) -> Table:
     """Columns that all lean on one hidden number."""
     rng = np.random.default_rng(seed)
     hidden = rng.random(rows)
-    values = [np.minimum((hidden + rng.random(rows)) / 2 * size, size - 1).astype(np.int64) for size in sizes]
+    values = [
+        np.minimum((hidden + rng.random(rows)) / 2 * size, size - 1).astype(np.int64)
+        for size in sizes
+    ]
     return Table({f"x{i}": Column("integer", column) for i, column in enumerate(values)})
 
 
@@ -59,7 +64,9 @@ class Recorder:
     """A curator that notes what it is asked."""
 
     def __init__(self, method: PrivBayes, table: Table, schema: Schema, seed: int = 0) -> None:
-        ledger = Ledger(method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon")
+        ledger = Ledger(
+            method.epsilon, method.delta, method.neighbours, "rho" if method.delta else "epsilon"
+        )
         self.inner = CentralCurator(encode(table, schema), ledger, SeededNoise(seed))
         self.calls: list[tuple[str, int]] = []
         self.seen_rows: list[int | None] = []
@@ -100,9 +107,13 @@ def search_over(method: PrivBayes, rows: float, schema: Schema) -> _Search:
 
 
 @pytest.mark.parametrize(("rows", "attributes", "degree"), [(21574, 16, 6), (47461, 23, 7)])
-def test_the_degree_of_nltcs_and_acs_at_epsilon_1_is_the_papers(rows: int, attributes: int, degree: int) -> None:
+def test_the_degree_of_nltcs_and_acs_at_epsilon_1_is_the_papers(
+    rows: int, attributes: int, degree: int
+) -> None:
     """The largest k with n eps2 / ((d - k) 2^(k + 2)) >= 4 (lemma 4.8)."""
-    useful = [k for k in range(1, attributes) if rows * 0.7 / ((attributes - k) * 2 ** (k + 2)) >= 4]
+    useful = [
+        k for k in range(1, attributes) if rows * 0.7 / ((attributes - k) * 2 ** (k + 2)) >= 4
+    ]
     assert max(useful) == degree
     found = search(PrivBayes.paper(1.0), rows, *[2] * attributes)
     assert found.fixed
@@ -114,7 +125,9 @@ def test_the_degree_of_nltcs_and_acs_at_epsilon_1_is_the_papers(rows: int, attri
 def test_the_degree_follows_the_formula(epsilon: float, theta: float) -> None:
     d, n = 9, 3000
     useful = [k for k in range(1, d) if n * 0.7 * epsilon / ((d - k) * 2 ** (k + 2)) >= theta]
-    assert search(PrivBayes.paper(epsilon, theta=theta), n, *[2] * d).degree == max(useful, default=0)
+    assert search(PrivBayes.paper(epsilon, theta=theta), n, *[2] * d).degree == max(
+        useful, default=0
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -150,10 +163,14 @@ def test_algorithms_1_and_2_spend_what_the_paper_says(epsilon: float, rows: int)
     assert k is not None
     assert 0 < k < d - 1
     model = fitted(PrivBayes.paper(epsilon), rows, *[2] * d)
-    assert [entry.amount for entry in choices(model)] == pytest.approx([0.3 * epsilon / (d - 1)] * (d - 1))
+    assert [entry.amount for entry in choices(model)] == pytest.approx(
+        [0.3 * epsilon / (d - 1)] * (d - 1)
+    )
     assert {entry.mechanism for entry in choices(model)} == {"exponential"}
     assert all(entry.question.endswith("score F") for entry in choices(model))
-    assert [entry.amount for entry in measured(model)] == pytest.approx([0.7 * epsilon / (d - k)] * (d - k))
+    assert [entry.amount for entry in measured(model)] == pytest.approx(
+        [0.7 * epsilon / (d - k)] * (d - k)
+    )
     for entry in measured(model):
         assert entry.mechanism.startswith("discrete Laplace")
         assert scale_of(entry) == pytest.approx(2 * (d - k) / (0.7 * epsilon), rel=1e-5)
@@ -165,7 +182,9 @@ def test_algorithms_1_and_2_spend_what_the_paper_says(epsilon: float, rows: int)
 def test_algorithms_3_and_4_spend_what_the_paper_says(epsilon: float, rows: int) -> None:
     d, sizes = 5, (3, 4, 2, 3, 2)
     model = fitted(PrivBayes.paper(epsilon), rows, *sizes)
-    assert [entry.amount for entry in choices(model)] == pytest.approx([0.3 * epsilon / (d - 1)] * (d - 1))
+    assert [entry.amount for entry in choices(model)] == pytest.approx(
+        [0.3 * epsilon / (d - 1)] * (d - 1)
+    )
     assert all(entry.question.endswith("score R of the paper") for entry in choices(model))
     assert [entry.amount for entry in measured(model)] == pytest.approx([0.7 * epsilon / d] * d)
     for entry in measured(model):
@@ -206,7 +225,11 @@ def test_beta_is_the_share_of_the_structure(beta: float) -> None:
         (PrivBayes.paper(0.01), 50, (2, 2, 2, 2)),  # k = 0
         (PrivBayes.paper(1.0, degree=0), 5000, (2, 2, 2)),
         (PrivBayes.paper(0.1), 100, (3, 4, 5)),  # nothing eligible
-        (PrivBayes.paper(1.0), 1000, (2, 100, 100)),  # two small ones would fit, but there is only one
+        (
+            PrivBayes.paper(1.0),
+            1000,
+            (2, 100, 100),
+        ),  # two small ones would fit, but there is only one
         (PrivBayes(epsilon=0.01, neighbours="replace"), 30, (3, 4, 5)),
         (PrivBayes.paper(1.0), 500, (7,)),  # one column
     ],
@@ -223,15 +246,21 @@ def test_where_nobody_can_have_a_parent_all_of_the_budget_goes_to_tables(
 
 def test_a_choice_without_alternatives_costs_nothing_and_the_tables_get_its_share() -> None:
     model = fitted(PrivBayes(epsilon=1.0, neighbours="replace", degree=1), 500, 3, 2)
-    assert [(entry.question[:5], entry.amount) for entry in model.ledger.entries] == [("table", 1.0)]
+    assert [(entry.question[:5], entry.amount) for entry in model.ledger.entries] == [
+        ("table", 1.0)
+    ]
 
 
 # --------------------------------------------------------------------------- a target
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-def test_with_a_target_and_one_parent_nothing_is_chosen_and_tables_get_everything(neighbours: Any) -> None:
-    model = fitted(PrivBayes(epsilon=1.0, neighbours=neighbours, degree=1, target="x2"), 500, 3, 2, 4, 5)
+def test_with_a_target_and_one_parent_nothing_is_chosen_and_tables_get_everything(
+    neighbours: Any,
+) -> None:
+    model = fitted(
+        PrivBayes(epsilon=1.0, neighbours=neighbours, degree=1, target="x2"), 500, 3, 2, 4, 5
+    )
     assert choices(model) == []
     parents = {node.attribute: node.parents for node in model.network}
     assert parents == {"x2": (), **dict.fromkeys(("x0", "x1", "x3"), (Axis("x2"),))}
@@ -240,7 +269,13 @@ def test_with_a_target_and_one_parent_nothing_is_chosen_and_tables_get_everythin
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"degree": 2}, {"candidates": "all"}, {"candidates": "maximal"}, {"encoding": "hierarchical"}, {"delta": 1e-6}],
+    [
+        {"degree": 2},
+        {"candidates": "all"},
+        {"candidates": "maximal"},
+        {"encoding": "hierarchical"},
+        {"delta": 1e-6},
+    ],
 )
 def test_with_a_target_every_attribute_has_it_as_a_parent(parameters: Any) -> None:
     model = fitted(PrivBayes(epsilon=5.0, target="x3", **parameters), 4000, 3, 2, 4, 3, 2)
@@ -248,7 +283,9 @@ def test_with_a_target_every_attribute_has_it_as_a_parent(parameters: Any) -> No
     assert (nodes[0].attribute, nodes[0].parents) == ("x3", ())
     assert all(Axis("x3") in node.parents for node in nodes[1:])
     assert any(len(node.parents) > 1 for node in nodes[1:])
-    assert total([entry.amount for entry in model.ledger.entries]) <= exact(model.ledger.budget.amount)
+    assert total([entry.amount for entry in model.ledger.entries]) <= exact(
+        model.ledger.budget.amount
+    )
 
 
 @pytest.mark.parametrize("candidates", ["all", "maximal"])
@@ -274,40 +311,60 @@ def test_a_target_is_told_better_by_the_model() -> None:
         columns[f"x{place}"] = np.where(rng.random(4000) < 0.4, 3 * rare, rng.integers(0, 4, 4000))
     table = Table({name: Column("integer", values) for name, values in columns.items()})
     schema = schema_of(
-        **{name: {"kind": "categorical", "values": list(range(2 if name == "y" else 4))} for name in columns}
+        **{
+            name: {"kind": "categorical", "values": list(range(2 if name == "y" else 4))}
+            for name in columns
+        }
     )
 
     def error(method: PrivBayes) -> float:
         """How far the model's tables of the target and one other attribute are from the real ones, summed."""
         off = 0.0
         for seed in range(3):
-            rows = encode(method.fit(table, schema, noise=SeededNoise(seed)).sample(4000, seed), schema)
+            rows = encode(
+                method.fit(table, schema, noise=SeededNoise(seed)).sample(4000, seed), schema
+            )
             real = encode(table, schema)
             for name in list(columns)[1:]:
                 pairs = [
-                    np.bincount(4 * of.codes["y"].astype(int) + of.codes[name], minlength=8) for of in (real, rows)
+                    np.bincount(4 * of.codes["y"].astype(int) + of.codes[name], minlength=8)
+                    for of in (real, rows)
                 ]
                 off += float(np.abs(pairs[0] - pairs[1]).sum())
         return off
 
-    assert error(PrivBayes(epsilon=0.5, degree=1, target="y")) < 0.7 * error(PrivBayes(epsilon=0.5, degree=1))
+    assert error(PrivBayes(epsilon=0.5, degree=1, target="y")) < 0.7 * error(
+        PrivBayes(epsilon=0.5, degree=1)
+    )
 
 
 # --------------------------------------------------------------------------- mechanisms and relations
 
 
-def test_the_paper_uses_the_exponential_mechanism_the_default_permute_and_flip_and_a_delta_gaussian_noise() -> None:
+def test_the_paper_uses_the_exponential_mechanism_the_default_permute_and_flip_and_a_delta_gaussian_noise() -> (
+    None
+):
     def mechanisms(method: PrivBayes) -> tuple[set[str], set[str]]:
         model = fitted(method, 3000, 3, 2, 4)
-        return {e.mechanism for e in choices(model)}, {e.mechanism.split(",")[0] for e in measured(model)}
+        return {e.mechanism for e in choices(model)}, {
+            e.mechanism.split(",")[0] for e in measured(model)
+        }
 
     assert mechanisms(PrivBayes.paper(1.0)) == ({"exponential"}, {"discrete Laplace"})
     assert mechanisms(PrivBayes(epsilon=1.0)) == ({"permute and flip"}, {"discrete Laplace"})
-    assert mechanisms(PrivBayes(epsilon=1.0, delta=1e-6)) == ({"exponential"}, {"discrete Gaussian"})
-    assert mechanisms(PrivBayes(epsilon=1.0, rule="exponential")) == ({"exponential"}, {"discrete Laplace"})
+    assert mechanisms(PrivBayes(epsilon=1.0, delta=1e-6)) == (
+        {"exponential"},
+        {"discrete Gaussian"},
+    )
+    assert mechanisms(PrivBayes(epsilon=1.0, rule="exponential")) == (
+        {"exponential"},
+        {"discrete Laplace"},
+    )
 
 
-@pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, degree=1), correlated(1.0, 2)])
+@pytest.mark.parametrize(
+    "method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, degree=1), correlated(1.0, 2)]
+)
 def test_under_add_remove_the_number_of_rows_is_measured_and_never_seen(method: PrivBayes) -> None:
     recorder = Recorder(method, random_table(700, 3, 2, 4), of_sizes(3, 2, 4))
     model = recorder.learn(method)
@@ -319,7 +376,9 @@ def test_under_add_remove_the_number_of_rows_is_measured_and_never_seen(method: 
     assert abs(model.rows - 700) < 100
 
 
-@pytest.mark.parametrize("method", [PrivBayes.paper(1.0), PrivBayes(epsilon=1.0, neighbours="replace")])
+@pytest.mark.parametrize(
+    "method", [PrivBayes.paper(1.0), PrivBayes(epsilon=1.0, neighbours="replace")]
+)
 def test_under_replace_the_number_of_rows_is_public_and_exact(method: PrivBayes) -> None:
     recorder = Recorder(method, random_table(700, 3, 2, 4), of_sizes(3, 2, 4))
     model = recorder.learn(method)
@@ -343,7 +402,9 @@ def test_how_often_the_doors_are_used_does_not_depend_on_the_rows(method: PrivBa
     d, sizes = 5, (2, 3, 2, 3, 2)
     alike = random_table(1000, *sizes)
     flat = Table({name: Column("integer", np.zeros(1000, dtype=np.int64)) for name in alike.names})
-    neighbour = Table({name: Column("integer", np.append(c.values[:-1], 0)) for name, c in alike.columns.items()})
+    neighbour = Table(
+        {name: Column("integer", np.append(c.values[:-1], 0)) for name, c in alike.columns.items()}
+    )
     kinds = []
     for table in (alike, neighbour, flat):
         recorder = Recorder(method, table, of_sizes(*sizes))
@@ -354,7 +415,9 @@ def test_how_often_the_doors_are_used_does_not_depend_on_the_rows(method: PrivBa
 
 
 def test_a_seeded_curator_repeats_the_model_and_says_that_it_is_not_private() -> None:
-    one, same, other = (fitted(PrivBayes(epsilon=1.0), 2000, 3, 2, 4, 2, seed=seed) for seed in (5, 5, 6))
+    one, same, other = (
+        fitted(PrivBayes(epsilon=1.0), 2000, 3, 2, 4, 2, seed=seed) for seed in (5, 5, 6)
+    )
     assert one.network.to_list() == same.network.to_list()
     assert one.ledger == same.ledger
     assert one.network.to_list() != other.network.to_list()
@@ -374,7 +437,9 @@ def test_the_first_attribute_is_drawn_uniformly() -> None:
     firsts = Counter(phase.greedy_bayes(no_progress)[0][0] for _ in range(runs))
     expected = runs / d
     assert len(firsts) == d
-    assert sum((count - expected) ** 2 / expected for count in firsts.values()) < 16.27  # 3 degrees, one in a thousand
+    assert (
+        sum((count - expected) ** 2 / expected for count in firsts.values()) < 16.27
+    )  # 3 degrees, one in a thousand
 
 
 # --------------------------------------------------------------------------- structure
@@ -419,7 +484,9 @@ def chain_table(rows: int, seed: int = 0) -> tuple[Table, Schema]:
     for size in sizes[1:]:
         copied = np.minimum(values[-1], size - 1)
         values.append(np.where(rng.random(rows) < 0.8, copied, rng.integers(0, size, rows)))
-    return Table({f"x{i}": Column("integer", column) for i, column in enumerate(values)}), of_sizes(*sizes)
+    return Table({f"x{i}": Column("integer", column) for i, column in enumerate(values)}), of_sizes(
+        *sizes
+    )
 
 
 def three_way_error(model: Model, table: Table, schema: Schema) -> float:
@@ -443,12 +510,18 @@ def three_way_error(model: Model, table: Table, schema: Schema) -> float:
 
 @pytest.mark.parametrize("score", ["I", "R"])
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-def test_with_hardly_any_noise_a_chain_is_found_and_its_distribution_reproduced(score: Any, neighbours: Any) -> None:
+def test_with_hardly_any_noise_a_chain_is_found_and_its_distribution_reproduced(
+    score: Any, neighbours: Any
+) -> None:
     table, schema = chain_table(20_000)
     method = PrivBayes(epsilon=1e5, degree=1, score=score, neighbours=neighbours)
     for seed in range(3):
         model = method.fit(table, schema, noise=SeededNoise(seed))
-        edges = {frozenset((node.attribute, axis.attribute)) for node in model.network for axis in node.parents}
+        edges = {
+            frozenset((node.attribute, axis.attribute))
+            for node in model.network
+            for axis in node.parents
+        }
         assert edges == {frozenset((f"x{i}", f"x{i + 1}")) for i in range(4)}
     assert three_way_error(model, table, schema) < 0.012
 
@@ -460,7 +533,11 @@ def test_a_tree_of_binary_attributes_is_found_by_score_f() -> None:
     rays = [np.where(rng.random(10_000) < keep, centre, 1 - centre) for keep in (0.9, 0.85, 0.8)]
     table = Table({f"x{i}": Column("integer", column) for i, column in enumerate([centre, *rays])})
     model = PrivBayes.paper(1e5, degree=1).fit(table, of_sizes(2, 2, 2, 2), noise=SeededNoise(0))
-    edges = {frozenset((node.attribute, axis.attribute)) for node in model.network for axis in node.parents}
+    edges = {
+        frozenset((node.attribute, axis.attribute))
+        for node in model.network
+        for axis in node.parents
+    }
     assert edges == {frozenset(("x0", f"x{i}")) for i in (1, 2, 3)}
 
 
@@ -496,21 +573,28 @@ def mixed_table(rows: int = 2000) -> Table:
 
 @pytest.mark.parametrize("encoding", ["vanilla", "hierarchical", "binary", "gray", "auto"])
 @pytest.mark.parametrize("make", [PrivBayes, PrivBayes.paper])
-def test_every_encoding_works_from_table_to_sample(encoding: Any, make: Any, tmp_path: Path) -> None:
+def test_every_encoding_works_from_table_to_sample(
+    encoding: Any, make: Any, tmp_path: Path
+) -> None:
     model = make(epsilon=2.0, encoding=encoding).fit(mixed_table(), MIXED, noise=SeededNoise(3))
     model.save(tmp_path / "m.json")
     again = encode(Model.load(tmp_path / "m.json").sample(2000, seed=1), MIXED)  # type: ignore[arg-type]
     real = encode(mixed_table(), MIXED)
     assert again.outside == ()
     for attribute in MIXED.modelled:
-        shares = [np.bincount(t.codes[attribute.name], minlength=attribute.size) / 2000 for t in (real, again)]
+        shares = [
+            np.bincount(t.codes[attribute.name], minlength=attribute.size) / 2000
+            for t in (real, again)
+        ]
         assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.1, attribute.name
     levels = {axis.level for node in model.network for axis in node.parents}
     assert levels <= {0} if encoding in ("vanilla", "binary", "gray") else levels
 
 
 def test_with_a_small_bound_parents_are_generalised() -> None:
-    model = PrivBayes.paper(0.5, encoding="hierarchical").fit(mixed_table(), MIXED, noise=SeededNoise(3))
+    model = PrivBayes.paper(0.5, encoding="hierarchical").fit(
+        mixed_table(), MIXED, noise=SeededNoise(3)
+    )
     assert max(axis.level for node in model.network for axis in node.parents) > 0
 
 
@@ -532,7 +616,9 @@ def test_auto_is_hierarchical_where_something_can_be_generalised_and_vanilla_oth
 @pytest.mark.parametrize("make", [PrivBayes, PrivBayes.paper])
 @pytest.mark.parametrize("sizes", [(1,), (1, 1), (3,), (1, 3), (1, 2, 1, 3), (2, 2), (5, 2)])
 @pytest.mark.parametrize("encoding", ["vanilla", "gray"])
-def test_one_column_two_columns_and_constant_columns(make: Any, sizes: tuple[int, ...], encoding: Any) -> None:
+def test_one_column_two_columns_and_constant_columns(
+    make: Any, sizes: tuple[int, ...], encoding: Any
+) -> None:
     model = fitted(make(epsilon=1.0, encoding=encoding), 300, *sizes)
     assert len(model.schema) == len(sizes)
     sample = model.sample(50, seed=0)
@@ -605,7 +691,8 @@ def test_bad_parameters_are_refused_in_one_sentence_and_nothing_is_debited(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "complaint"), [c for c in BAD if not c[1].startswith(("A degree of", "Score F", "There is no"))]
+    ("parameters", "complaint"),
+    [c for c in BAD if not c[1].startswith(("A degree of", "Score F", "There is no"))],
 )
 def test_parameters_that_are_bad_for_every_table_are_refused_before_a_domain_is_discovered(
     parameters: dict[str, Any], complaint: str, tmp_path: Path
@@ -630,12 +717,16 @@ def test_a_degree_that_no_table_supports_is_refused_before_a_debit(
     ledger = LedgerFile.create(tmp_path / "t.ledger", 5.0)
     before = ledger.path.read_bytes()
     with pytest.raises(InputError, match=complaint):
-        PrivBayes(epsilon=1.0, degree=degree).fit(random_table(50, *sizes), of_sizes(*sizes), ledger=ledger)
+        PrivBayes(epsilon=1.0, degree=degree).fit(
+            random_table(50, *sizes), of_sizes(*sizes), ledger=ledger
+        )
     assert ledger.path.read_bytes() == before
 
 
 @pytest.mark.parametrize("parameters", [{}, {"tables": "bounded"}])
-def test_more_attributes_than_can_be_enumerated_are_refused_before_anything_is_asked(parameters: Any) -> None:
+def test_more_attributes_than_can_be_enumerated_are_refused_before_anything_is_asked(
+    parameters: Any,
+) -> None:
     """To the letter, with so much budget that theta-usefulness allows a dozen parents among sixty."""
     method = PrivBayes.paper(1e5, **parameters)
     recorder = Recorder(method, random_table(200, *[2] * 60), of_sizes(*[2] * 60))
@@ -651,7 +742,9 @@ def test_the_default_looks_at_fewer_parents_where_there_are_very_many_attributes
 
 
 def test_a_taxonomy_that_does_not_cover_the_domain_is_refused() -> None:
-    with pytest.raises(InputError, match="column 'w': the taxonomy does not cover the value 'c'; add it as a leaf"):
+    with pytest.raises(
+        InputError, match="column 'w': the taxonomy does not cover the value 'c'; add it as a leaf"
+    ):
         schema_of(w={"kind": "categorical", "values": ["a", "b", "c"], "taxonomy": [["a"], ["b"]]})
 
 
@@ -661,7 +754,11 @@ def test_the_curator_of_other_tests_works_here_too() -> None:
     curator = CentralCurator(coded(3000), ledger, SeededNoise(0))
     method = PrivBayes(epsilon=200.0, neighbours="replace", degree=1)
     model = method.learn(curator, ledger.left, no_progress)
-    edges = {frozenset((node.attribute, axis.attribute)) for node in model.network for axis in node.parents}
+    edges = {
+        frozenset((node.attribute, axis.attribute))
+        for node in model.network
+        for axis in node.parents
+    }
     assert frozenset("ab") in edges
     assert small_schema().names == model.schema.names
     assert all(axis == Axis(axis.attribute) for node in model.network for axis in node.parents)

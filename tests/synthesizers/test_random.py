@@ -31,8 +31,12 @@ def test_the_model_is_the_same_whatever_the_rows_are() -> None:
 
 
 @pytest.mark.parametrize(("neighbours", "rows"), [("add_remove", None), ("replace", 5)])
-def test_the_number_of_rows_is_known_only_where_it_is_public(neighbours: Any, rows: int | None) -> None:
-    model = Random(neighbours=neighbours).fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
+def test_the_number_of_rows_is_known_only_where_it_is_public(
+    neighbours: Any, rows: int | None
+) -> None:
+    model = Random(neighbours=neighbours).fit(
+        every_kind_table(), every_kind_schema(), notify=lambda _: None
+    )
     assert model.rows == rows
     if rows is None:
         with pytest.raises(InputError, match="say how many you want"):
@@ -42,7 +46,9 @@ def test_the_number_of_rows_is_known_only_where_it_is_public(neighbours: Any, ro
 
 
 def test_rows_are_uniform_over_the_domain() -> None:
-    model = Random().fit(Table({"a": words("true"), "b": integers(0), "c": integers(0)}), small_schema())
+    model = Random().fit(
+        Table({"a": words("true"), "b": integers(0), "c": integers(0)}), small_schema()
+    )
     coded = encode(model.sample(24_000, seed=0), small_schema())
     for attribute in coded.schema.modelled:
         counts = np.bincount(coded.codes[attribute.name], minlength=attribute.size)

@@ -31,7 +31,9 @@ RELATIONS: tuple[Any, ...] = ("replace", "add_remove")
 
 def neighbouring(cells: int, most_rows: int, relation: str, change: int = 1) -> Any:
     """All pairs of small tables of counts that are neighbours; ``change`` rows come or go under add_remove."""
-    tables = [t for t in itertools.product(range(most_rows + 1), repeat=cells) if sum(t) <= most_rows]
+    tables = [
+        t for t in itertools.product(range(most_rows + 1), repeat=cells) if sum(t) <= most_rows
+    ]
     for here, there in itertools.permutations(map(np.array, tables), 2):
         moved = there - here
         if relation == "replace" and moved.sum() == 0 and np.abs(moved).sum() == 2:
@@ -50,7 +52,9 @@ def log_ratios(here: Any, there: Any, smoothing: Fraction) -> Any:
 @pytest.mark.parametrize(("epsilon", "draws"), [(0.5, 1), (1.0, 10), (8.0, 3), (0.01, 500)])
 def test_no_neighbours_lose_more_than_epsilon(relation: Any, epsilon: float, draws: int) -> None:
     smoothing = draw_smoothing(Budget(epsilon), draws, relation)
-    worst = max(float(np.abs(log_ratios(*pair, smoothing)).max()) for pair in neighbouring(3, 4, relation))
+    worst = max(
+        float(np.abs(log_ratios(*pair, smoothing)).max()) for pair in neighbouring(3, 4, relation)
+    )
     assert draws * worst <= epsilon
     if relation == "replace":  # where it is attained, so that less smoothing would not do
         assert draws * worst == pytest.approx(epsilon, rel=1e-6)
@@ -59,7 +63,9 @@ def test_no_neighbours_lose_more_than_epsilon(relation: Any, epsilon: float, dra
 def test_under_add_remove_the_loss_comes_near_epsilon_in_large_tables() -> None:
     smoothing = draw_smoothing(Budget(1.0), 10, "add_remove")
     here = np.array([0, 10**9])
-    assert 10 * log_ratios(here + np.array([1, 0]), here, smoothing).max() == pytest.approx(1.0, rel=1e-6)
+    assert 10 * log_ratios(here + np.array([1, 0]), here, smoothing).max() == pytest.approx(
+        1.0, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -116,8 +122,13 @@ def test_draws_have_the_smoothed_distribution(noise: Any) -> None:
 
 def test_draws_come_from_the_operating_system_and_are_fresh() -> None:
     counts = np.arange(50)
-    assert (SystemNoise().draw(counts, 500, Fraction(1)) != SystemNoise().draw(counts, 500, Fraction(1))).any()
-    assert (SeededNoise(1).draw(counts, 500, Fraction(1)) == SeededNoise(1).draw(counts, 500, Fraction(1))).all()
+    assert (
+        SystemNoise().draw(counts, 500, Fraction(1)) != SystemNoise().draw(counts, 500, Fraction(1))
+    ).any()
+    assert (
+        SeededNoise(1).draw(counts, 500, Fraction(1))
+        == SeededNoise(1).draw(counts, 500, Fraction(1))
+    ).all()
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 8, 200, 256, 257, 10**30])
@@ -133,7 +144,9 @@ def test_whole_numbers_are_uniform_below_their_bound(bound: int) -> None:
 
 
 def curator(noise: Any = None, **guarantee: Any) -> CentralCurator:
-    return CentralCurator(coded(1000), Ledger(**{"epsilon": 1.0, **guarantee}), noise or SeededNoise(1))
+    return CentralCurator(
+        coded(1000), Ledger(**{"epsilon": 1.0, **guarantee}), noise or SeededNoise(1)
+    )
 
 
 def test_the_door_is_priced_before_it_counts() -> None:
@@ -202,7 +215,9 @@ def cells_of(frame: Any) -> Any:
 
 @pytest.mark.parametrize("draws", [1, 37, 5000])
 def test_the_default_sample_is_exactly_what_was_drawn(draws: int, tmp_path: Path) -> None:
-    model = SmoothedHistogram(epsilon=1.0, draws=draws).fit(table(), small_schema(), noise=SeededNoise(2))
+    model = SmoothedHistogram(epsilon=1.0, draws=draws).fit(
+        table(), small_schema(), noise=SeededNoise(2)
+    )
     drawn = curator_draws(draws, SeededNoise(2))
     assert (model.network["c"].table == drawn).all()
     assert (cells_of(model.sample(seed=5)) == drawn).all()
@@ -229,10 +244,16 @@ def curator_draws(draws: int, noise: Any) -> Any:
         ({"neighbours": "replace", "draws": 60, "delta": 1e-6}, ["60 draws"], 20_000),
     ],
 )
-def test_all_of_the_budget_is_spent_on_what_is_needed(guarantee: Any, questions: list[str], rows: int | None) -> None:
-    model = SmoothedHistogram(epsilon=1.0, **guarantee).fit(table(), small_schema(), noise=SeededNoise(1))
+def test_all_of_the_budget_is_spent_on_what_is_needed(
+    guarantee: Any, questions: list[str], rows: int | None
+) -> None:
+    model = SmoothedHistogram(epsilon=1.0, **guarantee).fit(
+        table(), small_schema(), noise=SeededNoise(1)
+    )
     assert len(model.ledger.entries) == len(questions)
-    assert all(part in entry.question for part, entry in zip(questions, model.ledger.entries, strict=True))
+    assert all(
+        part in entry.question for part, entry in zip(questions, model.ledger.entries, strict=True)
+    )
     assert model.ledger.spent()[0] == pytest.approx(1.0)
     if "neighbours" in guarantee:
         assert model.rows == rows
@@ -265,7 +286,9 @@ def test_the_default_number_of_draws_balances_two_errors() -> None:
         method = SmoothedHistogram(epsilon=1.0, draws=draws, neighbours="replace")
         truth = cells_of(table()) / 20_000
         found = [method.fit(table(), small_schema(), noise=SeededNoise(seed)) for seed in range(12)]
-        return float(np.mean([np.abs(m.network["c"].table / draws - truth).sum() / 2 for m in found]))
+        return float(
+            np.mean([np.abs(m.network["c"].table / draws - truth).sum() / 2 for m in found])
+        )
 
     best = best_draws(20_000, 48, Budget(1.0), "replace")
     assert distance(best) < min(distance(max(best // 8, 1)), distance(best * 16))
@@ -297,7 +320,9 @@ def test_a_number_of_draws_that_makes_no_sense_is_refused(draws: Any) -> None:
 
 
 def test_a_domain_that_is_too_large_is_refused_in_one_sentence() -> None:
-    schema = schema_of(**{name: {"kind": "integer", "min": 0, "max": 999, "bins": 1000} for name in "abc"})
+    schema = schema_of(
+        **{name: {"kind": "integer", "min": 0, "max": 999, "bins": 1000} for name in "abc"}
+    )
     wide = Table({name: Column("integer", np.arange(9)) for name in "abc"})
     with pytest.raises(
         InputError, match=r"a x b x c has 1,000,000,000 cells, more than .* the method privbayes"
@@ -309,12 +334,18 @@ def test_a_domain_that_is_too_large_is_refused_in_one_sentence() -> None:
 def test_attributes_with_one_value_are_no_hindrance() -> None:
     schema = schema_of(a={"kind": "categorical", "values": ["x"]}, b={"kind": "boolean"})
     frame = Table(
-        {"a": Column("text", np.zeros(50, dtype=np.uint32), ("x",)), "b": Column("boolean", np.arange(50) > 9)}
+        {
+            "a": Column("text", np.zeros(50, dtype=np.uint32), ("x",)),
+            "b": Column("boolean", np.arange(50) > 9),
+        }
     )
     model = SmoothedHistogram(epsilon=1.0, draws=20).fit(frame, schema)
     assert model.sample().rows == 20
     alone = schema_of(a={"kind": "categorical", "values": ["x"]})
-    assert SmoothedHistogram(epsilon=1.0).fit(Table({"a": frame.columns["a"]}), alone).sample().rows >= 1
+    assert (
+        SmoothedHistogram(epsilon=1.0).fit(Table({"a": frame.columns["a"]}), alone).sample().rows
+        >= 1
+    )
 
 
 def test_a_model_file_with_impossible_draws_is_refused(tmp_path: Path) -> None:

@@ -134,13 +134,17 @@ def _claim(subject: Any, epsilon: float, pair: Pair | tuple[Any, Any] | None) ->
         if subject not in SUBJECTS:
             raise InputError(f"There is no {subject!r} to audit; known are {', '.join(SUBJECTS)}.")
         if pair is not None:
-            raise InputError("A pair goes with a synthesizer or a function; what has a name has pairs of its own.")
+            raise InputError(
+                "A pair goes with a synthesizer or a function; what has a name has pairs of its own."
+            )
         return subject, check_epsilon(epsilon)
     if hasattr(subject, "fit"):
         if pair is not None and not isinstance(pair, Pair):
             raise InputError("A synthesizer needs a Pair: Pair(table, other, schema, neighbours).")
         if pair is not None and pair.neighbours != subject.neighbours:
-            raise InputError(f"The pair is one under {pair.neighbours}, the synthesizer's is {subject.neighbours}.")
+            raise InputError(
+                f"The pair is one under {pair.neighbours}, the synthesizer's is {subject.neighbours}."
+            )
         return subject.name, check_epsilon(subject.epsilon)
     if not callable(subject):
         raise InputError(f"A name, a synthesizer or a function can be audited, not {subject!r}.")
@@ -188,4 +192,13 @@ def _findings(
 
         found = black_box(run, table, other, runs, confidence, delta)
         what = getattr(subject, "__name__", "function")
-        yield Finding(what, name, "runs", epsilon, found.epsilon, unit_at(delta), confidence, limit=found.epsilon_limit)
+        yield Finding(
+            what,
+            name,
+            "runs",
+            epsilon,
+            found.epsilon,
+            unit_at(delta),
+            confidence,
+            limit=found.epsilon_limit,
+        )

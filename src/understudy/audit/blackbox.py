@@ -80,23 +80,32 @@ def tell_apart(
 
 def _promise(test: _Test, features: Features, other: Features, runs: int, delta: float) -> float:
     """About what a test will show on so many runs: cheap bounds (Wilson 1927) are good enough here."""
-    (p_low, p_high), (q_low, q_high) = (_wilson(float(test.happens(part).mean()), runs) for part in (features, other))
+    (p_low, p_high), (q_low, q_high) = (
+        _wilson(float(test.happens(part).mean()), runs) for part in (features, other)
+    )
     ratios = ((p_low, q_high), (q_low, p_high), (1 - p_high, 1 - q_low), (1 - q_high, 1 - p_low))
     return max(math.log(max(top - delta, 1e-300) / bottom) for top, bottom in ratios)
 
 
 def _wilson(share: float, runs: int, z: float = 3.5) -> tuple[float, float]:
     middle = (share + z * z / (2 * runs)) / (1 + z * z / runs)
-    reach = z / (1 + z * z / runs) * math.sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
+    reach = (
+        z / (1 + z * z / runs) * math.sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
+    )
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
-def collect(run: Callable[[Any], Any], table: Any, other: Any, runs: int) -> tuple[Features, Features]:
+def collect(
+    run: Callable[[Any], Any], table: Any, other: Any, runs: int
+) -> tuple[Features, Features]:
     """Run something many times on both tables; what it returns becomes features (numbers, one array a run).
 
     The tables take turns, so that what changes as time goes by (a counter, a cache) does not tell them apart.
     """
-    lines = [[np.asarray(run(one), dtype=np.float64).ravel() for one in (table, other)] for _ in range(runs)]
+    lines = [
+        [np.asarray(run(one), dtype=np.float64).ravel() for one in (table, other)]
+        for _ in range(runs)
+    ]
     here, there = zip(*lines, strict=True)
     return _stacked(here), _stacked(there)
 
@@ -150,7 +159,9 @@ def _feature_tests(name: str, seen: NDArray[np.float64], feature: Feature) -> It
         for value in values:
             yield _Test(f"{name} = {value:g}", partial(_equals, feature, value))
     else:
-        cuts = np.unique(np.quantile(seen, np.linspace(0, 1, THRESHOLDS + 2)[1:-1], method="inverted_cdf"))
+        cuts = np.unique(
+            np.quantile(seen, np.linspace(0, 1, THRESHOLDS + 2)[1:-1], method="inverted_cdf")
+        )
         for value in (values[0], values[-1], *_frequent(seen)):
             yield _Test(f"{name} = {value:g}", partial(_equals, feature, value))
     for cut in cuts:
@@ -187,7 +198,10 @@ def _likelihood_ratio(features: Features, other: Features) -> Feature:
         ratios.append(np.log(here / here.sum()) - np.log(there / there.sum()))
 
     def ratio(lines: Features) -> NDArray[np.float64]:
-        found = [ratios[place][np.searchsorted(cuts, lines[:, place])] for place, cuts in enumerate(edges)]
+        found = [
+            ratios[place][np.searchsorted(cuts, lines[:, place])]
+            for place, cuts in enumerate(edges)
+        ]
         return np.sum(found, axis=0)
 
     return ratio
@@ -200,7 +214,10 @@ def _logistic(features: Features, other: Features, penalty: float = 1.0, steps: 
 
     def inputs(lines: Features) -> NDArray[np.float64]:
         ranks = np.column_stack(
-            [np.searchsorted(column, line) for column, line in zip(sorted_columns.T, lines.T, strict=True)]
+            [
+                np.searchsorted(column, line)
+                for column, line in zip(sorted_columns.T, lines.T, strict=True)
+            ]
         )
         centred = ranks / len(both) - 0.5
         return np.column_stack([np.ones(len(lines)), centred, np.abs(centred)])
@@ -241,7 +258,9 @@ def _padded(features: Features, width: int) -> Features:
 def _with_last_digits(features: Features, other: Features) -> tuple[Features, Features]:
     """The features, and beside those that are not whole numbers the place of their last binary digit."""
     fractions = (np.concatenate([features, other]) % 1 != 0).any(axis=0)
-    here, there = (np.column_stack([part, _last_digits(part[:, fractions])]) for part in (features, other))
+    here, there = (
+        np.column_stack([part, _last_digits(part[:, fractions])]) for part in (features, other)
+    )
     return here, there
 
 
@@ -255,4 +274,6 @@ def _last_digits(numbers: Features) -> Features:
 
 def _stacked(lines: Sequence[NDArray[np.float64]]) -> Features:
     width = max(len(line) for line in lines)
-    return np.array([np.pad(line, (0, width - len(line)), constant_values=_ABSENT) for line in lines])
+    return np.array(
+        [np.pad(line, (0, width - len(line)), constant_values=_ABSENT) for line in lines]
+    )

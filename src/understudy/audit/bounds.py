@@ -79,7 +79,12 @@ def _log_choose(runs: int) -> Floats:
 
 
 def epsilon_bound(
-    hits: int, runs: int, other_hits: int, other_runs: int, confidence: float = CONFIDENCE, delta: float = 0.0
+    hits: int,
+    runs: int,
+    other_hits: int,
+    other_runs: int,
+    confidence: float = CONFIDENCE,
+    delta: float = 0.0,
 ) -> float:
     """A lower bound on epsilon (at ``delta``) from how often an event happened on a table and on its neighbour.
 
@@ -96,7 +101,9 @@ def epsilon_bound(
     return max(0.0, *(_log_ratio(top - delta, bottom) for top, bottom in ratios))
 
 
-def mu_bound(hits: int, runs: int, other_hits: int, other_runs: int, confidence: float = CONFIDENCE) -> float:
+def mu_bound(
+    hits: int, runs: int, other_hits: int, other_runs: int, confidence: float = CONFIDENCE
+) -> float:
     """A lower bound on mu of Gaussian differential privacy (Dong, Roth and Su 2022) from the same counts.
 
     A test with false positive rate f and false negative rate g shows mu >= Phi^-1(1 - f) - Phi^-1(g).
@@ -105,7 +112,9 @@ def mu_bound(hits: int, runs: int, other_hits: int, other_runs: int, confidence:
     return max(0.0, _quantile(p_low) - _quantile(q_high), _quantile(q_low) - _quantile(p_high))
 
 
-def _four(hits: int, runs: int, other_hits: int, other_runs: int, confidence: float) -> tuple[float, ...]:
+def _four(
+    hits: int, runs: int, other_hits: int, other_runs: int, confidence: float
+) -> tuple[float, ...]:
     each = 1 - (1 - confidence) / 4
     return *clopper_pearson(hits, runs, each), *clopper_pearson(other_hits, other_runs, each)
 
@@ -161,7 +170,11 @@ def laplace_tail(reach: int, scale: float) -> float:
 
 def gaussian_tail(reach: int, scale: float) -> float:
     """The probability that discrete Gaussian noise is at least ``reach``."""
-    return float(np.exp(discrete_gaussian_log_pmf(np.arange(reach, reach + math.ceil(40 * scale) + 40), scale)).sum())
+    return float(
+        np.exp(
+            discrete_gaussian_log_pmf(np.arange(reach, reach + math.ceil(40 * scale) + 40), scale)
+        ).sum()
+    )
 
 
 # --------------------------------------------------------------------------- exact: choices and draws
@@ -204,7 +217,9 @@ def _nodes(count: int) -> tuple[Floats, Floats]:
 
 def choice_losses(scores: Floats, other: Floats, scale: float, rule: Rule) -> Floats:
     """For each candidate the log-ratio of being chosen on a table and on its neighbour."""
-    return choice_log_probabilities(scores, scale, rule) - choice_log_probabilities(other, scale, rule)
+    return choice_log_probabilities(scores, scale, rule) - choice_log_probabilities(
+        other, scale, rule
+    )
 
 
 def renyi_rho(log_p: Floats, log_q: Floats) -> float:

@@ -80,15 +80,21 @@ class Control:
         """The kind of test."""
         return "runs" if self.simulate is not None else "exact"
 
-    def finding(self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None) -> Finding:
+    def finding(
+        self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
+    ) -> Finding:
         """What the audit finds."""
         about = (self.name, self.pair, self.test, self.claimed)
         if self.simulate is None:
             assert self.exact is not None
             return Finding(*about, self.exact(), self.unit, source=self.source)
         rng = np.random.default_rng(seed)
-        found = tell_apart(self.simulate(False, runs, rng), self.simulate(True, runs, rng), confidence)
-        return Finding(*about, found.epsilon, self.unit, confidence, self.source, found.epsilon_limit)
+        found = tell_apart(
+            self.simulate(False, runs, rng), self.simulate(True, runs, rng), confidence
+        )
+        return Finding(
+            *about, found.epsilon, self.unit, confidence, self.source, found.epsilon_limit
+        )
 
 
 # --------------------------------------------------------------------------- building blocks
@@ -101,7 +107,10 @@ def _laplace(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> 
 
 
 def _table(
-    counts: Sequence[float], other: Sequence[float], scale: float, change: Callable[..., Features] | None = None
+    counts: Sequence[float],
+    other: Sequence[float],
+    scale: float,
+    change: Callable[..., Features] | None = None,
 ) -> Simulate:
     """Counts with noise of a scale; ``change`` makes something else of counts and noise."""
 
@@ -222,7 +231,9 @@ def _piecewise(neighbour: bool, runs: int, rng: np.random.Generator) -> Features
     left = (edge + 1) / 2 * truth - (edge - 1) / 2
     right = left + edge - 1
     inside = rng.random(runs) < half / (half + 1)
-    tail = np.where(rng.random(runs) < 0.5, rng.uniform(-edge, left, runs), rng.uniform(right, edge, runs))
+    tail = np.where(
+        rng.random(runs) < 0.5, rng.uniform(-edge, left, runs), rng.uniform(right, edge, runs)
+    )
     return np.where(inside, rng.uniform(left, right, runs), tail)
 
 
@@ -310,7 +321,9 @@ def _noise_written_down(exact: Features, noise: Features) -> Features:
 
 def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Two columns drawn anew from their distributions, the others left as they are."""
-    return np.column_stack([rng.integers(0, 2, (runs, 2)), np.full(runs, 90.0 if neighbour else 30.0)])
+    return np.column_stack(
+        [rng.integers(0, 2, (runs, 2)), np.full(runs, 90.0 if neighbour else 30.0)]
+    )
 
 
 def _floating_point(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
@@ -347,7 +360,9 @@ def _information_sensitivity(rows: int, base: float) -> float:
     return (math.log(rows) + (rows - 1) * math.log(rows / (rows - 1))) / rows / math.log(base)
 
 
-def information_choice_loss(normalised: bool, base: float, sensitivity_base: float, rows: int = 10_000) -> float:
+def information_choice_loss(
+    normalised: bool, base: float, sensitivity_base: float, rows: int = 10_000
+) -> float:
     """The exponential mechanism at epsilon 1 over pairs, one of which gains what the others lose by one row."""
     constant, odd = [[rows, 0], [0, 0]], [[rows - 1, 0], [0, 1]]
     which = int(normalised)
@@ -402,7 +417,10 @@ class _SplitsOverFewer(CentralCurator):
     ) -> list[Measurement]:
         measured = super().measure(marginals[:-1], budget, weights)
         self.ledger.entries.clear()
-        return [*measured, *super().measure(marginals[-1:], budget.equally(len(marginals) - 1)[0], weights)]
+        return [
+            *measured,
+            *super().measure(marginals[-1:], budget.equally(len(marginals) - 1)[0], weights),
+        ]
 
 
 class _OneCellOfTwo(CentralCurator):
@@ -417,7 +435,9 @@ def curator_loss(make: type[CentralCurator], pair: Pair, epsilon: float = 1.0) -
 
     def run(table: Table, noise: Noise) -> None:
         assert pair.schema is not None
-        curator = make(encode(table, pair.schema), Ledger(epsilon, neighbours=pair.neighbours), noise)
+        curator = make(
+            encode(table, pair.schema), Ledger(epsilon, neighbours=pair.neighbours), noise
+        )
         curator.measure([marginal(name) for name in pair.schema.names], Budget(epsilon))
 
     return exact_loss(run, pair).epsilon
@@ -429,7 +449,11 @@ def fit_loss(epsilon: float, exact_rows: bool) -> float:
 
     def run(table: Table, noise: Noise) -> Model:
         model = Independent(epsilon=epsilon).fit(table, pair.schema, noise=noise)
-        return replace(model, method={**model.method, "fitted_on": table.rows}) if exact_rows else model
+        return (
+            replace(model, method={**model.method, "fitted_on": table.rows})
+            if exact_rows
+            else model
+        )
 
     return exact_loss(run, pair).epsilon
 
@@ -448,11 +472,25 @@ def controls() -> tuple[Control, ...]:
     up_down = "one score up, one down"
     one_configuration = "a parent configuration with one row"
     return (
-        Control("bins from the smallest and largest value", "thesis", extreme, 1.0, _bins_from_the_data),
-        Control("noise on a network's loss, not on what is released", "thesis", constant, 1.0, _noise_on_the_loss),
-        Control("noise in a layer, gradients not clipped", "thesis", extreme, 1.0, _noise_in_a_layer),
         Control(
-            "conditional probabilities, noise for joint ones", "Aalborg", one_configuration, 1.0, _noisy_conditionals
+            "bins from the smallest and largest value", "thesis", extreme, 1.0, _bins_from_the_data
+        ),
+        Control(
+            "noise on a network's loss, not on what is released",
+            "thesis",
+            constant,
+            1.0,
+            _noise_on_the_loss,
+        ),
+        Control(
+            "noise in a layer, gradients not clipped", "thesis", extreme, 1.0, _noise_in_a_layer
+        ),
+        Control(
+            "conditional probabilities, noise for joint ones",
+            "Aalborg",
+            one_configuration,
+            1.0,
+            _noisy_conditionals,
         ),
         Control(
             "smoothed histogram with m = 1/100 for 100",
@@ -461,7 +499,13 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=lambda: smoothed_histogram_loss(100, 0.01),
         ),
-        Control("one noise draw for a whole table", "book E1", only_row, 1.0, _table(EMPTY, ONE, 1.0, _one_draw)),
+        Control(
+            "one noise draw for a whole table",
+            "book E1",
+            only_row,
+            1.0,
+            _table(EMPTY, ONE, 1.0, _one_draw),
+        ),
         Control(
             "only observed cells get noise",
             "book E2, synthcity",
@@ -469,10 +513,28 @@ def controls() -> tuple[Control, ...]:
             1.0,
             _table(EMPTY, ONE, 1.0, _observed_only),
         ),
-        Control("the number of rows is exact", "book E3, smartnoise-synth", one_more, 1.0, _exactly(40, 41, 1.0)),
-        Control("a table and the number of rows, paid once", "book E3", one_more, 1.0, _table((40, 40), (41, 41), 1.0)),
+        Control(
+            "the number of rows is exact",
+            "book E3, smartnoise-synth",
+            one_more,
+            1.0,
+            _exactly(40, 41, 1.0),
+        ),
+        Control(
+            "a table and the number of rows, paid once",
+            "book E3",
+            one_more,
+            1.0,
+            _table((40, 40), (41, 41), 1.0),
+        ),
         Control("half of the noise", "book", only_row, 1.0, _table(EMPTY, ONE, 0.5)),
-        Control("noise that is never negative", "book", only_row, 1.0, _table(EMPTY, ONE, 1.0, _positive)),
+        Control(
+            "noise that is never negative",
+            "book",
+            only_row,
+            1.0,
+            _table(EMPTY, ONE, 1.0, _positive),
+        ),
         Control(
             "exponential mechanism that ignores epsilon",
             "book E12",
@@ -481,7 +543,11 @@ def controls() -> tuple[Control, ...]:
             exact=_exponential_that_ignores_epsilon,
         ),
         Control(
-            "direct encoding that never says one value", "book E5", "one value changed", 1.0, _direct_encoding(True)
+            "direct encoding that never says one value",
+            "book E5",
+            "one value changed",
+            1.0,
+            _direct_encoding(True),
         ),
         Control("Piecewise sampler with a point mass", "book E6", "from 1 to -1", 1.0, _piecewise),
         Control(
@@ -500,9 +566,23 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: laplace_loss(np.zeros(9), np.full(9, 1 / 3), 1.0),
         ),
         Control("Wishart noise on second moments", "book E10", only_row, 1.0, _wishart),
-        Control("scaled by the smallest and largest value", "book E13", extreme, 1.0, _scaled_by_the_data),
-        Control("noise drawn anew until a test passes", "book E14", one_more, 1.0, _until_it_passes),
-        Control("means of groups that are formed from the data", "book E16", one_more, 1.0, exact=group_means_loss),
+        Control(
+            "scaled by the smallest and largest value",
+            "book E13",
+            extreme,
+            1.0,
+            _scaled_by_the_data,
+        ),
+        Control(
+            "noise drawn anew until a test passes", "book E14", one_more, 1.0, _until_it_passes
+        ),
+        Control(
+            "means of groups that are formed from the data",
+            "book E16",
+            one_more,
+            1.0,
+            exact=group_means_loss,
+        ),
         Control("the last column is copied", "book E17", "one row changed", 1.0, _copied_column),
         Control(
             "noise kept in a file beside the result",
@@ -512,7 +592,11 @@ def controls() -> tuple[Control, ...]:
             _table(EMPTY, ONE, 1.0, _noise_written_down),
         ),
         Control(
-            "two columns drawn anew, the others as they are", "book E20", "one row changed", 1.0, _two_columns_redrawn
+            "two columns drawn anew, the others as they are",
+            "book E20",
+            "one row changed",
+            1.0,
+            _two_columns_redrawn,
         ),
         Control("exact means of groups", "book E23", one_more, 1.0, _exactly(30.0, 31.5, 1.0)),
         Control("sensitivity from the highest salary", "book E24", extreme, 1.0, _largest_salary),
@@ -544,13 +628,34 @@ def controls() -> tuple[Control, ...]:
             one_more,
             1.0,
             exact=lambda: (
-                laplace_loss(np.array([40]), np.array([41]), 1.0) + laplace_loss(np.zeros(1), np.ones(1), 10.0)
+                laplace_loss(np.array([40]), np.array([41]), 1.0)
+                + laplace_loss(np.zeros(1), np.ones(1), 10.0)
             ),
         ),
-        Control("a real value fills the gaps", "dpmm", "one row changed", 1.0, _exactly(37.0, 41.0, 1.0)),
-        Control("numbers taken for categories", "synthcity", "a unique value", 1.0, _real_values_as_categories),
-        Control("edges by a threshold on exact scores", "synthcity", up_down, 1.0, _exactly(0.0, 1.0, 1.0)),
-        Control("noise n times too small", "synthcity, book E15", only_row, 1.0, _table(EMPTY, ONE, 1 / 40)),
+        Control(
+            "a real value fills the gaps", "dpmm", "one row changed", 1.0, _exactly(37.0, 41.0, 1.0)
+        ),
+        Control(
+            "numbers taken for categories",
+            "synthcity",
+            "a unique value",
+            1.0,
+            _real_values_as_categories,
+        ),
+        Control(
+            "edges by a threshold on exact scores",
+            "synthcity",
+            up_down,
+            1.0,
+            _exactly(0.0, 1.0, 1.0),
+        ),
+        Control(
+            "noise n times too small",
+            "synthcity, book E15",
+            only_row,
+            1.0,
+            _table(EMPTY, ONE, 1 / 40),
+        ),
         Control(
             "budget spent twice",
             "DataSynthesizer",
@@ -560,9 +665,19 @@ def controls() -> tuple[Control, ...]:
         ),
         Control("noise from seed 0", "DataSynthesizer, reprosyn", only_row, 1.0, _seed_zero),
         Control(
-            "categories from the data", "smartnoise-synth, dpmm", "a unique category", 1.0, _categories_from_the_data
+            "categories from the data",
+            "smartnoise-synth, dpmm",
+            "a unique category",
+            1.0,
+            _categories_from_the_data,
         ),
-        Control("exact share of missing values", "DataSynthesizer", "one value missing", 1.0, _exactly(0, 1 / 40, 1.0)),
+        Control(
+            "exact share of missing values",
+            "DataSynthesizer",
+            "one value missing",
+            1.0,
+            _exactly(0, 1 / 40, 1.0),
+        ),
         Control("exact largest value", "DataSynthesizer", extreme, 1.0, _exactly(79, 119, 1.0)),
         Control(
             "split over fewer columns than are measured",
@@ -625,19 +740,44 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
     scale = 1 / epsilon
 
     def sound(
-        name: str, pair: str, simulate: Simulate | None = None, exact: Callable[[], float] | None = None
+        name: str,
+        pair: str,
+        simulate: Simulate | None = None,
+        exact: Callable[[], float] | None = None,
     ) -> Control:
         return Control(name, "sound", pair, epsilon, simulate, exact, broken=False)
 
     return (
         sound("fresh noise in every cell", only_row, _table(EMPTY, ONE, scale)),
-        sound("a table and the number of rows, half each", only_row, _table((40, 40), (41, 41), 2 * scale)),
-        sound("rounded and clipped afterwards", only_row, _table(EMPTY, ONE, scale, lambda c, z: np.maximum(c + z, 0))),
-        sound("replaced row, noise for two cells", "one row replaced", _table((20, 20), (19, 21), 2 * scale)),
-        sound("exponential mechanism", up_down, exact=lambda: up_and_down_loss(0.0, 1.0, 2 * scale, "exponential")),
-        sound("permute-and-flip", up_down, exact=lambda: up_and_down_loss(0.0, 1.0, 2 * scale, "permute_and_flip")),
         sound(
-            "smoothed histogram with m = 100", only_row, exact=lambda: smoothed_histogram_loss(100, 100, alpha=epsilon)
+            "a table and the number of rows, half each",
+            only_row,
+            _table((40, 40), (41, 41), 2 * scale),
+        ),
+        sound(
+            "rounded and clipped afterwards",
+            only_row,
+            _table(EMPTY, ONE, scale, lambda c, z: np.maximum(c + z, 0)),
+        ),
+        sound(
+            "replaced row, noise for two cells",
+            "one row replaced",
+            _table((20, 20), (19, 21), 2 * scale),
+        ),
+        sound(
+            "exponential mechanism",
+            up_down,
+            exact=lambda: up_and_down_loss(0.0, 1.0, 2 * scale, "exponential"),
+        ),
+        sound(
+            "permute-and-flip",
+            up_down,
+            exact=lambda: up_and_down_loss(0.0, 1.0, 2 * scale, "permute_and_flip"),
+        ),
+        sound(
+            "smoothed histogram with m = 100",
+            only_row,
+            exact=lambda: smoothed_histogram_loss(100, 100, alpha=epsilon),
         ),
         sound(
             "one histogram an attribute, from our curator",
@@ -656,7 +796,9 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
         ),
         *(
             (
-                sound("direct encoding over all values", "one value changed", _direct_encoding(False)),
+                sound(
+                    "direct encoding over all values", "one value changed", _direct_encoding(False)
+                ),
                 sound(
                     "information in bits, sensitivity in bits",
                     up_down,

@@ -32,11 +32,15 @@ LIMIT = 10**9
 """No threshold is beyond this."""
 
 
-def discovery(epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None) -> Iterator[Finding]:
+def discovery(
+    epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
+) -> Iterator[Finding]:
     """The questions of discovery by themselves, then whole runs without a schema."""
     for relation in RELATIONS:
         name = f"bounds and bins of numbers, {relation}"
-        yield from exact_findings(name, epsilon, partial(_discovers, epsilon, 0.0), unknown_pairs(relation, False))
+        yield from exact_findings(
+            name, epsilon, partial(_discovers, epsilon, 0.0), unknown_pairs(relation, False)
+        )
         name = f"bounds and bins of numbers, Gaussian, {relation}"
         pairs = unknown_pairs(relation, False)
         yield from exact_findings(name, epsilon, partial(_discovers, epsilon, DELTA), pairs, DELTA)
@@ -87,11 +91,24 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
         chances.append(1 - (1 - named) ** values if values > 1 else named)
     unit = "" if most == 1 else f", {most} rows per person"
     noise = "Laplace" if currency == "epsilon" else "Gaussian"
-    pair = "a unique category, no schema" if most == 1 else f"{most} unique categories, or one in {most} rows"
-    return Finding(f"naming a category, {noise}, {neighbours}{unit}", pair, "exact", DELTA, max(chances), "delta")
+    pair = (
+        "a unique category, no schema"
+        if most == 1
+        else f"{most} unique categories, or one in {most} rows"
+    )
+    return Finding(
+        f"naming a category, {noise}, {neighbours}{unit}",
+        pair,
+        "exact",
+        DELTA,
+        max(chances),
+        "delta",
+    )
 
 
-def naming_probability(epsilon: float, neighbours: Neighbours, currency: Currency, held: int, most: int) -> float:
+def naming_probability(
+    epsilon: float, neighbours: Neighbours, currency: Currency, held: int, most: int
+) -> float:
     """The probability that a value held by ``held`` rows of one person is named, at a delta of ``DELTA``.
 
     The threshold is found by trying: which is the smallest noisy count that lets the value through?
@@ -101,7 +118,9 @@ def naming_probability(epsilon: float, neighbours: Neighbours, currency: Currenc
     def named(count: int) -> bool:
         noise.count = count
         delta = {"epsilon": DELTA, "rho": 2 * DELTA}[currency]
-        ledger = Ledger(epsilon, delta, neighbours, currency, threshold_delta=DELTA, rows_per_person=most)
+        ledger = Ledger(
+            epsilon, delta, neighbours, currency, threshold_delta=DELTA, rows_per_person=most
+        )
         share = Budget(ledger.budget.amount, currency)
         [attribute] = discover(_words(held), ledger, share, DELTA, noise)
         return isinstance(attribute, Category) and "Atlantis" in attribute.values
@@ -117,7 +136,11 @@ def naming_probability(epsilon: float, neighbours: Neighbours, currency: Currenc
     reach = above - held
     if reach <= 0:
         return 1.0
-    return laplace_tail(reach, noise.scale) if currency == "epsilon" else gaussian_tail(reach, noise.scale)
+    return (
+        laplace_tail(reach, noise.scale)
+        if currency == "epsilon"
+        else gaussian_tail(reach, noise.scale)
+    )
 
 
 class _Told:

@@ -21,7 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.audit.bounds import choice_log_probabilities, draw_log_probabilities, gaussian_rho, renyi_rho
+from understudy.audit.bounds import (
+    choice_log_probabilities,
+    draw_log_probabilities,
+    gaussian_rho,
+    renyi_rho,
+)
 from understudy.audit.neighbours import Pair
 from understudy.curator.mechanisms import Counts, Noise, Rule
 from understudy.frames import Frame
@@ -77,7 +82,9 @@ class Question:
         if self.kind == "draw":
             return draw_log_probabilities(self.inputs.ravel(), self.scale)
         if len(self.inputs) > MOST_CANDIDATES:
-            raise ValueError(f"a choice among more than {MOST_CANDIDATES:,} candidates; audit a smaller table")
+            raise ValueError(
+                f"a choice among more than {MOST_CANDIDATES:,} candidates; audit a smaller table"
+            )
         rule: Rule = "exponential" if self.kind == "exponential" else "permute_and_flip"
         return choice_log_probabilities(self.inputs, self.scale, rule)
 
@@ -143,11 +150,15 @@ class PausedRun:
 
     def laplace(self, counts: Counts, scale: float) -> Counts:
         """A table."""
-        return np.array(self._ask(Question("laplace", counts.astype(np.float64), scale)), dtype=np.int64)
+        return np.array(
+            self._ask(Question("laplace", counts.astype(np.float64), scale)), dtype=np.int64
+        )
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """A table."""
-        return np.array(self._ask(Question("gaussian", counts.astype(np.float64), scale)), dtype=np.int64)
+        return np.array(
+            self._ask(Question("gaussian", counts.astype(np.float64), scale)), dtype=np.int64
+        )
 
     def choose(self, scores: Floats, scale: float, rule: Rule) -> int:
         """A choice."""
@@ -204,15 +215,21 @@ def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
     random choices, since what tells less now may lead to questions that tell more.
     """
     found = []
-    for direction, (table, other) in enumerate(((pair.table, pair.other), (pair.other, pair.table))):
+    for direction, (table, other) in enumerate(
+        ((pair.table, pair.other), (pair.other, pair.table))
+    ):
         for path in range(paths):
             rng = np.random.default_rng([seed, direction, path])
-            found.append(_follow(PausedRun(run, table), PausedRun(run, other), rng, STRAY if path else 0.0))
+            found.append(
+                _follow(PausedRun(run, table), PausedRun(run, other), rng, STRAY if path else 0.0)
+            )
             if found[-1].side_door:
                 return found[-1]
     most = max(found, key=lambda loss: loss.epsilon)
     rho = max(found, key=lambda loss: loss.rho)
-    return Loss(most.epsilon, rho.rho, max(most.doors, rho.doors), all(loss.gaussian for loss in found))
+    return Loss(
+        most.epsilon, rho.rho, max(most.doors, rho.doors), all(loss.gaussian for loss in found)
+    )
 
 
 def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: float) -> Loss:
@@ -245,7 +262,10 @@ def _alike(one: Any, other: Any) -> bool:
     if hasattr(one, "to_dict"):  # a model, a schema or a ledger, as it stands in a file
         one, other = one.to_dict(), other.to_dict()
     elif is_dataclass(one):
-        one, other = ({field.name: getattr(part, field.name) for field in fields(one)} for part in (one, other))
+        one, other = (
+            {field.name: getattr(part, field.name) for field in fields(one)}
+            for part in (one, other)
+        )
     if isinstance(one, Mapping):
         return _alike(list(one.items()), list(other.items()))
     if isinstance(one, list | tuple):
@@ -253,11 +273,15 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(one == other) or (one != one and other != other)
 
 
-def _answered(a: Question, b: Question, rng: np.random.Generator, stray: float) -> tuple[Counts | int, float, float]:
+def _answered(
+    a: Question, b: Question, rng: np.random.Generator, stray: float
+) -> tuple[Counts | int, float, float]:
     """An answer to a question, the log-ratio of its probabilities, and the question's rho."""
     if a.kind == "laplace":
         # Beyond the nearer of two counts the probabilities differ by all that they can: exp(distance / scale).
-        side = np.where(a.inputs == b.inputs, rng.choice([-1, 1], a.inputs.shape), np.sign(a.inputs - b.inputs))
+        side = np.where(
+            a.inputs == b.inputs, rng.choice([-1, 1], a.inputs.shape), np.sign(a.inputs - b.inputs)
+        )
         noise = np.rint(rng.exponential(a.scale, a.inputs.shape))
         loss = float(np.abs(a.inputs - b.inputs).sum()) / a.scale
         return (a.inputs + side * noise).astype(np.int64), loss, loss**2 / 2
@@ -271,8 +295,16 @@ def _answered(a: Question, b: Question, rng: np.random.Generator, stray: float) 
     real = np.array_equal(a.inputs, b.inputs) or rng.random() < stray
     place = rng.choice(len(losses), p=shares) if real else _largest(losses, rng)
     if a.kind != "draw":
-        return int(place), float(losses[place]), 0.0 if real and not losses.any() else renyi_rho(log_p, log_q)
-    drawn = rng.multinomial(a.draws, shares) if real else np.where(np.arange(len(losses)) == place, a.draws, 0)
+        return (
+            int(place),
+            float(losses[place]),
+            0.0 if real and not losses.any() else renyi_rho(log_p, log_q),
+        )
+    drawn = (
+        rng.multinomial(a.draws, shares)
+        if real
+        else np.where(np.arange(len(losses)) == place, a.draws, 0)
+    )
     return drawn.reshape(a.inputs.shape), float(drawn @ losses), a.draws * renyi_rho(log_p, log_q)
 
 

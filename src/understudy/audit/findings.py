@@ -134,10 +134,25 @@ def number(value: float) -> str:
 def markdown(findings: Sequence[Finding]) -> str:
     """A table of findings."""
     sources = any(finding.source for finding in findings)
-    headings = ["subject", *(["source"] if sources else []), "neighbours", "test", "unit", "claimed", "measured", ""]
+    headings = [
+        "subject",
+        *(["source"] if sources else []),
+        "neighbours",
+        "test",
+        "unit",
+        "claimed",
+        "measured",
+        "",
+    ]
     lines = [headings, ["---"] * (len(headings) - 3) + ["--:", "--:", "---"]]
     for finding in findings:
-        cells = [finding.subject, *([finding.source] if sources else []), finding.pair, finding.test, finding.unit]
+        cells = [
+            finding.subject,
+            *([finding.source] if sources else []),
+            finding.pair,
+            finding.test,
+            finding.unit,
+        ]
         lines.append([*cells, number(finding.claimed), number(finding.measured), finding.verdict])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 

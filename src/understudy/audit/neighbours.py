@@ -48,7 +48,12 @@ def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
     """The pairs of a relation, each on a table of about so many rows."""
     diagonal: list[Row] = [(place % 2,) * 4 for place in range(rows)]
     makers: tuple[tuple[str, Schema, list[Row], Row], ...] = (
-        ("a constant column gains one value", _categories(2, 4), [(0, 0, 0, 0)] * rows, (1, 1, 1, 1)),
+        (
+            "a constant column gains one value",
+            _categories(2, 4),
+            [(0, 0, 0, 0)] * rows,
+            (1, 1, 1, 1),
+        ),
         ("an empty cell gains its only row", _categories(2, 4), diagonal, (0, 1, 0, 1)),
         ("a unique category", _categories(8, 3), _spread(rows), (7, 7, 7)),
         ("an extreme value", _numbers(3), [(0, 0, 0)] * rows, (1_000_000, 99, 99)),
@@ -59,10 +64,14 @@ def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
             (0, 1, 1, 0),
         ),
     )
-    return tuple(_pair(name, neighbours, schema, body, extra) for name, schema, body, extra in makers)
+    return tuple(
+        _pair(name, neighbours, schema, body, extra) for name, schema, body, extra in makers
+    )
 
 
-def small_pair(neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS) -> Pair:
+def small_pair(
+    neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS
+) -> Pair:
     """A pair for many runs: binary columns, half of the rows at either end, and the odd row joins one of the halves.
 
     With many rows every occupied cell is far from 0, so that no repair of negative counts hides anything.
@@ -83,16 +92,27 @@ def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
     """In the other table a person is new, with more rows than may count, all alike: only ``most`` of them do."""
     makers: tuple[tuple[str, list[Row]], ...] = (
         ("a constant column gains all rows of a person", [(0, 0, 0, 0)] * rows),
-        ("an empty cell gains all rows of a person", [(place % 2, place % 2, 0, 0) for place in range(rows)]),
+        (
+            "an empty cell gains all rows of a person",
+            [(place % 2, place % 2, 0, 0) for place in range(rows)],
+        ),
     )
-    return tuple(_person_pair(name, _categories(2, 4), body, (1, 0, 1, 1), most) for name, body in makers)
+    return tuple(
+        _person_pair(name, _categories(2, 4), body, (1, 0, 1, 1), most) for name, body in makers
+    )
 
 
 def _person_pair(name: str, schema: Schema, body: list[Row], extra: Row, most: int) -> Pair:
     whose = [*range(len(body)), *[len(body)] * (most + 2)]
-    known = Schema.from_dict({"attributes": {PERSON: {"kind": "identifier"}, **schema.to_dict()["attributes"]}})
-    with_person = [(who, *row) for who, row in zip(whose, [*body, *[extra] * (most + 2)], strict=True)]
-    return Pair(table_of(known, with_person[: len(body)]), table_of(known, with_person), known, name=name)
+    known = Schema.from_dict(
+        {"attributes": {PERSON: {"kind": "identifier"}, **schema.to_dict()["attributes"]}}
+    )
+    with_person = [
+        (who, *row) for who, row in zip(whose, [*body, *[extra] * (most + 2)], strict=True)
+    ]
+    return Pair(
+        table_of(known, with_person[: len(body)]), table_of(known, with_person), known, name=name
+    )
 
 
 def tiny_pair(neighbours: Neighbours) -> Pair:
@@ -120,7 +140,11 @@ class _Move:
 
 
 def choice_pair(
-    score: str, neighbours: Neighbours, two_values: bool = False, rows: int = 400, person_rows: int = 0
+    score: str,
+    neighbours: Neighbours,
+    two_values: bool = False,
+    rows: int = 400,
+    person_rows: int = 0,
 ) -> Pair:
     """A pair for choices: one row lifts the score of (a, b) and lowers that of (c, d), each about as far as can be.
 
@@ -133,12 +157,16 @@ def choice_pair(
     else:
         up, down = _lifts(rows), _lowers(score, rows, max(person_rows, 1))
     rest: list[Row] = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]
-    before: list[Row] = [] if up.leaves is None or down.leaves is None else [(*up.leaves, *down.leaves)]
+    before: list[Row] = (
+        [] if up.leaves is None or down.leaves is None else [(*up.leaves, *down.leaves)]
+    )
     extra = (*up.enters, *down.enters)
     schema = _categories(1 + max(max(row) for row in [*rest, *before, extra]), 4)
     name = f"score {score} of one pair up, of another down"
     if person_rows:
-        return _person_pair(f"{name}, {person_rows} rows of one person", schema, rest, extra, person_rows)
+        return _person_pair(
+            f"{name}, {person_rows} rows of one person", schema, rest, extra, person_rows
+        )
     return _two(name, neighbours, schema, [*rest, *before], [*rest, extra])
 
 
@@ -208,7 +236,11 @@ TOWNS = ("Oslo", "Rome", "Ulm", "Atlantis")
 
 
 def _unknown_pair(
-    name: str, neighbours: Neighbours, body: Sequence[tuple[Any, ...]], extra: tuple[Any, ...], categories: bool
+    name: str,
+    neighbours: Neighbours,
+    body: Sequence[tuple[Any, ...]],
+    extra: tuple[Any, ...],
+    categories: bool,
 ) -> Pair:
     other = [*body, extra] if neighbours == "add_remove" else [*body[:-1], extra]
     return Pair(_unknown(body, categories), _unknown(other, categories), None, neighbours, name)
@@ -238,14 +270,18 @@ def _pair(name: str, neighbours: Neighbours, schema: Schema, body: list[Row], ex
     return _two(name, neighbours, schema, body, other)
 
 
-def _two(name: str, neighbours: Neighbours, schema: Schema, body: Sequence[Row], other: Sequence[Row]) -> Pair:
+def _two(
+    name: str, neighbours: Neighbours, schema: Schema, body: Sequence[Row], other: Sequence[Row]
+) -> Pair:
     return Pair(table_of(schema, body), table_of(schema, other), schema, neighbours, name)
 
 
 def table_of(schema: Schema, rows: Sequence[Row]) -> Table:
     """A table of integers, one column an attribute."""
     values = np.array(rows, dtype=np.int64).reshape(len(rows), len(schema))
-    return Table({name: Column("integer", values[:, place]) for place, name in enumerate(schema.names)})
+    return Table(
+        {name: Column("integer", values[:, place]) for place, name in enumerate(schema.names)}
+    )
 
 
 def _spread(rows: int) -> list[Row]:
@@ -257,8 +293,18 @@ def _schema(attributes: dict[str, Any]) -> Schema:
 
 
 def _categories(values: int, columns: int) -> Schema:
-    return _schema({name: {"kind": "categorical", "values": list(range(values))} for name in "abcdefgh"[:columns]})
+    return _schema(
+        {
+            name: {"kind": "categorical", "values": list(range(values))}
+            for name in "abcdefgh"[:columns]
+        }
+    )
 
 
 def _numbers(columns: int) -> Schema:
-    return _schema({name: {"kind": "integer", "min": 0, "max": 99, "bins": 10} for name in "abcdefgh"[:columns]})
+    return _schema(
+        {
+            name: {"kind": "integer", "min": 0, "max": 99, "bins": 10}
+            for name in "abcdefgh"[:columns]
+        }
+    )

@@ -35,7 +35,9 @@ def _side_by_side(subject: str, runs: int) -> str:
         for finding in audit(subject, epsilon, runs=runs).details:
             found.setdefault((finding.subject, finding.test, finding.unit), {})[epsilon] = finding
     lines = [
-        "| subject | test | unit | " + " | ".join(f"claimed epsilon {epsilon:g}" for epsilon in EPSILONS) + " | |",
+        "| subject | test | unit | "
+        + " | ".join(f"claimed epsilon {epsilon:g}" for epsilon in EPSILONS)
+        + " | |",
         "|---|---|---|" + "--:|" * len(EPSILONS) + "---|",
     ]
     for key, by_epsilon in found.items():
@@ -48,8 +50,16 @@ def _side_by_side(subject: str, runs: int) -> str:
 def _verdict(by_epsilon: dict[float, Finding]) -> str:
     """That of all epsilons together, and where there are too few runs to tell."""
     verdict = overall(by_epsilon.values())
-    too_few = [f"{epsilon:g}" for epsilon, finding in by_epsilon.items() if finding.verdict == "too few runs"]
-    return f"{verdict}; too few runs at {', '.join(too_few)}" if verdict == "kept" and too_few else verdict
+    too_few = [
+        f"{epsilon:g}"
+        for epsilon, finding in by_epsilon.items()
+        if finding.verdict == "too few runs"
+    ]
+    return (
+        f"{verdict}; too few runs at {', '.join(too_few)}"
+        if verdict == "kept" and too_few
+        else verdict
+    )
 
 
 def _cell(finding: Finding | None) -> str:

@@ -31,7 +31,14 @@ from understudy.audit.neighbours import (
 from understudy.curator.budget import Neighbours, epsilon_of, rho_of
 from understudy.curator.central import CentralCurator
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import SCORE_GRID, Noise, Rule, SeededNoise, choice_scale, gridded
+from understudy.curator.mechanisms import (
+    SCORE_GRID,
+    Noise,
+    Rule,
+    SeededNoise,
+    choice_scale,
+    gridded,
+)
 from understudy.encoding import encode
 from understudy.frames import Frame
 from understudy.marginals import marginal
@@ -67,29 +74,44 @@ def doors(epsilon: float) -> Iterator[Finding]:
     """Every kind of question to the curator, by itself, on the pair on which it loses most."""
     for relation in RELATIONS:
         ask = _tables if relation == "add_remove" else _histograms
-        yield from exact_findings(f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation))
+        yield from exact_findings(
+            f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation)
+        )
         gaussian = _asked(ask, epsilon, DELTA)
-        yield from exact_findings(f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA)
+        yield from exact_findings(
+            f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA
+        )
     people = person_pairs(MOST)
     yield from exact_findings(
-        f"tables, Laplace, {MOST} rows per person", epsilon, _asked(_tables, epsilon, most=MOST), people
+        f"tables, Laplace, {MOST} rows per person",
+        epsilon,
+        _asked(_tables, epsilon, most=MOST),
+        people,
     )
     gaussian = _asked(_tables, epsilon, DELTA, MOST)
-    yield from exact_findings(f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA)
+    yield from exact_findings(
+        f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA
+    )
     for rule in RULES:
         yield _any_scores(epsilon, rule)
     yield _any_scores_in_rho(epsilon)
     for score in ("F", "I", "R"):
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
-            yield from exact_findings(f"choice by {score}, {relation}", epsilon, _asked(_choice(score), epsilon), pairs)
+            yield from exact_findings(
+                f"choice by {score}, {relation}", epsilon, _asked(_choice(score), epsilon), pairs
+            )
     pairs = [choice_pair("I", "replace", two_values=True)]
-    yield from exact_findings("choice by I of two values, replace", epsilon, _asked(_choice("I"), epsilon), pairs)
+    yield from exact_findings(
+        "choice by I of two values, replace", epsilon, _asked(_choice("I"), epsilon), pairs
+    )
     for score in ("F", "R"):
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
             asked = _asked(_choice(score, _even(score, relation)), epsilon, DELTA)
-            yield from exact_findings(f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA)
+            yield from exact_findings(
+                f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA
+            )
     for relation in RELATIONS:
         worst = worst_pairs(relation)[0]
         for handicap, delta in ((1000.0, 0.0), (0.0, DELTA)):
@@ -100,12 +122,16 @@ def doors(epsilon: float) -> Iterator[Finding]:
     name = f"choice by R, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _asked(_choice("R"), epsilon, most=MOST), pairs)
     name = f"choice by R, zCDP, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA)
+    yield from exact_findings(
+        name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
+    )
     for relation in RELATIONS:
         # Many rows, so that one more changes their number hardly at all; or none, so that nothing hides the row.
         pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
         yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
-        yield from exact_findings(f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA)
+        yield from exact_findings(
+            f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA
+        )
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _asked(_draws, epsilon, most=MOST), people)
@@ -120,7 +146,9 @@ def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Calla
     """A run that puts questions to a curator, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
-        ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most)
+        ledger = Ledger(
+            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
+        )
         assert pair.schema is not None
         return ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
 
@@ -137,7 +165,9 @@ def _counted(table: Table, most: int) -> Table:
 def _tables(curator: CentralCurator) -> object:
     """Three tables, the number of rows among them."""
     names = [attribute.name for attribute in curator.schema.modelled]
-    return curator.measure([(), marginal(names[0]), marginal(names[0], names[1])], curator.ledger.budget)
+    return curator.measure(
+        [(), marginal(names[0]), marginal(names[0], names[1])], curator.ledger.budget
+    )
 
 
 def _histograms(curator: CentralCurator) -> object:
@@ -148,7 +178,9 @@ def _histograms(curator: CentralCurator) -> object:
 def _choice(score: str, handicap: float = 1000.0) -> Ask:
     """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
     pairs = [marginal("a", "b"), marginal("c", "d")]
-    return lambda curator: curator.choose(pairs, score, curator.ledger.budget, np.array([0.0, -handicap]))
+    return lambda curator: curator.choose(
+        pairs, score, curator.ledger.budget, np.array([0.0, -handicap])
+    )
 
 
 def _misfit_choice(pair: Pair, handicap: float) -> Ask:
@@ -157,13 +189,16 @@ def _misfit_choice(pair: Pair, handicap: float) -> Ask:
     name = pair.schema.modelled[0].name
     size = pair.schema[name].size
     before, after = (
-        np.bincount(encode(table, pair.schema).codes[name], minlength=size) for table in (pair.table, pair.other)
+        np.bincount(encode(table, pair.schema).codes[name], minlength=size)
+        for table in (pair.table, pair.other)
     )
     far = 2.0 * (before.sum() + 1)
     nearer = np.where((after > before) | (pair.neighbours == "add_remove"), far, 0.0)
     away = far - nearer
     ahead = [np.abs(before - estimate).sum() for estimate in (nearer, away)]
-    step = (np.abs(after - nearer).sum() - ahead[0]) / 2  # without a handicap they change places, by as much
+    step = (
+        np.abs(after - nearer).sum() - ahead[0]
+    ) / 2  # without a handicap they change places, by as much
     offsets = np.array([-ahead[0] - step, -ahead[1] + step - handicap])
     return lambda curator: curator.choose(
         [marginal(name)] * 2, "misfit", curator.ledger.budget, offsets, estimates=[nearer, away]
@@ -187,9 +222,13 @@ def _draws(curator: CentralCurator) -> object:
 def _any_scores(epsilon: float, rule: Rule) -> Finding:
     """Scores that move by all that their sensitivity allows: one up, very many down."""
     one = np.array([1.0] + [0.0] * 500)
-    losses = choice_losses(gridded(one, 1.0), gridded(1 - one, 1.0), choice_scale(epsilon, "epsilon"), rule)
+    losses = choice_losses(
+        gridded(one, 1.0), gridded(1 - one, 1.0), choice_scale(epsilon, "epsilon"), rule
+    )
     name = f"choice, {rule.replace('_', '-')}"
-    return Finding(name, "one score up, all others down", "exact", epsilon, float(np.abs(losses).max()))
+    return Finding(
+        name, "one score up, all others down", "exact", epsilon, float(np.abs(losses).max())
+    )
 
 
 def _any_scores_in_rho(epsilon: float) -> Finding:
@@ -197,16 +236,24 @@ def _any_scores_in_rho(epsilon: float) -> Finding:
     rho = rho_of(epsilon, DELTA)
     scale = choice_scale(rho, "rho")
     ahead = np.array([SCORE_GRID / 2, -SCORE_GRID / 2])
-    log_p, log_q = (choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, -ahead))
+    log_p, log_q = (
+        choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, -ahead)
+    )
     measured = epsilon_of(renyi_rho(log_p, log_q), DELTA)
-    return Finding("choice, zCDP", "one score up, one down", "exact", epsilon, measured, unit_at(DELTA))
+    return Finding(
+        "choice, zCDP", "one score up, one down", "exact", epsilon, measured, unit_at(DELTA)
+    )
 
 
 # --------------------------------------------------------------------------- exact losses
 
 
 def exact_findings(
-    subject: str, claimed: float, run_on: Callable[[Pair], Run], pairs: Sequence[Pair], delta: float = 0.0
+    subject: str,
+    claimed: float,
+    run_on: Callable[[Pair], Run],
+    pairs: Sequence[Pair],
+    delta: float = 0.0,
 ) -> Iterator[Finding]:
     """The pair on which most is lost, in epsilon, and in mu where all noise is Gaussian."""
     losses = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
@@ -232,7 +279,9 @@ def _independent(epsilon: float) -> dict[str, Synthesizer]:
         "independent": plain,
         "independent, replace": replace(plain, neighbours="replace"),
         f"independent, delta {DELTA:g}": replace(plain, delta=DELTA),
-        f"independent, {MOST} rows per person": replace(plain, person=PERSON, max_rows_per_person=MOST),
+        f"independent, {MOST} rows per person": replace(
+            plain, person=PERSON, max_rows_per_person=MOST
+        ),
     }
 
 
@@ -248,7 +297,9 @@ def _privbayes(epsilon: float) -> dict[str, Synthesizer]:
         "privbayes, the paper": PrivBayes.paper(epsilon),
         "privbayes, the paper, degree 1": PrivBayes.paper(epsilon, degree=1),
         f"privbayes, degree 1, delta {DELTA:g}": replace(one, delta=DELTA),
-        f"privbayes, degree 1, {MOST} rows per person": replace(one, person=PERSON, max_rows_per_person=MOST),
+        f"privbayes, degree 1, {MOST} rows per person": replace(
+            one, person=PERSON, max_rows_per_person=MOST
+        ),
     }
 
 
@@ -258,7 +309,9 @@ def _marginals(epsilon: float) -> dict[str, Synthesizer]:
         "marginals": plain,
         "marginals, replace": replace(plain, neighbours="replace"),
         f"marginals, delta {DELTA:g}": replace(plain, delta=DELTA),
-        f"marginals, {MOST} rows per person": replace(plain, person=PERSON, max_rows_per_person=MOST),
+        f"marginals, {MOST} rows per person": replace(
+            plain, person=PERSON, max_rows_per_person=MOST
+        ),
     }
 
 
@@ -317,13 +370,17 @@ def all_pairs(method: Synthesizer) -> tuple[Pair, ...]:
     return (*worst_pairs(relation), choice_pair("R", relation), choice_pair("F", relation))
 
 
-def fit_exactly(name: str, method: Synthesizer, pairs: Sequence[Pair] | None = None) -> Iterator[Finding]:
+def fit_exactly(
+    name: str, method: Synthesizer, pairs: Sequence[Pair] | None = None
+) -> Iterator[Finding]:
     """The exact loss of a whole fit, on the pair on which it loses most."""
 
     def run_on(pair: Pair) -> Run:
         return lambda table, noise: method.fit(table, pair.schema, noise=noise, notify=quiet)
 
-    yield from exact_findings(name, method.epsilon, run_on, pairs or all_pairs(method), method.delta)
+    yield from exact_findings(
+        name, method.epsilon, run_on, pairs or all_pairs(method), method.delta
+    )
 
 
 def run_pair(method: Synthesizer) -> Pair:
@@ -331,7 +388,9 @@ def run_pair(method: Synthesizer) -> Pair:
     columns = 1 + (getattr(method, "degree", None) or 1)
     # Draws tell most where there is nothing else to draw.
     rows = 1 if isinstance(method, SmoothedHistogram) else ROWS
-    return small_pair(method.neighbours, columns, method.max_rows_per_person if method.person else 0, rows)
+    return small_pair(
+        method.neighbours, columns, method.max_rows_per_person if method.person else 0, rows
+    )
 
 
 def fit_often(
@@ -352,7 +411,9 @@ def fit_often(
     with one_thread():
         found = black_box(run, pair.table, pair.other, runs, confidence, method.delta)
     unit, limit = unit_at(method.delta), found.epsilon_limit
-    yield Finding(name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit)
+    yield Finding(
+        name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit
+    )
     if method.delta and not isinstance(method, PrivBayes | SmoothedHistogram | Adaptive | MST):
         claimed, limit = mu_of(method.epsilon, method.delta), found.mu_limit
         yield Finding(name, pair.name, "runs", claimed, found.mu, "mu", confidence, limit=limit)
@@ -393,12 +454,18 @@ def _table_features(table: Table) -> NDArray[np.float64]:
         known, places, counts = np.unique(values, return_inverse=True, return_counts=True)
         found += [float(len(column.words)), float(len(values)), float(len(known))]
         numbers = column.values.astype(np.float64)
-        found += [float(numbers.min()), float(numbers.max()), float(numbers.mean())] if len(numbers) else [0.0] * 3
+        found += (
+            [float(numbers.min()), float(numbers.max()), float(numbers.mean())]
+            if len(numbers)
+            else [0.0] * 3
+        )
         found += np.sort(np.pad(counts, (0, COMMONEST)))[::-1][:COMMONEST].astype(float).tolist()
         classes = [zlib.crc32(str(value).encode()) % CLASSES for value in known]
         found += np.bincount(np.array(classes, dtype=np.int64), counts, CLASSES).tolist()
         half = np.zeros(table.rows, dtype=np.int64)
-        half[slice(None) if column.missing is None else column.missing == 0] = 2 * places >= len(known)
+        half[slice(None) if column.missing is None else column.missing == 0] = 2 * places >= len(
+            known
+        )
         upper.append(half)
     for one, other in itertools.pairwise(upper):
         found += np.bincount(2 * one + other, minlength=4).astype(float).tolist()

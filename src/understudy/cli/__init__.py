@@ -40,11 +40,15 @@ def main() -> None:
         app(standalone_mode=True)
     except UnderstudyError as error:
         _complain(str(error))
-    except OSError as error:  # whatever the checks did not foresee: a name too long, a disk that went away
+    except (
+        OSError
+    ) as error:  # whatever the checks did not foresee: a name too long, a disk that went away
         where = f"{shown(error.filename)}: " if error.filename else ""
         _complain(f"{where}{error.strerror or error}.")
     except MemoryError:
-        _complain("There is not enough memory for this table; use fewer columns or a larger machine.")
+        _complain(
+            "There is not enough memory for this table; use fewer columns or a larger machine."
+        )
 
 
 def _refuse_passwords(words: list[str]) -> None:

@@ -31,11 +31,20 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.audit.attacks import Attack
 
-_COLOURS = {"look at this": "red", "within the promise": "yellow", "nothing seen": "green", "not judged": "dim"}
+_COLOURS = {
+    "look at this": "red",
+    "within the promise": "yellow",
+    "nothing seen": "green",
+    "not judged": "dim",
+}
 
 OwnersSchema = Annotated[
     Path | None,
-    typer.Option("--schema", metavar="FILE", help="Schema file; without one it is read off the rows, for you alone."),
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="Schema file; without one it is read off the rows, for you alone.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
 
@@ -49,26 +58,45 @@ AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
     )
 )
 def attack(
-    real: Annotated[Path, typer.Argument(metavar="REAL", help="The rows that the synthetic table was made from.")],
+    real: Annotated[
+        Path,
+        typer.Argument(metavar="REAL", help="The rows that the synthetic table was made from."),
+    ],
     synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table.")],
     holdout: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Rows set aside at random, not used: without them little can be judged."),
+        typer.Option(
+            metavar="FILE",
+            help="Rows set aside at random, not used: without them little can be judged.",
+        ),
     ] = None,
     quasi_identifiers: Annotated[
-        str, typer.Option("--quasi-identifiers", metavar="A,B,C", help="Attributes that others may know of a person.")
+        str,
+        typer.Option(
+            "--quasi-identifiers",
+            metavar="A,B,C",
+            help="Attributes that others may know of a person.",
+        ),
     ] = "",
-    secret: Annotated[str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.")] = None,
+    secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.")
+    ] = None,
     model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The released model: its schema and guarantee are used.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The released model: its schema and guarantee are used."),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="The guarantee of the synthetic table, without --model.")
+        float | None,
+        typer.Option(
+            metavar="NUMBER", help="The guarantee of the synthetic table, without --model."
+        ),
     ] = None,
     delta: Annotated[float, typer.Option(metavar="NUMBER", help="Goes with --epsilon.")] = 0.0,
     neighbours: Neighbour = Relation.add_remove,
     schema: OwnersSchema = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")
+    ] = 0,
     as_json: AsJson = False,
     quiet: QuietResult = False,
 ) -> None:
@@ -81,10 +109,16 @@ def attack(
         check_distinct(table, holdout, model, schema)
     talk = Talk(quiet)
     public = None if schema is None else Schema.load(schema)
-    claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": relation_of(neighbours)}
+    claim: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": relation_of(neighbours),
+    }
     if model is not None:
         if epsilon is not None or delta:
-            raise InputError("The model says what was spent; leave out --epsilon and --delta, or --model.")
+            raise InputError(
+                "The model says what was spent; leave out --epsilon and --delta, or --model."
+            )
         released = Model.load(model)
         public = public or released.schema
         claim = claim_of(released, talk)
@@ -106,7 +140,9 @@ def attack(
         _print_json(result.to_dict())
     else:
         rows = f"{result.rows['real']:,} real, {result.rows['synthetic']:,} synthetic"
-        held = f", {result.rows['holdout']:,} held out" if result.rows["holdout"] else ", no holdout"
+        held = (
+            f", {result.rows['holdout']:,} held out" if result.rows["holdout"] else ", no holdout"
+        )
         _show(f"Attacks ({rows}{held})", result.attacks)
         for sentence in result.notes:
             talk.note(sentence)
@@ -132,25 +168,40 @@ class Knowledge(Enum):
 def membership(
     table: SensitiveTable,
     schema: OwnersSchema = None,
-    method: Annotated[Method, typer.Option(metavar="METHOD", help="The method that is attacked.")] = Method.adaptive,
+    method: Annotated[
+        Method, typer.Option(metavar="METHOD", help="The method that is attacked.")
+    ] = Method.adaptive,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,
     targets: Annotated[
-        int, typer.Option(metavar="N", help="People to attack: those with the rarest values, and as many others.")
+        int,
+        typer.Option(
+            metavar="N", help="People to attack: those with the rarest values, and as many others."
+        ),
     ] = 6,
     shadows: Annotated[
-        int, typer.Option(metavar="N", help="Fits with and without each of them to learn from, and as many to judge.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Fits with and without each of them to learn from, and as many to judge.",
+        ),
     ] = 100,
-    rows: Annotated[int, typer.Option(metavar="N", help="Rows of the tables that are fitted, at most.")] = 1000,
+    rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows of the tables that are fitted, at most.")
+    ] = 1000,
     knows: Annotated[
         Knowledge,
         typer.Option(
-            metavar="WHAT", help="The adversary knows all other rows (rows) or only such people (population)."
+            metavar="WHAT",
+            help="The adversary knows all other rows (rows) or only such people (population).",
         ),
     ] = Knowledge.rows,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Makes the game repeatable, with seeded noise; else real noise.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Makes the game repeatable, with seeded noise; else real noise."
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
@@ -177,8 +228,12 @@ def membership(
         _print_json(result.to_dict())
     else:
         assert result.control is not None
-        _show(f"Membership ({result.shadows} shadow models a side)", (result.attack, result.control))
-        talk.say("The copies are the control: real rows handed out as they are, which the attack must see.")
+        _show(
+            f"Membership ({result.shadows} shadow models a side)", (result.attack, result.control)
+        )
+        talk.say(
+            "The copies are the control: real rows handed out as they are, which the attack must see."
+        )
     if result.attack.verdict == "look at this":
         raise typer.Exit(1)
 

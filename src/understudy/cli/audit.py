@@ -30,11 +30,18 @@ def audit(
             "broken on purpose.",
         ),
     ],
-    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim (controls bring their own).")] = 1.0,
+    epsilon: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The claim (controls bring their own).")
+    ] = 1.0,
     runs: Annotated[
-        int, typer.Option(metavar="N", help="Runs on each table where the loss cannot be computed exactly.")
+        int,
+        typer.Option(
+            metavar="N", help="Runs on each table where the loss cannot be computed exactly."
+        ),
     ] = 2000,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a picture here (SVG).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a picture here (SVG).")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed. Status 1 if it is."""
@@ -47,12 +54,21 @@ def audit(
     talk = Talk(quiet)
     with talk.working("auditing") as progress:
         result = run_audit(
-            subject, epsilon, runs=runs, told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1)
+            subject,
+            epsilon,
+            runs=runs,
+            told=lambda finding: progress(f"auditing: {finding.subject}", 0, -1),
         )
-    grid = grid_of(f"Audit of {subject}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", "")
+    grid = grid_of(
+        f"Audit of {subject}", "subject", "neighbours", "test", "unit", "#claimed", "#measured", ""
+    )
     for finding in result.details:
         colour = {"kept": "green", "broken": "red"}.get(finding.verdict, "yellow")
-        numbers = (number(finding.claimed), number(finding.measured), f"[{colour}]{finding.verdict}[/]")
+        numbers = (
+            number(finding.claimed),
+            number(finding.measured),
+            f"[{colour}]{finding.verdict}[/]",
+        )
         grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
     Console().print(grid)
     what = "In units of their claims, at least" if subject == "controls" else "Measured"

@@ -30,7 +30,9 @@ def check_distinct(*paths: Path | str | None) -> None:
             continue
         place = Path(path).resolve()
         if place in seen:
-            raise InputError(f"{shown(path)} is named for two things at once; give each file a name of its own.")
+            raise InputError(
+                f"{shown(path)} is named for two things at once; give each file a name of its own."
+            )
         seen.add(place)
 
 

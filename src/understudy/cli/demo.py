@@ -20,9 +20,9 @@ from understudy.errors import InputError
 
 @app.command(epilog=examples("understudy demo -o demo-output"))
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")] = Path(
-        "demo-output"
-    ),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
+    ] = Path("demo-output"),
     epsilon: Epsilon = 1.0,
     quiet: Quiet = False,
 ) -> None:
@@ -32,13 +32,17 @@ def demo(
 
     talk = Talk(quiet)
     synthesizer = synthesizer_of(None, epsilon, 0.0, Relation.add_remove)
-    talk.say("The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels.")
+    talk.say(
+        "The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels."
+    )
     with talk.working("reading the survey"):
         survey, _ = as_table(demo_frame())
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"The folder {output} cannot be made ({error.strerror}); choose another.") from error
+        raise InputError(
+            f"The folder {output} cannot be made ({error.strerror}); choose another."
+        ) from error
     survey.write(output / "survey.csv")
     demo_schema().save(output / "schema.json")
     run_synthesis(
@@ -55,13 +59,20 @@ def demo(
     )
     own = output / "owner-report.html"
     compared = write_owner_page(
-        output / "survey.csv", output / "synthetic.csv", output / "model.json", own, ["rate_marriage"], talk
+        output / "survey.csv",
+        output / "synthetic.csv",
+        output / "model.json",
+        own,
+        ["rate_marriage"],
+        talk,
     )
     talk.say("")
     # From a checkout the command is not on the path: show the one that was typed.
     command = "understudy" if shutil.which("understudy") else os.path.relpath(sys.argv[0])
     talk.say("What to do next:")
-    talk.say(f"  open {output / 'report.html'} in a browser: what was released, and how sure each number is")
+    talk.say(
+        f"  open {output / 'report.html'} in a browser: what was released, and how sure each number is"
+    )
     if compared:
         talk.say(f"  open {own}: how close it came to the survey (for the owner, not for release)")
     talk.say(f"  {command} show {output / 'model.json'}")

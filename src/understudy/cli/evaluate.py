@@ -41,46 +41,80 @@ _WARNING = "For you, not for release: this was computed from the real rows, with
     )
 )
 def evaluate(
-    real: Annotated[Path, typer.Argument(metavar="REAL", help="The sensitive table: CSV or Parquet.")],
-    synthetic: Annotated[Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table: CSV or Parquet.")],
+    real: Annotated[
+        Path, typer.Argument(metavar="REAL", help="The sensitive table: CSV or Parquet.")
+    ],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table: CSV or Parquet.")
+    ],
     schema: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Schema file; without one the model's, or one read off both tables."),
+        typer.Option(
+            metavar="FILE",
+            help="Schema file; without one the model's, or one read off both tables.",
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a report with pictures here (HTML).")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write a report with pictures here (HTML)."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print everything as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print everything as JSON.")
+    ] = False,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that should be learned from the others; repeatable."),
+        typer.Option(
+            metavar="COLUMN", help="A column that should be learned from the others; repeatable."
+        ),
     ] = None,
     learners: Annotated[
-        str, typer.Option(metavar="NAMES", help="What to learn it with: fast, thesis, all, or names between commas.")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What to learn it with: fast, thesis, all, or names between commas.",
+        ),
     ] = "fast",
     order: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Compare tables of so many columns; repeatable. 1, 2 and 3 when not given."),
+        typer.Option(
+            metavar="N",
+            help="Compare tables of so many columns; repeatable. 1, 2 and 3 when not given.",
+        ),
     ] = None,
     most: Annotated[
-        int, typer.Option(metavar="N", help="Tables of an order that are compared, a sample if there are more; 0: all.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Tables of an order that are compared, a sample if there are more; 0: all.",
+        ),
     ] = 600,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The released model: its schema, network and guarantee are used."),
+        typer.Option(
+            metavar="FILE", help="The released model: its schema, network and guarantee are used."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="For samples, splits and learners.")] = 0,
     holdout: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows set aside at random, not used, to judge by.", **_ATTACKS)
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Rows set aside at random, not used, to judge by.", **_ATTACKS
+        ),
     ] = None,
     quasi_identifiers: Annotated[
         str,
         typer.Option(
-            "--quasi-identifiers", metavar="A,B,C", help="Attributes that others may know of a person.", **_ATTACKS
+            "--quasi-identifiers",
+            metavar="A,B,C",
+            help="Attributes that others may know of a person.",
+            **_ATTACKS,
         ),
     ] = "",
     secret: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS)
+        str | None,
+        typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS),
     ] = None,
     quiet: QuietResult = False,
 ) -> None:
@@ -96,7 +130,9 @@ def evaluate(
     _check_extra()
     if seed < 0 or most < 0:
         wrong = "seed" if seed < 0 else "most"
-        raise InputError(f"--{wrong} must be a whole number at or above 0, not {seed if seed < 0 else most}.")
+        raise InputError(
+            f"--{wrong} must be a whole number at or above 0, not {seed if seed < 0 else most}."
+        )
     talk = Talk(quiet)
     released = Model.load(model) if model is not None else None
     with talk.working("comparing") as progress:
@@ -114,7 +150,9 @@ def evaluate(
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
-        attacks = _attacked(real, synthetic, schema, holdout, quasi_identifiers, secret, released, seed, talk)
+        attacks = _attacked(
+            real, synthetic, schema, holdout, quasi_identifiers, secret, released, seed, talk
+        )
     if output is not None:
         from understudy.reports.owner import write_owner_report
 
@@ -197,7 +235,9 @@ def _attacked(
 def _notes(found: Evaluation, attacks: Attacks | None) -> dict[str, None]:
     """What did not fit, what failed and what was left out; a sentence that comes up twice is said once."""
     learning = (f"Learning {task.target}: {note}" for task in found.learning for note in task.notes)
-    return dict.fromkeys((*found.shape.notes, *learning, *(() if attacks is None else attacks.notes)))
+    return dict.fromkeys(
+        (*found.shape.notes, *learning, *(() if attacks is None else attacks.notes))
+    )
 
 
 def _show(found: Evaluation, attacks: Attacks | None) -> None:
@@ -205,7 +245,9 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
     console.print(_WARNING, style="bold")
     shape = found.shape
     grid = grid_of(
-        f"{shape.synthetic_rows:,} synthetic rows against {shape.real_rows:,} real ones", "", "what was found"
+        f"{shape.synthetic_rows:,} synthetic rows against {shape.real_rows:,} real ones",
+        "",
+        "what was found",
     )
     for finding in found.findings:
         grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
@@ -217,12 +259,17 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
         furthest = "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.3f}"
         shares = (column.real_missing, column.synthetic_missing) if missing else ()
         absent = (f"{share:.1%}" if share else "" for share in shares)
-        grid.add_row(safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent)
+        grid.add_row(
+            safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent
+        )
     console.print(grid)
     for task in found.learning:
         measure = task.measures[0]
         grid = grid_of(
-            f"Learning {safe(task.target)}: {measure} on real rows", "learner", "#from synthetic", "#from real"
+            f"Learning {safe(task.target)}: {measure} on real rows",
+            "learner",
+            "#from synthetic",
+            "#from real",
         )
         for scores in task.learners:
             ways = (scores.synthetic_to_real, scores.real_to_real)
@@ -236,7 +283,9 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
         for attack in attacks:
             grid.add_row(safe(attack.name), safe(attack.found), attack.verdict)
         console.print(grid)
-    console.print("Distance: total variation, 0 (equal) to 1. With pictures: -o report.html", style="dim")
+    console.print(
+        "Distance: total variation, 0 (equal) to 1. With pictures: -o report.html", style="dim"
+    )
 
 
 def _score(value: float | None) -> str:

@@ -53,8 +53,13 @@ class Structure(Enum):
     )
 )
 def federate(
-    holders: Annotated[Path, typer.Option(metavar="FILE", help="The holders: names, addresses, certificates (TOML).")],
-    schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")],
+    holders: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The holders: names, addresses, certificates (TOML)."),
+    ],
+    schema: Annotated[
+        Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")
+    ],
     cert: Cert,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
@@ -67,14 +72,20 @@ def federate(
         ),
     ] = Way.secure,
     method: Annotated[
-        SharedMethod, typer.Option(metavar="METHOD", help="privbayes, adaptive, mst or independent.")
+        SharedMethod,
+        typer.Option(metavar="METHOD", help="privbayes, adaptive, mst or independent."),
     ] = SharedMethod.privbayes,
     degree: Annotated[
-        int | None, typer.Option(metavar="K", help="Parents of each attribute (privbayes); as many as are useful.")
+        int | None,
+        typer.Option(
+            metavar="K", help="Parents of each attribute (privbayes); as many as are useful."
+        ),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="A column to be predicted from the others (privbayes, adaptive)."),
+        typer.Option(
+            metavar="COLUMN", help="A column to be predicted from the others (privbayes, adaptive)."
+        ),
     ] = None,
     structure: Annotated[
         Structure,
@@ -84,7 +95,9 @@ def federate(
         ),
     ] = Structure.choices,
     neighbours: Neighbour = Relation.add_remove,
-    dropouts: Annotated[int, typer.Option(metavar="N", help="Holders that may fall silent on the way.")] = 0,
+    dropouts: Annotated[
+        int, typer.Option(metavar="N", help="Holders that may fall silent on the way.")
+    ] = 0,
     colluders: Annotated[
         int,
         typer.Option(
@@ -95,9 +108,13 @@ def federate(
     ] = 1,
     output: Out = "-",
     rows: Rows = None,
-    model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
+    ] = None,
     key: Key = None,
-    patience: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for each answer.")] = 60.0,
+    patience: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for each answer.")
+    ] = 60.0,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -116,7 +133,9 @@ def federate(
     if model is not None:
         writable_file(model, "model")
     if rows is not None and not 0 <= rows <= MOST_ROWS:
-        raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
+        raise InputError(
+            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+        )
     if seed is not None and seed < 0:
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
     if not 0 < patience < float("inf"):
@@ -124,7 +143,9 @@ def federate(
     identity = identity_of(cert, key)
     parties = Parties.load(holders)
     public = Schema.load(schema)
-    synthesizer = synthesizer_of(Method(method.value), epsilon, delta, neighbours, degree=degree, target=target)
+    synthesizer = synthesizer_of(
+        Method(method.value), epsilon, delta, neighbours, degree=degree, target=target
+    )
     with ExitStack() as lines:
         links = [HttpLink(holder, identity, patience) for holder in parties.holders]
         for link in links:

@@ -31,10 +31,17 @@ holder_app = typer.Typer(
 )
 app.add_typer(holder_app, name="holder")
 
-Cert = Annotated[Path, typer.Option("--cert", metavar="FILE", help="Your certificate, by understudy holder cert.")]
+Cert = Annotated[
+    Path,
+    typer.Option("--cert", metavar="FILE", help="Your certificate, by understudy holder cert."),
+]
 Key = Annotated[
     Path | None,
-    typer.Option("--key", metavar="FILE", help="The key that goes with it; the same name with .key when not given."),
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="The key that goes with it; the same name with .key when not given.",
+    ),
 ]
 
 
@@ -63,8 +70,12 @@ def identity_of(cert: Path, key: Path | None) -> Identity:
     ),
 )
 def cert(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name, as the others will see it.")],
-    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two files go.")] = Path(),
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Your name, as the others will see it.")
+    ],
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the two files go.")
+    ] = Path(),
     days: Annotated[int, typer.Option(metavar="N", help="For how many days it is good.")] = 825,
     quiet: Quiet = False,
 ) -> None:
@@ -90,25 +101,44 @@ def cert(
     ),
 )
 def serve(
-    table: Annotated[Path, typer.Option(metavar="FILE", help="Your rows: CSV or Parquet. They never leave.")],
-    schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")],
+    table: Annotated[
+        Path, typer.Option(metavar="FILE", help="Your rows: CSV or Parquet. They never leave.")
+    ],
+    schema: Annotated[
+        Path, typer.Option(metavar="FILE", help="The schema that all parties agreed on.")
+    ],
     cert: Cert,
-    peers: Annotated[Path, typer.Option(metavar="FILE", help="All holders, and the analysts whom you answer (TOML).")],
+    peers: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="All holders, and the analysts whom you answer (TOML)."),
+    ],
     allowance: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="Epsilon of all that you will ever answer; starts the ledger."),
+        typer.Option(
+            metavar="NUMBER", help="Epsilon of all that you will ever answer; starts the ledger."
+        ),
     ] = None,
-    delta: Annotated[float, typer.Option(metavar="NUMBER", help="Delta of all that you will ever answer.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Delta of all that you will ever answer.")
+    ] = 0.0,
     neighbours: Neighbour = Relation.add_remove,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = "127.0.0.1:8443",
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
+    ] = "127.0.0.1:8443",
     key: Key = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Your ledger, kept for ever; the table's name with .ledger when not given."),
+        typer.Option(
+            metavar="FILE",
+            help="Your ledger, kept for ever; the table's name with .ledger when not given.",
+        ),
     ] = None,
     log: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What was asked and answered; the table's name with .log when not given."),
+        typer.Option(
+            metavar="FILE",
+            help="What was asked and answered; the table's name with .log when not given.",
+        ),
     ] = None,
     colluders: Annotated[
         int,
@@ -124,7 +154,13 @@ def serve(
     check_extra()
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
-    from understudy.federation.server import AuditLog, answer_until_stopped, app_of, listening, server_of
+    from understudy.federation.server import (
+        AuditLog,
+        answer_until_stopped,
+        app_of,
+        listening,
+        server_of,
+    )
 
     talk = Talk(quiet)
     book = ledger if ledger is not None else table.with_suffix(".ledger")
@@ -160,7 +196,9 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
     """The list knows this holder by this certificate, and somebody who may ask."""
     mine = next((party for party in parties.holders if party.name == identity.name), None)
     if mine is None:
-        raise InputError(f"{path} does not name the holder {identity.name}, whose certificate this is; add it.")
+        raise InputError(
+            f"{path} does not name the holder {identity.name}, whose certificate this is; add it."
+        )
     if mine.certificate != identity.certificate:
         raise InputError(
             f"{path} has another certificate for {identity.name} than the one of --cert; bring them together."

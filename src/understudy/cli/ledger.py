@@ -25,28 +25,42 @@ ledger_app = typer.Typer(
 app.add_typer(ledger_app, name="ledger")
 
 
-@ledger_app.command("create", epilog=examples("understudy ledger create patients.ledger --epsilon 3 --delta 1e-6"))
+@ledger_app.command(
+    "create", epilog=examples("understudy ledger create patients.ledger --epsilon 3 --delta 1e-6")
+)
 def ledger_create(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger file to start.")],
-    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")],
-    delta: Annotated[float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")] = 0.0,
+    epsilon: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")
+    ],
+    delta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Allowance of all releases together.")
+    ] = 0.0,
     neighbours: Neighbour = Relation.add_remove,
     per_person: Annotated[
         bool,
-        typer.Option("--per-person", metavar="", help="For releases with --person or --rows-per-person above 1."),
+        typer.Option(
+            "--per-person",
+            metavar="",
+            help="For releases with --person or --rows-per-person above 1.",
+        ),
     ] = False,
 ) -> None:
     """Start the ledger of a table."""
     from understudy.curator.ledger import LedgerFile
 
-    LedgerFile.create(file, epsilon, delta, relation_of(neighbours), "person" if per_person else "row")
+    LedgerFile.create(
+        file, epsilon, delta, relation_of(neighbours), "person" if per_person else "row"
+    )
     Talk(False).say(
         f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every release: --ledger {file}"
     )
 
 
 @ledger_app.command("show", epilog=examples("understudy ledger show patients.ledger"))
-def ledger_show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")]) -> None:
+def ledger_show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")],
+) -> None:
     """Show what was released and what is left."""
     from understudy.curator.ledger import LedgerFile
 
@@ -63,7 +77,10 @@ def ledger_show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A led
         )
     grid.add_section()
     allowance, left = document["allowance"], book.left()
-    for what, (epsilon, delta) in {"left": left, "allowance": (allowance["epsilon"], allowance["delta"])}.items():
+    for what, (epsilon, delta) in {
+        "left": left,
+        "allowance": (allowance["epsilon"], allowance["delta"]),
+    }.items():
         kept_for = f"neighbours: {document['neighbours']}" + (
             ", per person" if document.get("unit") == "person" else ""
         )

@@ -33,28 +33,43 @@ Epsilon = Annotated[
 Delta = Annotated[
     float,
     typer.Option(
-        metavar="NUMBER", help="0: pure differential privacy; above 0: Gaussian noise, better for many columns."
+        metavar="NUMBER",
+        help="0: pure differential privacy; above 0: Gaussian noise, better for many columns.",
     ),
 ]
 Neighbour = Annotated[
     Relation,
-    typer.Option(metavar="RELATION", help="Protect the presence of a row (add_remove) or its values (replace)."),
+    typer.Option(
+        metavar="RELATION",
+        help="Protect the presence of a row (add_remove) or its values (replace).",
+    ),
 ]
 Person = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column that tells whose row it is: all rows of a person are protected."),
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that tells whose row it is: all rows of a person are protected.",
+    ),
 ]
 RowsPerPerson = Annotated[
     int,
-    typer.Option("--rows-per-person", metavar="M", help="Rows of a person that count, at most; noise grows with it."),
+    typer.Option(
+        "--rows-per-person",
+        metavar="M",
+        help="Rows of a person that count, at most; noise grows with it.",
+    ),
 ]
 SchemaFile = Annotated[
     Path | None,
-    typer.Option("--schema", metavar="FILE", help="Schema file; without one the domain is discovered."),
+    typer.Option(
+        "--schema", metavar="FILE", help="Schema file; without one the domain is discovered."
+    ),
 ]
 LedgerPath = Annotated[
     Path | None,
-    typer.Option("--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."),
+    typer.Option(
+        "--ledger", metavar="FILE", help="The table's ledger file (see understudy ledger)."
+    ),
 ]
 
 
@@ -72,7 +87,9 @@ def _whole_number(text: str) -> int:
 Rows = Annotated[
     int | None,
     typer.Option(
-        metavar="N", parser=_whole_number, help="Synthetic rows (1e8 will do); as many as the original when not given."
+        metavar="N",
+        parser=_whole_number,
+        help="Synthetic rows (1e8 will do); as many as the original when not given.",
     ),
 ]
 Seed = Annotated[
@@ -91,7 +108,9 @@ Out = Annotated[
 Partitions = Annotated[
     int | None,
     typer.Option(
-        metavar="N", help="Parquet files in the folder of -o; of about a million rows each when not given.", min=1
+        metavar="N",
+        help="Parquet files in the folder of -o; of about a million rows each when not given.",
+        min=1,
     ),
 ]
 CountedBy = Annotated[
@@ -110,17 +129,26 @@ RowsAnywhere = Annotated[
         "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")]
-QuietResult = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no notes; only what was found, and errors.")
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")
 ]
-SensitiveTable = Annotated[Path, typer.Argument(metavar="TABLE", help="The sensitive table: CSV or Parquet.")]
+QuietResult = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", metavar="", help="No progress, no notes; only what was found, and errors."
+    ),
+]
+SensitiveTable = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="The sensitive table: CSV or Parquet.")
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A released model.")]
 
 
 def names_between(text: str) -> list[str]:
     """Names between commas; one that holds a comma itself stands in quotes."""
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+    return [
+        name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()
+    ]
 
 
 def relation_of(neighbours: Relation) -> Any:

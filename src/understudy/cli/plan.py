@@ -16,7 +16,9 @@ from understudy.cli.talk import grid_of, safe
 @app.command(epilog=examples("understudy plan --schema patients.json --rows 50000 --epsilon 1"))
 def plan(
     schema: Annotated[Path, typer.Option(metavar="FILE", help="Schema file.")],
-    rows: Annotated[int, typer.Option(metavar="N", help="About how many rows the table has (a public guess).")],
+    rows: Annotated[
+        int, typer.Option(metavar="N", help="About how many rows the table has (a public guess).")
+    ],
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     neighbours: Neighbour = Relation.add_remove,
@@ -26,17 +28,25 @@ def plan(
     from understudy.plan import plan as make_plan
     from understudy.schema import Schema
 
-    planned = make_plan(Schema.load(schema), rows, epsilon, delta, relation_of(neighbours), rows_per_person)
+    planned = make_plan(
+        Schema.load(schema), rows, epsilon, delta, relation_of(neighbours), rows_per_person
+    )
     console = Console()
     console.print(
         f"epsilon {epsilon:g}" + (f", delta {delta:g} (rho {planned.budget.amount:.4g})" if delta else "")
         + f", {neighbours.value}, about {rows:,} rows. Nothing was read, nothing was spent."
     )  # fmt: skip
-    grid = grid_of("Method independent", "attribute", "#cells", "#noise per cell (rows)", "#expected error")
+    grid = grid_of(
+        "Method independent", "attribute", "#cells", "#noise per cell (rows)", "#expected error"
+    )
     for table in planned.tables:
-        grid.add_row(safe(table.attribute), str(table.cells), f"±{table.deviation:.3g}", f"{table.error:.3f}")
+        grid.add_row(
+            safe(table.attribute), str(table.cells), f"±{table.deviation:.3g}", f"{table.error:.3f}"
+        )
     console.print(grid)
-    console.print("Error: total variation distance, 0 (equal) to 1; an upper estimate.", style="dim")
+    console.print(
+        "Error: total variation distance, 0 (equal) to 1; an upper estimate.", style="dim"
+    )
     if planned.network is not None:
         network = planned.network
         console.print(

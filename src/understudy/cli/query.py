@@ -22,7 +22,10 @@ from understudy.cli.talk import print_sentence
 def query(
     model: ModelFile,
     queries: Annotated[
-        list[str], typer.Argument(metavar="QUERY...", help="count, share or mean NAME, then: where CONDITION.")
+        list[str],
+        typer.Argument(
+            metavar="QUERY...", help="count, share or mean NAME, then: where CONDITION."
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
 ) -> None:
@@ -34,7 +37,10 @@ def query(
     if as_json:
         import json
 
-        sys.stdout.write(json.dumps([answer.to_dict() for answer in answers], indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(
+            json.dumps([answer.to_dict() for answer in answers], indent=2, ensure_ascii=False)
+            + "\n"
+        )
         return
     console = Console(highlight=False)
     for answer in answers:

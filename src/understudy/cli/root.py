@@ -12,8 +12,13 @@ def examples(*lines: str) -> str:
     """The end of a help page: commands to copy. Paragraphs, since typer may join the lines of one."""
     from rich.markup import escape
 
-    heading = "Example" if len([line for line in lines if not line.startswith("#")]) == 1 else "Examples"
-    shown = [f"[dim]{escape(line)}[/]" if line.startswith("#") else f"[cyan]{escape(line)}[/]" for line in lines]
+    heading = (
+        "Example" if len([line for line in lines if not line.startswith("#")]) == 1 else "Examples"
+    )
+    shown = [
+        f"[dim]{escape(line)}[/]" if line.startswith("#") else f"[cyan]{escape(line)}[/]"
+        for line in lines
+    ]
     return "\n\n".join([f"[bold]{heading}[/]", *shown])
 
 
@@ -59,7 +64,13 @@ def _version(wanted: bool) -> None:
 def _understudy(
     version: Annotated[
         bool,
-        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
     """Options that stand before a command."""

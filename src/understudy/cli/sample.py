@@ -43,9 +43,14 @@ def sample(
     seed: Seed = None,
     given: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Only such rows: a value, low..high, this|that, missing; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Only such rows: a value, low..high, this|that, missing; repeatable.",
+        ),
     ] = None,
-    how: Annotated[Conditioning, typer.Option(help="How to draw rows that fit --given.")] = Conditioning.exact,
+    how: Annotated[
+        Conditioning, typer.Option(help="How to draw rows that fit --given.")
+    ] = Conditioning.exact,
     partitions: Partitions = None,
     quiet: Quiet = False,
 ) -> None:
@@ -58,7 +63,9 @@ def sample(
         output = folder_of(output)
     check_output(output)
     released = Model.load(model)
-    conditions = {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
+    conditions = (
+        {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
+    )
     write_rows(released, output, rows, seed, talk, partitions=partitions, **conditions)
 
 
@@ -71,7 +78,9 @@ def folder_of(output: str) -> str:
     return output if names_folder(output) else f"{output}/"
 
 
-def write_rows(released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any) -> None:
+def write_rows(
+    released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any
+) -> None:
     """Draw rows into a file, into a folder, or to standard output."""
     wanted = rows if rows is not None else released.draws or released.rows
     with talk.working("writing rows", wanted) as progress:
@@ -93,4 +102,6 @@ def write_rows(released: Any, output: str, rows: int | None, seed: int | None, t
                 # The reader of the pipe (head, say) has seen enough.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except OSError as error:
-                raise InputError(f"The rows cannot be written to standard output ({error.strerror}).") from error
+                raise InputError(
+                    f"The rows cannot be written to standard output ({error.strerror})."
+                ) from error

@@ -47,16 +47,20 @@ if TYPE_CHECKING:
 def schema_command(
     table: RowsAnywhere,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output.")
+        str,
+        typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output."),
     ] = "-",
     epsilon: Epsilon = 0.1,
     delta: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Needed only where there are categories to discover.")
+        float,
+        typer.Option(metavar="NUMBER", help="Needed only where there are categories to discover."),
     ] = 1e-9,
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
-    blank: Annotated[bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")] = False,
+    blank: Annotated[
+        bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")
+    ] = False,
     ledger: LedgerPath = None,
     engine: CountedBy = None,
     quiet: Quiet = False,
@@ -72,10 +76,16 @@ def schema_command(
     if output != "-":
         writable_file(output, "schema")
     check_ledger(ledger)
-    unit: dict[str, Any] = {"rows_per_person": rows_per_person, "unit": "row" if person is None else "person"}
+    unit: dict[str, Any] = {
+        "rows_per_person": rows_per_person,
+        "unit": "row" if person is None else "person",
+    }
     book = Ledger(epsilon, delta, relation_of(neighbours), threshold_delta=delta, **unit)
     notes: list[str] = []
-    with talk.working("reading"), opened(table, None if engine is None else engine.value, notes.append) as (rows, _):
+    with (
+        talk.working("reading"),
+        opened(table, None if engine is None else engine.value, notes.append) as (rows, _),
+    ):
         columns, left_out = _columns(rows, person, rows_per_person)
         if blank:
             document = _blank_schema(columns, person)
@@ -104,7 +114,9 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-def _columns(rows: Any, person: str | None, most: int) -> tuple[Columns, Callable[[], LeftOut | None]]:
+def _columns(
+    rows: Any, person: str | None, most: int
+) -> tuple[Columns, Callable[[], LeftOut | None]]:
     """What discovery sees of the rows, and what will tell, once they are counted, which of them were left out."""
     from understudy.counting.columns import MemoryColumns
     from understudy.curator.contributions import bounded
@@ -127,11 +139,15 @@ def _needed(book: Ledger, columns: Columns, person: str | None) -> Ledger:
     if not needs_delta(columns, person):
         return replace(book, delta=0.0, threshold_delta=0.0)
     if not book.delta:
-        raise InputError("There are categories to discover, which needs a --delta above 0, such as 1e-9.")
+        raise InputError(
+            "There are categories to discover, which needs a --delta above 0, such as 1e-9."
+        )
     return book
 
 
-def _discovered(columns: Columns, book: Ledger, ledger: Path | None, person: str | None) -> dict[str, Any]:
+def _discovered(
+    columns: Columns, book: Ledger, ledger: Path | None, person: str | None
+) -> dict[str, Any]:
     """The schema, paid for in the book and, where there is one, in the ledger's file."""
     from understudy.curator.discovery import discover
     from understudy.curator.ledger import LedgerFile

@@ -15,12 +15,16 @@ from understudy.cli.talk import Talk, grid_of, safe
 
 
 @app.command(
-    epilog=examples("understudy show patients.model.json", "understudy show patients.model.json --plot network.svg")
+    epilog=examples(
+        "understudy show patients.model.json",
+        "understudy show patients.model.json --plot network.svg",
+    )
 )
 def show(
     model: ModelFile,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a picture of the network here (SVG).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a picture of the network here (SVG)."),
     ] = None,
 ) -> None:
     """Show what a model holds: attributes, network, ledger."""
@@ -35,7 +39,9 @@ def show(
     ledger = released.ledger
     console = Console()
     rows = "unknown" if released.rows is None else f"{released.rows:,}"
-    console.print(f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: {rows}")
+    console.print(
+        f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: {rows}"
+    )
     console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
     grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
     for attribute in released.schema:
@@ -45,12 +51,16 @@ def show(
     console.print(grid)
     if released.network.degree:
         console.print("Network", style="bold")
-        console.print(tree(released.network), markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+        console.print(
+            tree(released.network), markup=False, highlight=False, no_wrap=True, overflow="ellipsis"
+        )
         if any(axis.level for node in released.network for axis in node.parents):
             console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     for entry in ledger.entries:
-        grid.add_row(safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}")
+        grid.add_row(
+            safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}"
+        )
     epsilon, delta = ledger.spent()
     unit = "" if ledger.currency == "epsilon" else "epsilon "
     grid.add_section()

@@ -112,64 +112,110 @@ def synthesize(
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
     discovery: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the budget for the domain when there is no schema.")
+        float,
+        typer.Option(
+            metavar="SHARE", help="Share of the budget for the domain when there is no schema."
+        ),
     ] = 0.1,
-    model: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
+    ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a report of the release here (HTML).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a report of the release here (HTML)."),
     ] = None,
     ledger: LedgerPath = None,
     seed: Seed = None,
     target: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="A column to be predicted: accuracy goes to how others tell it.", **_ROUNDS
+            metavar="COLUMN",
+            help="A column to be predicted: accuracy goes to how others tell it.",
+            **_ROUNDS,
         ),
     ] = None,
     workload: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME,NAME", help="Columns to be accurate together; repeatable.", **_ROUNDS),
+        typer.Option(
+            metavar="NAME,NAME", help="Columns to be accurate together; repeatable.", **_ROUNDS
+        ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Several times faster, a little less accurate.", **_ROUNDS)
+        bool,
+        typer.Option("--fast", help="Several times faster, a little less accurate.", **_ROUNDS),
     ] = False,
     degree: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Parents of each attribute; as many as are useful when not given.", **_NETWORK),
+        typer.Option(
+            metavar="K",
+            help="Parents of each attribute; as many as are useful when not given.",
+            **_NETWORK,
+        ),
     ] = None,
     score: Annotated[
         Score | None,
-        typer.Option(metavar="SCORE", help="R, I, F, or auto: F where all is binary, else R (--paper).", **_NETWORK),
+        typer.Option(
+            metavar="SCORE",
+            help="R, I, F, or auto: F where all is binary, else R (--paper).",
+            **_NETWORK,
+        ),
     ] = None,
     encoding: Annotated[
         Encoding | None,
-        typer.Option(metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK),
+        typer.Option(
+            metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK
+        ),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK)
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK
+        ),
     ] = None,
     theta: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="How useful a table must be to be considered.", **_NETWORK)
+        float | None,
+        typer.Option(
+            metavar="NUMBER", help="How useful a table must be to be considered.", **_NETWORK
+        ),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="PrivBayes as published, to the letter (neighbours: replace).", **_NETWORK)
+        bool,
+        typer.Option(
+            "--paper",
+            help="PrivBayes as published, to the letter (neighbours: replace).",
+            **_NETWORK,
+        ),
     ] = False,
     marginal: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME,NAME", help="Columns that share a table (marginals); repeatable.", **_TABLES),
+        typer.Option(
+            metavar="NAME,NAME",
+            help="Columns that share a table (marginals); repeatable.",
+            **_TABLES,
+        ),
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Rows to draw privately (smoothed-histogram); fewer cost less each.", **_TABLES),
+        typer.Option(
+            metavar="K",
+            help="Rows to draw privately (smoothed-histogram); fewer cost less each.",
+            **_TABLES,
+        ),
     ] = None,
     partitions: Partitions = None,
     engine: CountedBy = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Write the rows to a new table there: postgresql://... or spark://..."),
+        typer.Option(
+            metavar="URL",
+            help="Write the rows to a new table there: postgresql://... or spark://...",
+        ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", metavar="", help="Say how an engine counted the rows (for you only).")
+        bool,
+        typer.Option(
+            "--explain", metavar="", help="Say how an engine counted the rows (for you only)."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -217,7 +263,9 @@ def synthesize(
 def _named(option: str, text: str) -> list[str]:
     names = names_between(text)
     if not names:
-        raise InputError(f"--{option} {text!r} names no column; give names between commas, like --{option} age,sex.")
+        raise InputError(
+            f"--{option} {text!r} names no column; give names between commas, like --{option} age,sex."
+        )
     return names
 
 
@@ -262,12 +310,16 @@ def run_synthesis(
             writable_file(place, what)
     check_ledger(ledger)
     if rows is not None and not 0 <= rows <= MOST_ROWS:
-        raise InputError(f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}.")
+        raise InputError(
+            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+        )
     if seed is not None and seed < 0:
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
     public = Schema.load(schema) if schema is not None else None
     if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
-        raise InputError("The random method measures nothing, not even the number of rows; say how many by --rows.")
+        raise InputError(
+            "The random method measures nothing, not even the number of rows; say how many by --rows."
+        )
     private: Any = table
     if read_into_memory(table, engine):
         with talk.working("reading"):
@@ -278,7 +330,13 @@ def run_synthesis(
     plan = notes.append if explain else None
     with talk.working("learning") as progress:
         released = synthesizer.fit(
-            private, public, ledger=ledger, notify=notes.append, progress=progress, engine=engine, explain=plan
+            private,
+            public,
+            ledger=ledger,
+            notify=notes.append,
+            progress=progress,
+            engine=engine,
+            explain=plan,
         )
     for sentence in notes:  # only now: a run that is refused says why, and nothing else
         talk.note(sentence)
@@ -294,7 +352,9 @@ def run_synthesis(
             write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
     talk.say(released.ledger.statement())
     if public is None:
-        talk.say("Taken as public: column names, their kinds, and how dates and truth values are written.")
+        talk.say(
+            "Taken as public: column names, their kinds, and how dates and truth values are written."
+        )
         _say_undiscovered(released, talk)
     for what, path in (
         ("Synthetic table", to or (None if output == "-" else output)),
@@ -364,7 +424,10 @@ def synthesizer_of(
     own = {option: methods for option, (asked, methods) in every.items() if asked}
     for option, methods in own.items():
         if method is None:
-            method = next((one for one in methods if all(one in others for others in own.values())), methods[0])
+            method = next(
+                (one for one in methods if all(one in others for others in own.values())),
+                methods[0],
+            )
         if method not in methods:
             names = _listed([one.value for one in methods])
             raise InputError(
@@ -373,7 +436,9 @@ def synthesizer_of(
     if method not in (Method.privbayes, Method.correlated):
         common["neighbours"] = relation_of(neighbours)
         if method is None or method is Method.adaptive:
-            return (Adaptive.fast if fast else Adaptive)(target=target, workload=workload or (), **common)
+            return (Adaptive.fast if fast else Adaptive)(
+                target=target, workload=workload or (), **common
+            )
         if method is Method.marginals:
             return Marginals(marginals=marginals or (), **common)
         if method is Method.smoothed_histogram:

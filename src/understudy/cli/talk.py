@@ -86,5 +86,10 @@ def grid_of(title: str, *headings: str) -> Any:
     grid = Grid(title=title, title_justify="left", title_style="bold", box=ROUNDED)
     for heading in headings:
         number = heading.startswith("#")
-        grid.add_column(heading.lstrip("#"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+        grid.add_column(
+            heading.lstrip("#"),
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
     return grid

@@ -35,6 +35,8 @@ class Counter(Protocol):
             for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
         ]
 
-    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_flat(
+        self, marginals: Sequence[Marginal]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
         ...

@@ -70,7 +70,8 @@ class MemoryColumns:
     def __init__(self, table: Table) -> None:
         self.source = table.source
         self.kinds = {
-            name: ColumnKind(column.kind, _spelling(column), column.format) for name, column in table.columns.items()
+            name: ColumnKind(column.kind, _spelling(column), column.format)
+            for name, column in table.columns.items()
         }
         self._columns = table.columns
 
@@ -86,7 +87,9 @@ def _counted(column: Column, edges: Edges | None) -> ColumnCounts:
     if edges is None:
         counts = np.bincount(values, minlength=len(column.words))
         occurring = np.flatnonzero(counts)
-        return ColumnCounts(counts[occurring], missing, [column.words[place] for place in occurring])
+        return ColumnCounts(
+            counts[occurring], missing, [column.words[place] for place in occurring]
+        )
     if not edges:
         return ColumnCounts(np.zeros(0, dtype=np.int64), missing)
     cells = len(edges) - 1

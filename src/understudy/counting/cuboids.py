@@ -109,11 +109,15 @@ class CuboidCounter(Counter):
         except KeyError:
             raise InputError(f"There is no attribute {axis} to count; check the schema.") from None
 
-    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_flat(
+        self, marginals: Sequence[Marginal]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum([self._cells(axes) for axes in marginals], out=offsets[1:])
-        flat = np.full(int(offsets[-1]), self.rows, np.int64)  # as it stays where a table has no axes
+        flat = np.full(
+            int(offsets[-1]), self.rows, np.int64
+        )  # as it stays where a table has no axes
         waiting = {
             place: frozenset(self._base[axis.attribute] for axis in axes)
             for place, axes in enumerate(marginals)
@@ -129,21 +133,29 @@ class CuboidCounter(Counter):
 
         count_held()
         if waiting:
-            plan = planned(set(waiting.values()), self._base_sizes, self._source.distinct, self._most)
+            plan = planned(
+                set(waiting.values()), self._base_sizes, self._source.distinct, self._most
+            )
             self.plans.append(plan)
-            for sets in plan.queries:  # each is counted before the next is asked, which may need its room
+            for (
+                sets
+            ) in plan.queries:  # each is counted before the next is asked, which may need its room
                 self._fetch(sets)
                 count_held()
         return flat, offsets
 
     def _cells(self, axes: Marginal) -> int:
         if len({axis.attribute for axis in axes}) < len(axes):
-            raise InputError(f"The marginal {describe(axes)} has an attribute twice; name each once.")
+            raise InputError(
+                f"The marginal {describe(axes)} has an attribute twice; name each once."
+            )
         cells = 1
         for axis in axes:
             cells *= self.size(axis)
         if cells > MAX_CELLS:
-            raise InputError(f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer attributes.")
+            raise InputError(
+                f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer attributes."
+            )
         return cells
 
     def explained(self) -> list[str]:
@@ -168,7 +180,9 @@ class CuboidCounter(Counter):
 
     def _fetch(self, sets: Sequence[frozenset[str]]) -> None:
         """Ask the engine for cuboids, and let go of the oldest ones while there are too many."""
-        ordered = [tuple(name for name in self._base_sizes if name in attributes) for attributes in sets]
+        ordered = [
+            tuple(name for name in self._base_sizes if name in attributes) for attributes in sets
+        ]
         for names, cuboid in zip(ordered, self._source.grouped(ordered), strict=True):
             self._held[frozenset(names)] = RollUps(self._counter(names, cuboid), self._room)
         for attributes in list(self._held):
@@ -179,7 +193,10 @@ class CuboidCounter(Counter):
     def _bytes_a_row(self) -> int:
         """What a row of all attributes takes up in memory, with its weight."""
         sizes = [attribute.size for attribute in self.schema.modelled]
-        return sum(np.min_scalar_type(size - 1).itemsize for size in sizes) + np.dtype(np.uint32).itemsize
+        return (
+            sum(np.min_scalar_type(size - 1).itemsize for size in sizes)
+            + np.dtype(np.uint32).itemsize
+        )
 
     def _counter(self, names: tuple[str, ...], cuboid: Cuboid) -> MemoryCounter:
         whole = [self._source.schema[name] for name in names]
@@ -187,7 +204,10 @@ class CuboidCounter(Counter):
         attributes: Sequence[Attribute] = whole
         if self._bits is not None:
             bits = Bits(Schema(tuple(whole)), self._bits.gray)
-            codes, attributes = bits.split(codes), [self.schema[name] for a in whole for name in bits.names(a)]
+            codes, attributes = (
+                bits.split(codes),
+                [self.schema[name] for a in whole for name in bits.names(a)],
+            )
         return MemoryCounter(
             codes,
             {attribute.name: attribute.generalisations for attribute in attributes},

@@ -37,7 +37,9 @@ REPEATED = -2
 
 
 @njit(nogil=True, cache=True)
-def outline(starts: Array, axes: Array, sizes: Array, base: Array, limit: int, cells: Array, masks: Array) -> None:
+def outline(
+    starts: Array, axes: Array, sizes: Array, base: Array, limit: int, cells: Array, masks: Array
+) -> None:
     """Find the number of cells and the mask of every marginal.
 
     ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes with one value do
@@ -159,13 +161,17 @@ def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _best(gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int) -> tuple[int, int]:
+def _best(
+    gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int
+) -> tuple[int, int]:
     """The axis that saves most when added to a table, and the table's size with it; -1 if none saves anything."""
     best = -1
     best_size = 0
     best_saving = 0.0
     first = 0
-    while first < len(sizes):  # the axes of one attribute are numbered consecutively, from its level 0
+    while first < len(
+        sizes
+    ):  # the axes of one attribute are numbered consecutively, from its level 0
         end = first
         total = 0
         replaced = 1
@@ -301,7 +307,21 @@ def count_alone(
         columns = axes[starts[m] : starts[m + 1]]
         strides, _ = _strides(columns, sizes)
         table = flat[offsets[m] : offsets[m + 1]]
-        tally(narrow, middle, wide, columns, strides, sizes, place, weights, first, last, index, 1, table)
+        tally(
+            narrow,
+            middle,
+            wide,
+            columns,
+            strides,
+            sizes,
+            place,
+            weights,
+            first,
+            last,
+            index,
+            1,
+            table,
+        )
 
 
 @njit(nogil=True, cache=True)
@@ -329,7 +349,11 @@ def tally(
     cells = len(counts) // lanes
     zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
     if lanes == 4:
-        one, two, three = counts[cells : 2 * cells], counts[2 * cells : 3 * cells], counts[3 * cells :]
+        one, two, three = (
+            counts[cells : 2 * cells],
+            counts[2 * cells : 3 * cells],
+            counts[3 * cells :],
+        )
     for begin in range(first, last, BLOCK):
         end = min(begin + BLOCK, last)
         block = index[: end - begin]
@@ -405,7 +429,9 @@ def spread(
     target = np.full(len(columns), -1, np.int64)  # which axis of the marginal each column provides
     for j in range(len(columns)):
         for i in range(len(marginal)):
-            if marginal[i] == columns[j] or (base[marginal[i]] == columns[j] and sizes[marginal[i]] > 1):
+            if marginal[i] == columns[j] or (
+                base[marginal[i]] == columns[j] and sizes[marginal[i]] > 1
+            ):
                 target[j] = i
     kept = np.empty(len(columns), np.int64)
     depth = 0
@@ -477,7 +503,9 @@ def _place(
         column = columns[kept[k]]
         i = target[kept[k]]
         for v in range(sizes[column]):
-            code = np.int64(v) if marginal[i] == column else np.int64(maps[map_start[marginal[i]] + v])
+            code = (
+                np.int64(v) if marginal[i] == column else np.int64(maps[map_start[marginal[i]] + v])
+            )
             steps[step_start[k] + v] = code * strides[i]
     digits = np.zeros(depth, np.int64)
     reached = np.zeros(depth, np.int64)  # index into out after the first k axes
@@ -547,7 +575,9 @@ def count_packed(
         if depth == 3:
             out[7] = _three(packed[columns[0]], packed[columns[1]], packed[columns[2]])
         elif depth == 4:
-            _four(packed[columns[0]], packed[columns[1]], packed[columns[2]], packed[columns[3]], out)
+            _four(
+                packed[columns[0]], packed[columns[1]], packed[columns[2]], packed[columns[3]], out
+            )
         for j in range(depth):  # from "1 in these, anything elsewhere" to "1 in these, 0 elsewhere"
             bit = 1 << j
             for s in range(1 << depth):
@@ -603,7 +633,9 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
 def _ones(word: Number) -> Number:
     """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own instructions)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
@@ -633,7 +665,9 @@ def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int
         slots = np.zeros(1 << bits, np.uint32)  # 0 is free, else 1 + the key's number
         for number in range(found):
             slots[_slot(keys, keys[examples[number]], examples, slots, bits)] = number + 1
-        done, found = _number_some(keys, done, found, min(limit, len(slots) // 2), ids, examples, slots, bits)
+        done, found = _number_some(
+            keys, done, found, min(limit, len(slots) // 2), ids, examples, slots, bits
+        )
         if done == len(keys):
             return found
         if found == limit:
@@ -643,7 +677,14 @@ def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int
 
 @njit(nogil=True, cache=True)
 def _number_some(
-    keys: Array, done: int, found: int, most: int, ids: Array, examples: Array, slots: Array, bits: int
+    keys: Array,
+    done: int,
+    found: int,
+    most: int,
+    ids: Array,
+    examples: Array,
+    slots: Array,
+    bits: int,
 ) -> tuple[int, int]:
     """Go on from row `done` until more than `most` keys are found; returns how many rows are done, and keys found."""
     for r in range(done, len(keys)):
@@ -661,7 +702,9 @@ def _number_some(
 @njit(nogil=True, cache=True)
 def _slot(keys: Array, key: Number, examples: Array, slots: Array, bits: int) -> Number:
     """Where a key is, or where it is to be put."""
-    slot = np.int64((key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits))
+    slot = np.int64(
+        (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits)
+    )
     while slots[slot] != 0 and keys[examples[np.int64(slots[slot]) - 1]] != key:
         slot = (slot + 1) & (len(slots) - 1)
     return slot

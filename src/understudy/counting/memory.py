@@ -75,8 +75,14 @@ class MemoryCounter(Counter):
     ) -> None:
         self._rows = _check_columns(codes, sizes)
         if weights is not None:
-            self._rows, collapse, pack = _check_weights(weights, self._rows, bool(codes)), False, False
-        self._generalisations = {name: generalisations[name] for name in codes if name in generalisations}
+            self._rows, collapse, pack = (
+                _check_weights(weights, self._rows, bool(codes)),
+                False,
+                False,
+            )
+        self._generalisations = {
+            name: generalisations[name] for name in codes if name in generalisations
+        }
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS if threads is None else threads)
         self._number_axes(list(codes), generalisations, sizes)
 
@@ -167,13 +173,17 @@ class MemoryCounter(Counter):
         sizes = {name: int(self._sizes[self._numbers[name, 0]]) for name in names}
         most = self._kept
         if room is not None:
-            each = sum(column.itemsize for column in columns.values()) + np.dtype(np.uint32).itemsize
+            each = (
+                sum(column.itemsize for column in columns.values()) + np.dtype(np.uint32).itemsize
+            )
             most = min(most, room // each)
         found = _distinct(columns, sizes, most, self._weights if self._collapsed else None)
         if found is None:
             return None
         examples, weights = found
-        generalisations = {name: self._generalisations[name] for name in names if name in self._generalisations}
+        generalisations = {
+            name: self._generalisations[name] for name in names if name in self._generalisations
+        }
         codes = {name: column[examples] for name, column in columns.items()}
         return MemoryCounter(codes, generalisations, sizes, threads=self._threads, weights=weights)
 
@@ -185,7 +195,9 @@ class MemoryCounter(Counter):
         """
         rng = np.random.default_rng(0)  # decides about speed only
         tables = {
-            name: rng.integers(0, 1 << 64, int(self._sizes[self._numbers[name, 0]]), dtype=np.uint64)
+            name: rng.integers(
+                0, 1 << 64, int(self._sizes[self._numbers[name, 0]]), dtype=np.uint64
+            )
             for name in self.attributes
         }
         whole = np.zeros(self._kept, np.uint64)
@@ -254,7 +266,9 @@ class MemoryCounter(Counter):
         for name, column in columns.items():
             self._codes.column(self._numbers[name, 0])[:] = column
 
-    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, _Matrices, NDArray[np.uint32]]]:
+    def _stretches(
+        self, axes: NDArray[np.intp]
+    ) -> Iterator[tuple[int, _Matrices, NDArray[np.uint32]]]:
         """The codes of all rows at these axes, and their weights, some rows at a time, and how many these are.
 
         Where all axes are at level 0, the columns are there. Generalised ones are made for a stretch of rows, counted,
@@ -273,7 +287,9 @@ class MemoryCounter(Counter):
                     column[:] = self._codes.column(axis)[rows]
                 else:
                     mapping = self._maps[self._map_start[axis] :][: self._sizes[base]]
-                    np.take(mapping.astype(column.dtype), self._codes.column(base)[rows], out=column)
+                    np.take(
+                        mapping.astype(column.dtype), self._codes.column(base)[rows], out=column
+                    )
             yield length, codes, self._weights[rows]
 
     # Counting
@@ -301,7 +317,9 @@ class MemoryCounter(Counter):
             return
         marginal = marginals[wrong[0]]
         if cells[wrong[0]] == kernels.REPEATED:
-            raise InputError(f"The marginal {describe(marginal)} has an attribute twice; name each once.")
+            raise InputError(
+                f"The marginal {describe(marginal)} has an attribute twice; name each once."
+            )
         product = 1
         for axis in marginal:
             product *= self.size(axis)
@@ -320,7 +338,9 @@ class MemoryCounter(Counter):
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
         return np.asarray((rest == 0) & (depth > 0) & (depth <= kernels.PACKED_AXES))
 
-    def _count_packed(self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints) -> None:
+    def _count_packed(
+        self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
+    ) -> None:
         def work(part: NDArray[np.intp]) -> None:
             kernels.count_packed(part, starts, axes, self._sizes, self._packed, self._packed_place, self._rows,
                                  self._known, offsets, flat)  # fmt: skip
@@ -349,7 +369,12 @@ class MemoryCounter(Counter):
         member_starts = np.append(first_member, len(members))
 
         def work(
-            part: NDArray[np.intp], codes: _Matrices, weights: NDArray[np.uint32], first: int, last: int, into: Ints
+            part: NDArray[np.intp],
+            codes: _Matrices,
+            weights: NDArray[np.uint32],
+            first: int,
+            last: int,
+            into: Ints,
         ) -> None:
             kernels.count_merged(part, tables, members, member_starts, starts, axes, self._sizes, self._base,
                                  self._maps, self._map_start, codes.narrow, codes.middle, codes.place, weights,
@@ -361,17 +386,26 @@ class MemoryCounter(Counter):
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
         tables = np.zeros_like(masks)
-        kernels.merge(masks, cells, self._closures, self._sizes, self._base, self._kept, owner, tables)
+        kernels.merge(
+            masks, cells, self._closures, self._sizes, self._base, self._kept, owner, tables
+        )
         return owner, tables
 
-    def _count_alone(self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints) -> None:
+    def _count_alone(
+        self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
+    ) -> None:
         """Count marginals of more than MERGED_CELLS cells, one by one."""
         if not len(chosen):
             return
         used = np.unique(np.concatenate([axes[starts[m] : starts[m + 1]] for m in chosen]))
 
         def work(
-            part: NDArray[np.intp], codes: _Matrices, weights: NDArray[np.uint32], first: int, last: int, into: Ints
+            part: NDArray[np.intp],
+            codes: _Matrices,
+            weights: NDArray[np.uint32],
+            first: int,
+            last: int,
+            into: Ints,
         ) -> None:
             kernels.count_alone(part, starts, axes, self._sizes, codes.narrow, codes.middle, codes.wide, codes.place,
                                 weights, first, last, offsets, into)  # fmt: skip
@@ -392,17 +426,29 @@ class MemoryCounter(Counter):
     ) -> None:
         """Give each thread some of the tables or, if tables are few and rows many, some of the rows of each."""
         threads = self._threads
-        if threads == 1 or len(tables) >= 4 * threads or rows * len(tables) < _THREAD_WORK or len(flat) > rows:
+        if (
+            threads == 1
+            or len(tables) >= 4 * threads
+            or rows * len(tables) < _THREAD_WORK
+            or len(flat) > rows
+        ):
             self._share(lambda part: work(part, codes, weights, 0, rows, flat), tables, rows)
             return
         bounds = [rows * i // threads for i in range(threads + 1)]
         buffers = [np.zeros_like(flat) for _ in range(threads)]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda i: work(tables, codes, weights, bounds[i], bounds[i + 1], buffers[i]), range(threads)))
+            list(
+                pool.map(
+                    lambda i: work(tables, codes, weights, bounds[i], bounds[i + 1], buffers[i]),
+                    range(threads),
+                )
+            )
         for buffer in buffers:
             flat += buffer
 
-    def _share(self, work: Callable[[NDArray[np.intp]], None], items: NDArray[np.intp], visits: int) -> None:
+    def _share(
+        self, work: Callable[[NDArray[np.intp]], None], items: NDArray[np.intp], visits: int
+    ) -> None:
         """Give each thread some of the items; several portions each, as some items take longer than others."""
         if self._threads == 1 or len(items) * visits < _THREAD_WORK:
             if len(items):
@@ -428,7 +474,9 @@ class _Matrices:
 
     def column(self, axis: int) -> NDArray[Any]:
         """The codes at an axis, to be read or written."""
-        column: NDArray[Any] = (self.narrow, self.middle, self.wide)[self._widths[axis]][self.place[axis]]
+        column: NDArray[Any] = (self.narrow, self.middle, self.wide)[self._widths[axis]][
+            self.place[axis]
+        ]
         return column
 
     @property
@@ -441,20 +489,28 @@ def _check_columns(codes: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) 
     """Refuse what the kernels could not count safely; returns the number of rows."""
     if set(codes) != set(sizes):
         odd = sorted(set(codes) ^ set(sizes))
-        raise InputError(f"Columns and domain sizes differ: {', '.join(map(repr, odd))} is in only one of them.")
+        raise InputError(
+            f"Columns and domain sizes differ: {', '.join(map(repr, odd))} is in only one of them."
+        )
     rows = None
     for name, column in codes.items():
         if column.ndim != 1 or column.dtype.kind != "u":
             raise InputError(f"Column {name!r} is not a one-dimensional array of unsigned codes.")
         if rows is not None and len(column) != rows:
-            raise InputError(f"Column {name!r} has another number of rows than the columns before it.")
+            raise InputError(
+                f"Column {name!r} has another number of rows than the columns before it."
+            )
         rows = len(column)
         if not 1 <= sizes[name] <= MAX_VALUES:
-            raise InputError(f"Attribute {name!r} has a domain of size {sizes[name]}, not 1 to {MAX_VALUES:,}.")
+            raise InputError(
+                f"Attribute {name!r} has a domain of size {sizes[name]}, not 1 to {MAX_VALUES:,}."
+            )
         if rows and int(column.max()) >= sizes[name]:
             raise InputError(f"Column {name!r} has codes outside its domain of size {sizes[name]}.")
     if rows is not None and rows > MAX_ROWS:
-        raise InputError(f"A table in memory may have up to {MAX_ROWS:,} rows; count larger ones in an engine.")
+        raise InputError(
+            f"A table in memory may have up to {MAX_ROWS:,} rows; count larger ones in an engine."
+        )
     return rows or 0
 
 
@@ -500,7 +556,9 @@ def _collapse(
     limit = rows if wanted else rows // 2
     if not wanted and rows > 2 * _SAMPLE_ROWS:
         sample = np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.intp)
-        found = _distinct({name: column[sample] for name, column in columns.items()}, sizes, _SAMPLE_ROWS)
+        found = _distinct(
+            {name: column[sample] for name, column in columns.items()}, sizes, _SAMPLE_ROWS
+        )
         assert found is not None
         occurrences = np.bincount(found[1])
         once, twice = np.append(occurrences, [0, 0, 0])[1:3].tolist()

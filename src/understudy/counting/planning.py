@@ -29,7 +29,9 @@ class Plan:
         return f"{self.tables:,} sets of columns counted by {queries}, grouped by {'; '.join(sets)}"
 
 
-def planned(wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int) -> Plan:
+def planned(
+    wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int
+) -> Plan:
     """Groupings that hold all the wanted sets of attributes, none of more than ``most`` groups if that can be.
 
     Parameters
@@ -70,7 +72,11 @@ def groups(names: Collection[str], sizes: Mapping[str, int], distinct: int) -> i
 
 
 def _grown(
-    seed: frozenset[str], waiting: list[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int
+    seed: frozenset[str],
+    waiting: list[frozenset[str]],
+    sizes: Mapping[str, int],
+    distinct: int,
+    most: int,
 ) -> tuple[frozenset[str], list[frozenset[str]]]:
     """A grouping that takes in, one by one, the attributes that let it hold most of the waiting sets."""
     grouping = seed

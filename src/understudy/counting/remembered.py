@@ -40,13 +40,18 @@ class Remembered(Counter):
         """How many values an attribute has at a level."""
         return self._counter.size(axis)
 
-    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_flat(
+        self, marginals: Sequence[Marginal]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other, and where each of them starts (and the last one ends)."""
         new = [axes for axes in dict.fromkeys(marginals) if axes not in self._known]
         if not new:
             return _joined([self._known[axes] for axes in marginals])
         flat, offsets = self._counter.count_flat(new)
-        found = {axes: flat[begin:end] for axes, (begin, end) in zip(new, pairwise(offsets.tolist()), strict=True)}
+        found = {
+            axes: flat[begin:end]
+            for axes, (begin, end) in zip(new, pairwise(offsets.tolist()), strict=True)
+        }
         if len(flat) <= self._room:
             self._room -= len(flat)
             self._known.update(found)

@@ -74,18 +74,26 @@ class RollUps(Counter):
         """How many values an attribute has at a level."""
         return self._counter.size(axis)
 
-    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_flat(
+        self, marginals: Sequence[Marginal]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
         if self._root.entries <= SMALLEST:
             return self._counter.count_flat(marginals)
         if self._order is None:
             self._order = self._counter.joining_order()
         homes = list(
-            self._homes(self._root, [frozenset(a for a, _ in axes) for axes in marginals], range(len(marginals)))
+            self._homes(
+                self._root,
+                [frozenset(a for a, _ in axes) for axes in marginals],
+                range(len(marginals)),
+            )
         )
         if len(homes) == 1:
             return homes[0][0].count_flat(marginals)
-        cells = [int(np.prod([self.size(axis) for axis in axes], dtype=np.int64)) for axes in marginals]
+        cells = [
+            int(np.prod([self.size(axis) for axis in axes], dtype=np.int64)) for axes in marginals
+        ]
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum(cells, out=offsets[1:])
         flat = np.empty(int(offsets[-1]), np.int64)
@@ -121,7 +129,9 @@ class RollUps(Counter):
         assert self._order is not None
         if node.entries <= SMALLEST:
             return None
-        return next((name for name in self._order if name in node.attributes and name not in wanted), None)
+        return next(
+            (name for name in self._order if name in node.attributes and name not in wanted), None
+        )
 
     def _without(self, node: _Node, name: str) -> _Node | None:
         """Rows rolled up further, if there is room for the work and for them."""

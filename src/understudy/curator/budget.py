@@ -81,16 +81,29 @@ class Budget:
 
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon as a float if it can be one."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not math.isfinite(epsilon) or epsilon <= 0:
-        raise InputError(f"epsilon must be a finite number above 0, not {epsilon!r}; 1 is a common choice.")
+    if (
+        isinstance(epsilon, bool)
+        or not isinstance(epsilon, int | float)
+        or not math.isfinite(epsilon)
+        or epsilon <= 0
+    ):
+        raise InputError(
+            f"epsilon must be a finite number above 0, not {epsilon!r}; 1 is a common choice."
+        )
     if epsilon < SMALLEST_EPSILON:
-        raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g}, not {epsilon!r}; less teaches nothing.")
+        raise InputError(
+            f"epsilon must be at least {SMALLEST_EPSILON:g}, not {epsilon!r}; less teaches nothing."
+        )
     return float(epsilon)
 
 
 def check_delta(delta: Any) -> float:
     """Return delta as a float if it can be one."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not (delta == 0 or 1e-300 <= delta < 1):
+    if (
+        isinstance(delta, bool)
+        or not isinstance(delta, int | float)
+        or not (delta == 0 or 1e-300 <= delta < 1)
+    ):
         raise InputError(
             f"delta must be at least 0 and below 1, not {delta!r}; choose it far below one over the number of rows."
         )
@@ -130,7 +143,11 @@ def opendp() -> Any:
     from opendp import combinators, domains, measurements, measures, metrics, mod
 
     mod.enable_features("contrib")
-    named = {name: value for module in (mod, domains, measures, metrics) for name, value in vars(module).items()}
+    named = {
+        name: value
+        for module in (mod, domains, measures, metrics)
+        for name, value in vars(module).items()
+    }
     return SimpleNamespace(**named | {"m": measurements, "c": combinators})
 
 

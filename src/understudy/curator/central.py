@@ -48,7 +48,9 @@ class CentralCurator:
         Where noise comes from; anything but the default is for tests and studies.
     """
 
-    def __init__(self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None) -> None:
+    def __init__(
+        self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None
+    ) -> None:
         self.schema: Schema = coded.schema
         self.ledger = ledger
         self._noise = noise if noise is not None else SystemNoise()
@@ -90,7 +92,12 @@ class CentralCurator:
         )
         tables = self._counter.count(marginals)
         return [
-            Measurement(axes, self._noisy(table, cost, scale), self._distribution(cost).split()[-1].lower(), scale)
+            Measurement(
+                axes,
+                self._noisy(table, cost, scale),
+                self._distribution(cost).split()[-1].lower(),
+                scale,
+            )
             for axes, table, cost, scale in zip(marginals, tables, costs, scales, strict=True)
         ]
 
@@ -118,10 +125,14 @@ class CentralCurator:
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
         if len(candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
-        if offsets is not None and (np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()):
+        if offsets is not None and (
+            np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()
+        ):
             raise InputError("Offsets must be finite numbers, one a candidate.")
         # A person's rows come or go one after the other: by the triangle inequality each adds one row's sensitivity.
-        sensitivity = self.ledger.rows_per_person * named.sensitivity(self.neighbours, self.rows, largest <= 2)
+        sensitivity = self.ledger.rows_per_person * named.sensitivity(
+            self.neighbours, self.rows, largest <= 2
+        )
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give
         scale = choice_scale(budget.amount, budget.currency)
@@ -139,14 +150,20 @@ class CentralCurator:
             raise InputError("Rows cannot be drawn for nothing; give them a share of the budget.")
         smoothing = draw_smoothing(budget, draws, self.neighbours, self.ledger.rows_per_person)
         question = f"{draws:,} draws from the table of {describe(axes)}"
-        self.ledger.debit(question, budget, f"smoothed histogram, {float(smoothing):.6g} added to each cell")
+        self.ledger.debit(
+            question, budget, f"smoothed histogram, {float(smoothing):.6g} added to each cell"
+        )
         return self._noise.draw(self._counter.count([axes])[0], draws, smoothing)
 
     def in_bits(self, bits: Bits) -> CentralCurator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
         coded = self._coded
         if isinstance(coded, Coded):
-            return CentralCurator(Coded(bits.schema, bits.split(coded.codes), self._rows, ()), self.ledger, self._noise)
+            return CentralCurator(
+                Coded(bits.schema, bits.split(coded.codes), self._rows, ()),
+                self.ledger,
+                self._noise,
+            )
         return CentralCurator(coded.in_bits(bits), self.ledger, self._noise)
 
     def toss(self, places: int) -> int:
@@ -154,7 +171,10 @@ class CentralCurator:
         return self._noise.choose(np.zeros(places), 1.0, "exponential")
 
     def _scores(
-        self, score: Score, candidates: Sequence[Marginal], estimates: Sequence[NDArray[np.float64]] | None = None
+        self,
+        score: Score,
+        candidates: Sequence[Marginal],
+        estimates: Sequence[NDArray[np.float64]] | None = None,
     ) -> NDArray[np.float64]:
         """Exact scores; a candidate that comes up again in a later question is not counted again."""
         if isinstance(score, Misfit):
@@ -162,7 +182,9 @@ class CentralCurator:
         known = self._known[score.name]
         new = [axes for axes in candidates if axes not in known]
         if new:
-            known.update(zip(new, score.evaluate(self._counter, new, self.neighbours).tolist(), strict=True))
+            known.update(
+                zip(new, score.evaluate(self._counter, new, self.neighbours).tolist(), strict=True)
+            )
         return np.fromiter((known[axes] for axes in candidates), np.float64, len(candidates))
 
     def _check(self, marginals: Sequence[Marginal]) -> None:
@@ -190,7 +212,9 @@ class CentralCurator:
 
     def _scale(self, cost: Budget) -> float:
         if not cost.amount > 0:
-            raise InputError("A table cannot be measured for nothing; give it a share of the budget.")
+            raise InputError(
+                "A table cannot be measured for nothing; give it a share of the budget."
+            )
         return table_scale(cost, self.neighbours, self.ledger.rows_per_person)
 
     def _noisy(self, table: NDArray[np.int64], cost: Budget, scale: float) -> NDArray[np.int64]:

@@ -36,7 +36,9 @@ class LeftOut:
             most = f"{self.most:,} row{'' if self.most == 1 else 's'}"
             reasons.append(f"{self.beyond:,} so that nobody counts with more than {most}")
         if self.nobodys:
-            reasons.append(f"{self.nobodys:,} because {self.person} does not tell there whose they are")
+            reasons.append(
+                f"{self.nobodys:,} because {self.person} does not tell there whose they are"
+            )
         return f"rows left out: {' and '.join(reasons)}"
 
 
@@ -52,13 +54,17 @@ def bounded(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
     left_out = LeftOut(int(known.sum() - kept.sum()), int((~known).sum()), person, most)
     if not left_out:
         return table, left_out
-    return Table({name: _rows(column, kept) for name, column in table.columns.items()}, table.source), left_out
+    return Table(
+        {name: _rows(column, kept) for name, column in table.columns.items()}, table.source
+    ), left_out
 
 
 def person_column(table: Table, person: str) -> Column:
     """The column that tells persons apart, if it can."""
     if person not in table.columns:
-        raise InputError(f"{table.source} has no column {person!r} to tell persons apart by; check the name.")
+        raise InputError(
+            f"{table.source} has no column {person!r} to tell persons apart by; check the name."
+        )
     column = table.columns[person]
     if column.raw is not None:
         column = column.raw  # as written: what other rows hold must not change who is who
@@ -84,7 +90,11 @@ def _unknown(column: Column) -> NDArray[np.bool_]:
 def _chosen(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
     """Which rows are kept, given the number of the person that each belongs to."""
     chosen = np.ones(len(persons), dtype=bool)
-    crowded = np.flatnonzero(np.bincount(persons)[persons] > most) if len(persons) else np.empty(0, np.int64)
+    crowded = (
+        np.flatnonzero(np.bincount(persons)[persons] > most)
+        if len(persons)
+        else np.empty(0, np.int64)
+    )
     if len(crowded) == 0:
         return chosen
     # In each person's group the rows stand in the order of random numbers from the operating system.

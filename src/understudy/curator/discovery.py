@@ -27,7 +27,16 @@ from understudy.curator.budget import Budget, exact, rounded_down
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, SystemNoise, table_scale
 from understudy.errors import InputError
-from understudy.schema import DEFAULT_BINS, EPOCH, Attribute, Category, Identifier, Quantity, Schema, Text
+from understudy.schema import (
+    DEFAULT_BINS,
+    EPOCH,
+    Attribute,
+    Category,
+    Identifier,
+    Quantity,
+    Schema,
+    Text,
+)
 from understudy.tables import MARKS, Table
 
 FALSE_ALARM = 0.05
@@ -35,7 +44,9 @@ FALSE_ALARM = 0.05
 
 MOST_CATEGORIES = 1000
 
-_IDENTIFIER_NAME = re.compile(r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)")
+_IDENTIFIER_NAME = re.compile(
+    r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)"
+)
 _YEARS = range(1600, 2201)
 
 
@@ -78,7 +89,9 @@ def _asked(kinds: dict[str, str], columns: Columns) -> dict[str, Edges | None]:
     """What is to be counted, for each column that is asked about."""
     asked = {name: _counted_by(kind) for name, kind in kinds.items() if kind != "identifier"}
     if not asked:
-        raise InputError(f"{columns.source} has no column to model: all of them look like identifiers; give a schema.")
+        raise InputError(
+            f"{columns.source} has no column to model: all of them look like identifiers; give a schema."
+        )
     return asked
 
 
@@ -166,7 +179,11 @@ class _Asker:
         name = "discrete Gaussian" if gaussian else "discrete Laplace"
         self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
         exact_counts = np.concatenate(counts).astype(np.int64)
-        noisy = self.noise.gaussian(exact_counts, scale) if gaussian else self.noise.laplace(exact_counts, scale)
+        noisy = (
+            self.noise.gaussian(exact_counts, scale)
+            if gaussian
+            else self.noise.laplace(exact_counts, scale)
+        )
         return _Histogram(noisy, scale, gaussian)
 
     # ---- categories
@@ -198,20 +215,28 @@ class _Asker:
         if not kept:
             return Text(name, "text")
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only against noise.
-        missing = "" if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM) else None
+        missing = (
+            "" if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM) else None
+        )
         values = tuple(sorted(word for word, _ in kept))
-        names = itertools.chain(("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2)))
+        names = itertools.chain(
+            ("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2))
+        )
         other = next(name for name in names if name not in values)
         return Category(name, "categorical", missing, values, False, None, other)
 
     def boolean(self, name: str, kind: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:
-        asked = self.histogram(f"missing values of {name}", [column.missing.sum(keepdims=True)], cost)
+        asked = self.histogram(
+            f"missing values of {name}", [column.missing.sum(keepdims=True)], cost
+        )
         missing = "" if asked.counts[0] >= asked.stands_out() else None
         return Category(name, "boolean", missing, kind.spelling or ("false", "true"))
 
     # ---- quantities
 
-    def quantity(self, name: str, kind: str, written: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:
+    def quantity(
+        self, name: str, kind: str, written: ColumnKind, column: ColumnCounts, cost: Budget
+    ) -> Attribute:
         cells = _cells(kind)
         asked = self.histogram(f"bounds of {name}", [column.counts, column.missing], cost)
         line = asked.stands_out()
@@ -250,7 +275,9 @@ def _year_cells(kind: str) -> list[_Cell]:
     return list(itertools.pairwise(starts))
 
 
-def _edges(kind: str, cells: Sequence[_Cell], weights: NDArray[np.int64]) -> tuple[tuple[float, ...], bool]:
+def _edges(
+    kind: str, cells: Sequence[_Cell], weights: NDArray[np.int64]
+) -> tuple[tuple[float, ...], bool]:
     """Bins between the outermost occupied cells: many where there are many rows, few where there are few.
 
     Everything here is post-processing of the noisy histogram.
@@ -274,7 +301,9 @@ def _edges(kind: str, cells: Sequence[_Cell], weights: NDArray[np.int64]) -> tup
     return tuple(edges if kind == "real" else (int(edge) for edge in edges)), False
 
 
-def _stretches(cells: Sequence[_Cell], weights: NDArray[np.int64]) -> list[tuple[float, float, float]]:
+def _stretches(
+    cells: Sequence[_Cell], weights: NDArray[np.int64]
+) -> list[tuple[float, float, float]]:
     """Occupied cells as they are; runs of empty ones between them join the next occupied one."""
     stretches = []
     start = cells[0][0]

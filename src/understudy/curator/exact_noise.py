@@ -38,7 +38,9 @@ Bounds = tuple[int, int]
 WORD = 32  # bits of randomness with which a comparison begins
 BASE = 256  # of the digits
 GUIDE = 12  # bits of a word by which its place among probabilities is looked up, all but exactly
-GUARD = 128  # bits beyond those asked for: what sums, products and quotients of bounds lose is far less
+GUARD = (
+    128  # bits beyond those asked for: what sums, products and quotients of bounds lose is far less
+)
 BLOCK = 1 << 15  # cells at a time: what they need stays in the cache
 LARGEST_SCALE = 1 << 52
 LARGEST_SHARED_SCALE = 1 << 24
@@ -95,10 +97,14 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
     exact = _exact(scale)
     if exact > LARGEST_SCALE // 4:
         raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
-    return _until_accepted(size, Fraction(3, 2), lambda block: _gaussian_trials(block, exact, _words))
+    return _until_accepted(
+        size, Fraction(3, 2), lambda block: _gaussian_trials(block, exact, _words)
+    )
 
 
-def polya(size: int, scale: float | Fraction, share: Fraction, *, _words: Source = system_words) -> Integers:
+def polya(
+    size: int, scale: float | Fraction, share: Fraction, *, _words: Source = system_words
+) -> Integers:
     """Draw a share of a geometric variable: k >= 0 with P(k) proportional to exp(-k / scale) (share)_k / k!.
 
     (share)_k is share (share + 1) ... (share + k - 1): a negative binomial with a broken number of successes. Its
@@ -119,7 +125,9 @@ def polya(size: int, scale: float | Fraction, share: Fraction, *, _words: Source
         raise ValueError("share must lie above 0 and be 1 at most")
     if exact > LARGEST_SHARED_SCALE:
         raise OverflowError(f"A share of noise of scale {float(scale):g} is too large to be drawn.")
-    return _until_accepted(size, Fraction(2), lambda block: _polya_trials(block, exact, share, _words))
+    return _until_accepted(
+        size, Fraction(2), lambda block: _polya_trials(block, exact, share, _words)
+    )
 
 
 def _exact(scale: float | Fraction) -> Fraction:
@@ -206,7 +214,9 @@ def _bounded_digit(rate: Fraction) -> Cumulative:
 
     def cumulative(bits: int) -> list[Bounds]:
         one = 1 << (bits + GUARD)
-        *parts, whole = [(one - high, one - low) for low, high in _exp_powers(rate, BASE, bits + GUARD)]
+        *parts, whole = [
+            (one - high, one - low) for low, high in _exp_powers(rate, BASE, bits + GUARD)
+        ]
         return [_quotient(part, whole, bits) for part in parts]
 
     return cumulative
@@ -326,7 +336,9 @@ def _falls(share: Fraction, last: int, bits: int) -> list[Bounds]:
     return found
 
 
-def _survives(starts: Integers, values: Integers, share: Fraction, source: Source) -> NDArray[np.bool_]:
+def _survives(
+    starts: Integers, values: Integers, share: Fraction, source: Source
+) -> NDArray[np.bool_]:
     """Whether each is accepted, which it is with probability a(value) / a(start).
 
     That is the product of 1 - (1 - share) / i over start < i <= value: the probability that none of independent events
@@ -414,7 +426,11 @@ class _Coins:
         for tie in np.flatnonzero(words == firsts):
             place = tossed[tie]
             number = int(coins[place]) - 1
-            failed = _settled(int(words[tie]), lambda bits: [self._probabilities(bits)[number]], source)  # noqa: B023
+
+            def tail(bits: int, number: int = number) -> list[tuple[int, int]]:
+                return [self._probabilities(bits)[number]]
+
+            failed = _settled(int(words[tie]), tail, source)
             success[place] = not failed
         return success
 
@@ -470,7 +486,10 @@ def _first_words(probabilities: Cumulative) -> list[int]:
     bits = WORD
     while True:
         bits += 64
-        bounds = [(low >> (bits - WORD), max(low, high - 1) >> (bits - WORD)) for low, high in probabilities(bits)]
+        bounds = [
+            (low >> (bits - WORD), max(low, high - 1) >> (bits - WORD))
+            for low, high in probabilities(bits)
+        ]
         if all(low == high for low, high in bounds):
             return [low for low, _ in bounds]
 

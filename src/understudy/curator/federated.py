@@ -99,7 +99,9 @@ class FederatedCurator:
 
     def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
         """Draws would need the tables of all holders in one place."""
-        raise InputError("Rows cannot be drawn from the tables of several holders; use a method that measures tables.")
+        raise InputError(
+            "Rows cannot be drawn from the tables of several holders; use a method that measures tables."
+        )
 
     # ---- tables
 
@@ -112,11 +114,17 @@ class FederatedCurator:
         shapes = self._shapes(marginals)
         costs = budget.equally(len(marginals)) if weights is None else budget.split(*weights)
         if not all(cost.amount > 0 for cost in costs):
-            raise InputError("A table cannot be measured for nothing; give it a share of the budget.")
+            raise InputError(
+                "A table cannot be measured for nothing; give it a share of the budget."
+            )
         scales = [table_scale(cost, self.neighbours, self.ledger.rows_per_person) for cost in costs]
         kind = "laplace" if budget.currency == "epsilon" else "gaussian"
         self.ledger.debit_all(
-            (f"table of {describe(axes)}", cost, f"discrete {kind.capitalize()}, scale {scale:.6g}, {self._how}")
+            (
+                f"table of {describe(axes)}",
+                cost,
+                f"discrete {kind.capitalize()}, scale {scale:.6g}, {self._how}",
+            )
             for axes, cost, scale in zip(marginals, costs, scales, strict=True)
         )
         content, arrays = self._about(marginals, budget)
@@ -142,7 +150,9 @@ class FederatedCurator:
         for name, answer in answers.items():
             numbers = answer.array("numbers", "i8")
             if numbers.size != size:
-                raise InputError(f"The holder {name} answered with {numbers.size:,} numbers, not {size:,}.")
+                raise InputError(
+                    f"The holder {name} answered with {numbers.size:,} numbers, not {size:,}."
+                )
             found += numbers
         return found, len(answers), 1
 
@@ -174,7 +184,9 @@ class FederatedCurator:
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
         if len(candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
-        if offsets is not None and (np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()):
+        if offsets is not None and (
+            np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()
+        ):
             raise InputError("Offsets must be finite numbers, one a candidate.")
         if estimates is not None and [list(np.shape(estimate)) for estimate in estimates] != shapes:
             raise InputError("There must be an estimate of each candidate's table, of its shape.")
@@ -199,9 +211,14 @@ class FederatedCurator:
                 sizes: dict[str, float] = {name: float(rows) for name, rows in session.rows.items()}
             else:
                 cost, budget = budget.split(SIZING, 1 - SIZING)
-                self.ledger.debit("number of rows of each holder", cost, "each with noise of its own")
+                self.ledger.debit(
+                    "number of rows of each holder", cost, "each with noise of its own"
+                )
                 answers = session.ask("size", {"amount": cost.amount}, {})
-                sizes = {name: max(float(answer.get("size", int)), 1.0) for name, answer in answers.items()}
+                sizes = {
+                    name: max(float(answer.get("size", int)), 1.0)
+                    for name, answer in answers.items()
+                }
             whole = sum(sizes.values())
             # A holder that is not heard of has dropped out.
             self._shares = {name: sizes.get(name, 0.0) / whole for name in session.terms.holders}
@@ -209,7 +226,9 @@ class FederatedCurator:
 
     # ---- questions
 
-    def _about(self, marginals: Sequence[Marginal], budget: Budget) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _about(
+        self, marginals: Sequence[Marginal], budget: Budget
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         names, arrays = packed(marginals)
         return {"names": names, "bits": self._bits, "amount": budget.amount}, arrays
 
@@ -218,7 +237,11 @@ class FederatedCurator:
         for axis in set(itertools.chain.from_iterable(marginals)):
             if axis not in self._sizes:
                 attribute = self.schema[axis.attribute]  # says itself when there is none
-                kind = f"is of kind {attribute.kind} and never read" if not attribute.modelled else "has no such level"
+                kind = (
+                    f"is of kind {attribute.kind} and never read"
+                    if not attribute.modelled
+                    else "has no such level"
+                )
                 raise InputError(f"{axis.attribute!r} {kind}.")
         for axes in marginals:
             if len({axis.attribute for axis in axes}) < len(axes):
@@ -283,12 +306,18 @@ class _Choice:
         shares: Mapping[str, float] = {}
         if self.estimates is not None:
             shares, budget = self.curator.shares(budget)
-        question = f"choice among {len(self.candidates)} candidates by the sum of scores {self.score}"
+        question = (
+            f"choice among {len(self.candidates)} candidates by the sum of scores {self.score}"
+        )
         rule = "exponential" if budget.currency == "rho" else "largest with geometric noise"
-        self.curator.ledger.debit(question, budget, f"{rule}, by one of {len(self.session.present)} holders for all")
+        self.curator.ledger.debit(
+            question, budget, f"{rule}, by one of {len(self.session.present)} holders for all"
+        )
         content, arrays = self._question(self.candidates, budget, self.estimates, shares)
         if self.offsets is not None:
-            gridded = np.rint(self.offsets * (SHARED_GRID / self._sensitivity(self.candidates, top=True)))
+            gridded = np.rint(
+                self.offsets * (SHARED_GRID / self._sensitivity(self.candidates, top=True))
+            )
             arrays["offsets"] = np.clip(gridded, -LARGEST_OFFSET, LARGEST_OFFSET).astype(np.int64)
         place = self.session.place_of_largest(len(self.candidates), content, arrays)
         # Paid for, but lost with the holder that dropped out: any candidate will do for once.
@@ -308,5 +337,7 @@ class _Choice:
         content, arrays = self.curator._about(candidates, cost)
         content |= {"score": self.score, "most_rows": self.most_rows, "shares": dict(shares)}
         if estimates is not None:
-            arrays["estimates"] = np.concatenate([np.ravel(estimate) for estimate in estimates]).astype(np.float64)
+            arrays["estimates"] = np.concatenate(
+                [np.ravel(estimate) for estimate in estimates]
+            ).astype(np.float64)
         return content, arrays

@@ -102,15 +102,21 @@ class Ledger:
             self.epsilon = check_epsilon(self.epsilon)
         self.delta = check_delta(self.delta)
         self.neighbours = check_neighbours(self.neighbours)
-        self.unit = "person" if check_rows_per_person(self.rows_per_person) > 1 else _unit(self.unit)
+        self.unit = (
+            "person" if check_rows_per_person(self.rows_per_person) > 1 else _unit(self.unit)
+        )
         if self.unit == "person" and self.neighbours == "replace":
-            raise InputError("Protecting all rows of a person goes with neighbours add_remove, not with replace.")
+            raise InputError(
+                "Protecting all rows of a person goes with neighbours add_remove, not with replace."
+            )
         if exact(self.threshold_delta) > exact(self.delta):
             raise InputError("The delta kept for thresholds is more than all of delta.")
         if self.currency == "rho" and self.conversion_delta <= 0:
             raise InputError("Accounting by zCDP needs a delta above 0.")
         self.budget = Budget(
-            self.epsilon if self.currency == "epsilon" else rho_of(self.epsilon, self.conversion_delta),
+            self.epsilon
+            if self.currency == "epsilon"
+            else rho_of(self.epsilon, self.conversion_delta),
             self.currency,
         )
 
@@ -136,7 +142,9 @@ class Ledger:
         new = []
         for question, cost, mechanism in questions:
             if cost.currency != self.currency:
-                raise BudgetError(f"The ledger counts in {self.currency}, but {question} is priced in {cost.currency}.")
+                raise BudgetError(
+                    f"The ledger counts in {self.currency}, but {question} is priced in {cost.currency}."
+                )
             if not cost.amount >= 0 or not delta >= 0:
                 raise BudgetError(f"The price of {question} is not a number at or above 0.")
             new.append(Entry(question, cost.amount, delta, mechanism))
@@ -145,7 +153,9 @@ class Ledger:
     def _record(self, new: list[Entry]) -> None:
         asked = new[0].question if len(new) == 1 else f"A batch of {len(new)} questions"
         cost_of_all = total([entry.amount for entry in new])
-        if total([entry.amount for entry in self.entries]) + cost_of_all > exact(self.budget.amount):
+        if total([entry.amount for entry in self.entries]) + cost_of_all > exact(
+            self.budget.amount
+        ):
             raise BudgetError(
                 f"{asked} costs {self.currency} {float(cost_of_all):g}, but only {self.left.amount:g} of "
                 f"{self.budget.amount:g} is left; nothing was asked."
@@ -154,7 +164,9 @@ class Ledger:
         allowed = self.threshold_delta if self.currency == "rho" else self.delta
         if total([entry.delta for entry in self.entries + new]) > exact(allowed):
             needed = float(total([entry.delta for entry in new]))
-            raise BudgetError(f"{asked} needs delta {needed:g}, more than is left of {allowed:g}; nothing was asked.")
+            raise BudgetError(
+                f"{asked} needs delta {needed:g}, more than is left of {allowed:g}; nothing was asked."
+            )
         self.entries.extend(new)
 
     def spent(self) -> tuple[float, float]:
@@ -191,7 +203,9 @@ class Ledger:
             "replace": "changing any one row (the number of rows is public)",
         }[self.neighbours]
         if self.unit == "person":
-            relation = f"adding or removing all rows of any one person (at most {self.rows_per_person:,})"
+            relation = (
+                f"adding or removing all rows of any one person (at most {self.rows_per_person:,})"
+            )
         epsilon, delta = self.promise()
         name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
         said = f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
@@ -235,7 +249,11 @@ class Ledger:
                 raise ValueError("it protects rows, but a person has more than one")
             entries = []
             for entry in document["entries"]:
-                question, mechanism, amount = entry["question"], entry["mechanism"], float(entry["amount"])
+                question, mechanism, amount = (
+                    entry["question"],
+                    entry["mechanism"],
+                    float(entry["amount"]),
+                )
                 if not isinstance(question, str) or not isinstance(mechanism, str):
                     raise TypeError("a question is not text")
                 if not amount >= 0:
@@ -308,7 +326,9 @@ class LedgerFile:
         }
         with ledger._locked():
             if ledger.path.exists():
-                raise InputError(f"There is a ledger at {path} already; it is never started afresh.")
+                raise InputError(
+                    f"There is a ledger at {path} already; it is never started afresh."
+                )
             ledger._write(document)
         return ledger
 
@@ -334,14 +354,18 @@ class LedgerFile:
         assert isinstance(document, dict)
         return document
 
-    def reserve(self, release: str, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row") -> str:
+    def reserve(
+        self, release: str, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row"
+    ) -> str:
         """Put a release on the books, in full, before it reads a row; returns its number.
 
         Releases that protect persons add up whatever number of rows each of them lets a person have, since each
         protects whole persons; with releases that protect rows they do not.
         """
         if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
-            raise BudgetError(f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked.")
+            raise BudgetError(
+                f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked."
+            )
         with self._locked():
             document = self.read()
             if document["neighbours"] != neighbours:
@@ -379,13 +403,26 @@ class LedgerFile:
         """Close a reservation: in full if anything was asked, with the questions; free of charge if nothing was."""
         with self._locked():
             document = self.read()
-            waiting = (r for r in document["releases"] if r["number"] == number and r["state"] == "reserved")
+            waiting = (
+                r
+                for r in document["releases"]
+                if r["number"] == number and r["state"] == "reserved"
+            )
             entry = next(waiting, None)
             if entry is None:
-                raise InputError(f"The ledger {self.path} has no open reservation {number!r}; nothing was changed.")
+                raise InputError(
+                    f"The ledger {self.path} has no open reservation {number!r}; nothing was changed."
+                )
             promised = ledger.epsilon, ledger.delta, ledger.neighbours, ledger.unit
-            if promised != (entry["epsilon"], entry["delta"], document["neighbours"], document.get("unit", "row")):
-                raise InputError(f"The reservation {number!r} is another release's; nothing was changed.")
+            if promised != (
+                entry["epsilon"],
+                entry["delta"],
+                document["neighbours"],
+                document.get("unit", "row"),
+            ):
+                raise InputError(
+                    f"The reservation {number!r} is another release's; nothing was changed."
+                )
             if not ledger.entries:
                 entry.update(epsilon=0.0, delta=0.0)
             entry.update(
@@ -407,7 +444,9 @@ class LedgerFile:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
-                raise InputError(f"The lock of the ledger {self.path} was taken away meanwhile; nothing was asked.")
+                raise InputError(
+                    f"The lock of the ledger {self.path} was taken away meanwhile; nothing was asked."
+                )
             if self.path.exists() and self.path.stat().st_nlink > 1:
                 raise InputError(
                     f"The ledger {self.path} has two names, which would each count for themselves; keep one."
@@ -447,7 +486,9 @@ def _left(document: dict[str, Any]) -> tuple[float, float]:
         spent = [release[currency] for release in document["releases"]]
         if any(not isinstance(amount, int | float) or not amount >= 0 for amount in spent):
             raise ValueError("a release has no proper price")
-        left.append(rounded_down(max(exact(document["allowance"][currency]) - total(spent), exact(0.0))))
+        left.append(
+            rounded_down(max(exact(document["allowance"][currency]) - total(spent), exact(0.0)))
+        )
     return left[0], left[1]
 
 

@@ -113,7 +113,11 @@ class SeededNoise:
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """How often each cell comes up."""
         weights = counts.ravel() + float(smoothing)
-        return self._rng.multinomial(draws, weights / weights.sum()).astype(np.int64).reshape(counts.shape)
+        return (
+            self._rng.multinomial(draws, weights / weights.sum())
+            .astype(np.int64)
+            .reshape(counts.shape)
+        )
 
 
 # --------------------------------------------------------------------------- calibration
@@ -124,7 +128,10 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
     """The smallest scale at which OpenDP vouches for epsilon-DP at the given L1 sensitivity."""
     # The price is the decimal number that it is written as; a float may lie a little above it.
     price = exact(epsilon)
-    return _smallest(sensitivity / epsilon, lambda scale: Fraction(opendp_laplace(scale).map(sensitivity)) <= price)
+    return _smallest(
+        sensitivity / epsilon,
+        lambda scale: Fraction(opendp_laplace(scale).map(sensitivity)) <= price,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -132,7 +139,9 @@ def gaussian_scale(sensitivity: float, rho: float) -> float:
     """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity."""
     start = sensitivity / math.sqrt(2 * rho)
     price = exact(rho)
-    return _smallest(start, lambda scale: Fraction(opendp_gaussian(scale).map(sensitivity)) <= price)
+    return _smallest(
+        start, lambda scale: Fraction(opendp_gaussian(scale).map(sensitivity)) <= price
+    )
 
 
 def cells_touched(neighbours: Neighbours) -> int:
@@ -205,7 +214,9 @@ SMOOTHING_GRID = 1 << 32
 """What is added to each cell before draws is a multiple of one over this, so that draws need whole numbers only."""
 
 
-def draw_smoothing(cost: Budget, draws: int, neighbours: Neighbours, rows_per_person: int = 1) -> Fraction:
+def draw_smoothing(
+    cost: Budget, draws: int, neighbours: Neighbours, rows_per_person: int = 1
+) -> Fraction:
     """How much is to be added to each cell of a table so that ``draws`` draws from it cost ``cost``.
 
     Let a be what is added, m the cells, T = n + m a the total, and let a person have up to M rows.
@@ -251,7 +262,9 @@ def _numbers_below(bound: int, size: int) -> list[int]:
     while len(found) < size:
         # At least half of the numbers of so many bits are below the bound.
         data = os.urandom(2 * width * (size - len(found)))
-        numbers = (int.from_bytes(data[i : i + width]) >> (7 - spare) for i in range(0, len(data), width))
+        numbers = (
+            int.from_bytes(data[i : i + width]) >> (7 - spare) for i in range(0, len(data), width)
+        )
         found += [number for number in numbers if number < bound]
     return found[:size]
 
@@ -279,6 +292,10 @@ def opendp_gaussian(scale: float) -> Any:
 def _noisy_max(scale: float, rule: Rule) -> Any:
     """OpenDP's noisy maximum: exponential noise (permute-and-flip) or Gumbel noise (the exponential mechanism)."""
     dp = opendp()
-    measure = dp.max_divergence() if rule == "permute_and_flip" else dp.zero_concentrated_divergence()
+    measure = (
+        dp.max_divergence() if rule == "permute_and_flip" else dp.zero_concentrated_divergence()
+    )
     domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
-    return dp.m.make_noisy_max(domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale)
+    return dp.m.make_noisy_max(
+        domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale
+    )

@@ -34,25 +34,33 @@ def information_bits(flat: Array, offsets: Array, child_sizes: Array, rows: int)
 
 
 @njit(cache=True, nogil=True)
-def _dependence_alone(flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array) -> None:
+def _dependence_alone(
+    flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
+) -> None:
     for t in range(len(child_sizes)):
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
 @njit(cache=True, parallel=True)
-def _dependence_shared(flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array) -> None:
+def _dependence_shared(
+    flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
+) -> None:
     for t in prange(len(child_sizes)):
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
 @njit(cache=True, nogil=True)
-def _information_alone(flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array) -> None:
+def _information_alone(
+    flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
+) -> None:
     for t in range(len(child_sizes)):
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
 @njit(cache=True, parallel=True)
-def _information_shared(flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array) -> None:
+def _information_shared(
+    flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
+) -> None:
     for t in prange(len(child_sizes)):
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
@@ -77,7 +85,9 @@ def _information(cells: Array, size: int, rows: int) -> Any:
         for p in range(width):
             count = cells[x * width + p]
             if count:
-                total += count * np.log2((float(rows) * count) / (float(by_child[x]) * by_parent[p]))
+                total += count * np.log2(
+                    (float(rows) * count) / (float(by_child[x]) * by_parent[p])
+                )
     return total
 
 
@@ -129,7 +139,9 @@ def _lacking(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
     movable = np.flatnonzero((heavy >= light) & (light > 0))
     # By size, so that the programme's range stays short for as long as it can.
     movable = movable[np.argsort(heavy[movable])]
-    return _least_after_moves(heavy[movable], light[movable], 2 * kept - rows, rows - 2 * other, best[0], best[1])
+    return _least_after_moves(
+        heavy[movable], light[movable], 2 * kept - rows, rows - 2 * other, best[0], best[1]
+    )
 
 
 @njit(cache=True)
@@ -145,7 +157,9 @@ def _larger_sides(heavy: Array, light: Array) -> Any:
 
 
 @njit(cache=True)
-def _least_after_moves(heavy: Array, light: Array, excess: Any, wanted: Any, old: Array, new: Array) -> Any:
+def _least_after_moves(
+    heavy: Array, light: Array, excess: Any, wanted: Any, old: Array, new: Array
+) -> Any:
     """The dynamic programme over integer masses: old[s] is the most that moving up to s rows brings over."""
     spare = excess // 2
     least = max(np.int64(0), wanted)

@@ -183,7 +183,9 @@ class Assignment:
     def check(self, largest_child: int) -> None:
         """Two values at most."""
         if largest_child > 2:
-            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
+            raise InputError(
+                "Score F is for attributes with two values; use R, or a binary or Gray encoding."
+            )
 
     def evaluate(
         self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
@@ -229,11 +231,15 @@ class Misfit:
     ) -> NDArray[np.float64]:
         """The distances between the tables and their estimates."""
         if estimates is None:
-            raise InputError("Score misfit compares tables with estimates; give an estimate for each candidate.")
+            raise InputError(
+                "Score misfit compares tables with estimates; give an estimate for each candidate."
+            )
         found = []
         done = 0
         for flat, offsets, children in _tables(counter, candidates):
-            public = np.concatenate([estimate.ravel() for estimate in estimates[done : done + len(children)]])
+            public = np.concatenate(
+                [estimate.ravel() for estimate in estimates[done : done + len(children)]]
+            )
             rounded = np.rint(public * ESTIMATE_GRID) / ESTIMATE_GRID
             found.append(np.add.reduceat(np.abs(flat - rounded), offsets[:-1]))
             done += len(children)
@@ -245,17 +251,23 @@ class Misfit:
         """Refuse estimates that are not tables of the candidates' shapes."""
         if len(estimates) != len(candidates):
             raise InputError("There must be one estimate for each candidate.")
-        sizes = {axis: counter.size(axis) for axis in set(itertools.chain.from_iterable(candidates))}
+        sizes = {
+            axis: counter.size(axis) for axis in set(itertools.chain.from_iterable(candidates))
+        }
         for axes, estimate in zip(candidates, estimates, strict=True):
             if estimate.shape != tuple([sizes[axis] for axis in axes]):
-                raise InputError(f"The estimate of {describe(axes)} does not have the shape of its table.")
+                raise InputError(
+                    f"The estimate of {describe(axes)} does not have the shape of its table."
+                )
         totals = np.add.reduceat(
             np.abs(np.concatenate([estimate.ravel() for estimate in estimates])),
             np.cumsum([0, *(estimate.size for estimate in estimates[:-1])]),
         )
         wrong = np.flatnonzero(~(totals <= LARGEST_ESTIMATE))  # what is not a number is wrong, too
         if len(wrong):
-            raise InputError(f"The estimate of {describe(candidates[wrong[0]])} holds counts that cannot be.")
+            raise InputError(
+                f"The estimate of {describe(candidates[wrong[0]])} holds counts that cannot be."
+            )
 
 
 ESTIMATE_GRID = 1 << 10
@@ -264,7 +276,8 @@ LARGEST_ESTIMATE = 2.0**31
 
 
 SCORES: dict[str, Score] = {
-    score.name: score for score in (Information(), Assignment(), Dependence(), PaperDependence(), Misfit())
+    score.name: score
+    for score in (Information(), Assignment(), Dependence(), PaperDependence(), Misfit())
 }
 
 

@@ -43,7 +43,11 @@ class EngineColumns:
     def kinds(self) -> Mapping[str, ColumnKind]:
         """Of each column, in order."""
         kinds, relation = self._types(), self._engine.relation
-        texts = [name for name, kind in kinds.items() if kind == "text" and not is_identifier(name, self._person)]
+        texts = [
+            name
+            for name, kind in kinds.items()
+            if kind == "text" and not is_identifier(name, self._person)
+        ]
         conditions: dict[tuple[str, tuple[str, str] | None], str] = {("", None): "TRUE"}
         for name in texts:
             value = self._table.raw(name).sql
@@ -55,12 +59,18 @@ class EngineColumns:
         if ("", None) not in found:
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         kinds |= {name: "empty" for name in texts if (name, None) not in found}
-        spellings = {name: next((s for s in SPELLINGS if (name, s) not in found), None) for name in texts}
-        moments = [name for name, kind in kinds.items() if kind == "datetime"] if self._engine.csv else []
+        spellings = {
+            name: next((s for s in SPELLINGS if (name, s) not in found), None) for name in texts
+        }
+        moments = (
+            [name for name, kind in kinds.items() if kind == "datetime"] if self._engine.csv else []
+        )
         forms = csv_format(self._one, relation, moments)
         self._engine.check_unchanged()
         return {
-            name: ColumnKind(kind, None if kind == "empty" else spellings.get(name), forms.get(name, ""))
+            name: ColumnKind(
+                kind, None if kind == "empty" else spellings.get(name), forms.get(name, "")
+            )
             for name, kind in kinds.items()
         }
 
@@ -70,7 +80,9 @@ class EngineColumns:
         kinds = {}
         for name, (_, kind) in self._engine.types.items():
             # A type that has no place here is refused by name, unless nothing is asked about the column.
-            kinds[name] = kind or ("text" if is_identifier(name, self._person) else self._table.raw(name).kind)
+            kinds[name] = kind or (
+                "text" if is_identifier(name, self._person) else self._table.raw(name).kind
+            )
         return kinds
 
     # ---- counts
@@ -78,21 +90,25 @@ class EngineColumns:
     def counted(self, asked: Mapping[str, Edges | None]) -> Mapping[str, ColumnCounts]:
         """Count the values of some columns: those of up to sixty in one pass."""
         self._try_reading(asked)
-        cells = [self._cell(place, name, edges) for place, (name, edges) in enumerate(asked.items())]
+        cells = [
+            self._cell(place, name, edges) for place, (name, edges) in enumerate(asked.items())
+        ]
         query = self._rows(cells)
         text = self._engine.dialect.types["text"]
         for some in batched(cells, COLUMNS_AT_A_TIME):
             columns = ", ".join(f"CAST({cell.name} AS {text}) AS {cell.name}" for cell in some)
             sets = ", ".join(f"({cell.name})" for cell in some)
-            grouped = (
-                f"SELECT {columns}, CAST(count(*) AS {text}) AS n FROM ({query}) t GROUP BY GROUPING SETS ({sets})"
-            )
+            grouped = f"SELECT {columns}, CAST(count(*) AS {text}) AS n FROM ({query}) t GROUP BY GROUPING SETS ({sets})"
             for batch in self._engine.texts(grouped):
                 *values, numbers = zip(*batch, strict=True)
                 for cell, column in zip(some, values, strict=True):
                     # In the answer to one grouping set, the columns of all others are NULL.
                     cell.take(
-                        {value: int(n or 0) for value, n in zip(column, numbers, strict=True) if value is not None}
+                        {
+                            value: int(n or 0)
+                            for value, n in zip(column, numbers, strict=True)
+                            if value is not None
+                        }
                     )
         self._engine.check_unchanged()
         totals = {cell.found.total() for cell in cells}
@@ -112,7 +128,9 @@ class EngineColumns:
         for place, (name, edges) in enumerate(asked.items()):
             if edges:
                 column = self.kinds[name]
-                attribute = Quantity(name, column.kind, "", tuple(edges), format=column.format or None)
+                attribute = Quantity(
+                    name, column.kind, "", tuple(edges), format=column.format or None
+                )
                 raw = Raw(name, "text", f"c{place}")
                 cells.append(CellCode(attribute, raw, self._engine.dialect, self.source, place))
         self._table.learn_words(cells)
@@ -123,7 +141,9 @@ class EngineColumns:
             return _Texts(place, name, raw, self.source)
         if not edges:
             return _Presence(place, name, raw)
-        return (_Written if self._engine.csv else _Number)(place, name, raw, kind, edges, self._table)
+        return (_Written if self._engine.csv else _Number)(
+            place, name, raw, kind, edges, self._table
+        )
 
     def _rows(self, cells: Sequence[_Cell]) -> str:
         """The rows that count, as what is counted of them."""
@@ -136,7 +156,9 @@ class EngineColumns:
             return f"SELECT {', '.join(parts)} FROM {source}"
         texts = [cell.name for cell in cells if isinstance(cell, _Texts)]
         query = f"SELECT {', '.join(parts)}, p FROM {source}"
-        return bounded(self._engine.dialect, query, [cell.name for cell in cells], self._most, texts)
+        return bounded(
+            self._engine.dialect, query, [cell.name for cell in cells], self._most, texts
+        )
 
     def _left_out(self, person: str, kept: int) -> LeftOut:
         owner = whose(self._engine.dialect, self._table.raw(person))
@@ -217,7 +239,9 @@ class _Presence(_Cell):
 class _Number(_Cell):
     """The cell between two edges that a value lies in."""
 
-    def __init__(self, place: int, column: str, raw: Raw, kind: str, edges: Edges, table: EngineTable) -> None:
+    def __init__(
+        self, place: int, column: str, raw: Raw, kind: str, edges: Edges, table: EngineTable
+    ) -> None:
         super().__init__(place, column, raw)
         self.kind = kind
         # Where values are missing, that has a code of its own, the last.
@@ -256,7 +280,9 @@ class _Written(_Number):
 
     def sql(self) -> str:
         mark = f"m{self.place}"
-        return f"CASE WHEN {mark} > 1 THEN {self.code.missing - 1} + {mark} ELSE {self.code.sql} END"
+        return (
+            f"CASE WHEN {mark} > 1 THEN {self.code.missing - 1} + {mark} ELSE {self.code.sql} END"
+        )
 
 
 def _missing(found: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -131,7 +131,9 @@ SPARK = Dialect(
     code_types=((1 << 7, "TINYINT"), (1 << 15, "SMALLINT"), (1 << 31, "INT")),
     # In Java $ also matches before a last line break; \z does not.
     matches=lambda value, pattern: f"({value} RLIKE '^({pattern})\\\\z')",
-    whole=lambda value: f"{value} = rint({value})",  # floor makes a BIGINT there, which infinity does not fit
+    whole=lambda value: (
+        f"{value} = rint({value})"
+    ),  # floor makes a BIGINT there, which infinity does not fit
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('SECOND', {value})",
     random="rand()",

@@ -95,7 +95,10 @@ class DuckDBEngine:
         if many:
             return self._many_numbers(query)
         with self._speaking("counted"):
-            return [np.asarray(column) for column in self._connection.execute(query).fetchnumpy().values()]
+            return [
+                np.asarray(column)
+                for column in self._connection.execute(query).fetchnumpy().values()
+            ]
 
     def _many_numbers(self, query: str) -> list[NDArray[Any]]:
         """The columns of an answer that is stored first, and then read some rows at a time."""
@@ -154,7 +157,9 @@ class DuckDBEngine:
         """Files have the size and the time of writing that they had at first."""
         for path, state in self._files.items():
             if _state(path) != state:
-                raise EngineError(f"{path} changed while it was being read; try again when nobody writes to it.")
+                raise EngineError(
+                    f"{path} changed while it was being read; try again when nobody writes to it."
+                )
 
     def close(self) -> None:
         """Close the connection and remove the folder."""
@@ -189,13 +194,23 @@ def kind_of(type_name: str) -> str:
     """The kind of values that a DuckDB type holds; empty where it has none."""
     if type_name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"):
         return "integer"
-    if type_name.startswith("U") and type_name[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"):
+    if type_name.startswith("U") and type_name[1:] in (
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+    ):
         return "integer"
-    if type_name in ("FLOAT", "DOUBLE") or (type_name.startswith("DECIMAL") and "[" not in type_name):
+    if type_name in ("FLOAT", "DOUBLE") or (
+        type_name.startswith("DECIMAL") and "[" not in type_name
+    ):
         return "real"
     if type_name.startswith("TIMESTAMP") and "[" not in type_name:
         return "datetime"
-    if type_name in ("VARCHAR", "UUID") or (type_name.startswith("ENUM") and not type_name.endswith("]")):
+    if type_name in ("VARCHAR", "UUID") or (
+        type_name.startswith("ENUM") and not type_name.endswith("]")
+    ):
         return "text"
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(type_name, "")
 

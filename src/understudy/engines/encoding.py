@@ -67,7 +67,9 @@ def extended(attribute: Attribute) -> Attribute:
         edges = (attribute.edges[0] - 1, *attribute.edges[:-1], above, above + 1)
         return replace(attribute, missing=missing, edges=edges)
     assert isinstance(attribute, Category)
-    return replace(attribute, missing=missing, values=attribute.domain, other=_UNKNOWN, taxonomy=None)
+    return replace(
+        attribute, missing=missing, values=attribute.domain, other=_UNKNOWN, taxonomy=None
+    )
 
 
 def folded(attribute: Attribute) -> NDArray[np.uint32]:
@@ -96,7 +98,11 @@ def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
         report(numbers[attribute.bins + 1], attribute.bins - 1, remedy)
     elif isinstance(attribute, Category):
         other = 'list them under "values" in the schema to keep them apart'
-        remedy = other if attribute.other is not None else 'list them under "values" or name an "other" in the schema'
+        remedy = (
+            other
+            if attribute.other is not None
+            else 'list them under "values" or name an "other" in the schema'
+        )
         report(numbers[attribute.values_size], attribute.outside, remedy)
     if attribute.missing is None:
         report(numbers[-1], _absent(attribute), 'allow "missing" in the schema to keep them apart')
@@ -133,7 +139,9 @@ class CellCode:
         Numbers the column; names of things that belong to it end in it.
     """
 
-    def __init__(self, attribute: Attribute, raw: Raw, dialect: Dialect, source: str, place: int) -> None:
+    def __init__(
+        self, attribute: Attribute, raw: Raw, dialect: Dialect, source: str, place: int
+    ) -> None:
         self.attribute = extended(attribute)
         self.raw = raw
         self.dialect = dialect
@@ -224,7 +232,10 @@ class CellCode:
         assert isinstance(attribute, Quantity)
         exactly = kind == "integer" and attribute.whole
         compared = value if exactly or kind == "real" else self.dialect.cast(value, "real")
-        edges = [self.dialect.number(edge, "integer" if exactly else "real") for edge in attribute.edges[1:-1]]
+        edges = [
+            self.dialect.number(edge, "integer" if exactly else "real")
+            for edge in attribute.edges[1:-1]
+        ]
         code = self._bins(compared, edges)
         if attribute.whole and kind == "real":
             code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.impossible} END"
@@ -237,7 +248,9 @@ class CellCode:
     def _read_numbers(self, attribute: Quantity) -> str:
         plain = self.dialect.matches(self.raw.sql, _PLAIN_NUMBER)
         number = self.dialect.try_cast(self.raw.sql, self.dialect.types["real"])
-        return self._read(f"CASE WHEN {plain} THEN {number} END", self._numbers(f"n{self.place}", "real"))
+        return self._read(
+            f"CASE WHEN {plain} THEN {number} END", self._numbers(f"n{self.place}", "real")
+        )
 
     def _read_moments(self, attribute: Quantity) -> str:
         pattern = _PLAIN_MOMENTS.get(attribute.format or "", "")
@@ -246,7 +259,8 @@ class CellCode:
         plain = self.dialect.matches(self.raw.sql, pattern)
         moment = self.dialect.try_cast(self.raw.sql, self.dialect.types["datetime"])
         return self._read(
-            f"CASE WHEN {plain} THEN {moment} END", self._bins(f"n{self.place}", self._moments("datetime"))
+            f"CASE WHEN {plain} THEN {moment} END",
+            self._bins(f"n{self.place}", self._moments("datetime")),
         )
 
     def _read(self, value: str, code: str) -> str:
@@ -269,7 +283,9 @@ class CellCode:
         for edge in self.attribute.edges[1:-1]:
             with contextlib.suppress(OverflowError):
                 moment = EPOCH + int(edge) * unit
-                written = moment.date().isoformat() if compared == "date" else moment.isoformat(sep=" ")
+                written = (
+                    moment.date().isoformat() if compared == "date" else moment.isoformat(sep=" ")
+                )
                 edges.append(self.dialect.cast(f"'{written}'", compared))
         return edges
 
@@ -278,7 +294,9 @@ class CellCode:
         if len(edges) <= _LINEAR_BINS:
             if not edges:
                 return str(first)
-            cases = " ".join(f"WHEN {value} < {edge} THEN {first + i}" for i, edge in enumerate(edges))
+            cases = " ".join(
+                f"WHEN {value} < {edge} THEN {first + i}" for i, edge in enumerate(edges)
+            )
             return f"CASE {cases} ELSE {first + len(edges)} END"
         middle = len(edges) // 2
         below = self._bins(value, edges[:middle], first)
@@ -295,11 +313,15 @@ class CellCode:
             return self._case(self._null(), f"CASE WHEN {raw.sql} THEN {true} ELSE {false} END")
         marks = {_number(value) for value in (*attribute.domain, attribute.missing)}
         # Beyond 2^53 several integers are the same real: there, they are told apart by how they are written.
-        exact = raw.kind == "real" or all(abs(mark) < 2.0**53 for mark in marks if math.isfinite(mark))
+        exact = raw.kind == "real" or all(
+            abs(mark) < 2.0**53 for mark in marks if math.isfinite(mark)
+        )
         if raw.kind in ("integer", "real") and exact:
             # A number has a code if it is one of the values, or the mark for missing.
             numbers = sorted(mark for mark in marks if not math.isnan(mark))
-            self.key = f"({raw.sql if raw.kind == 'real' else self.dialect.cast(raw.sql, 'real')} + 0)"
+            self.key = (
+                f"({raw.sql if raw.kind == 'real' else self.dialect.cast(raw.sql, 'real')} + 0)"
+            )
             self.key_kind = "real"
             self.lookup = dict(zip(numbers, self._encoded(numbers), strict=True))
         else:

@@ -23,7 +23,9 @@ def whose(dialect: Dialect, raw: Raw) -> str:
     return f"CASE WHEN trim(BOTH {spaces} FROM {raw.sql}) NOT IN ({marks}) THEN {raw.sql} END"
 
 
-def bounded(dialect: Dialect, query: str, names: Sequence[str], most: int, texts: Sequence[str] = ()) -> str:
+def bounded(
+    dialect: Dialect, query: str, names: Sequence[str], most: int, texts: Sequence[str] = ()
+) -> str:
     """The rows of a query that count, without those that are nobody's (NULL in ``p``).
 
     The rows of each person are numbered in an order that is random, and the same if the query is made again: that of a
@@ -45,12 +47,13 @@ def bounded(dialect: Dialect, query: str, names: Sequence[str], most: int, texts
         Those among ``names`` that hold texts.
     """
     listed = ", ".join(names)
-    alike = (
-        f"SELECT *, row_number() OVER (PARTITION BY p, {listed} ORDER BY p) AS c FROM ({query}) a WHERE p IS NOT NULL"
-    )
+    alike = f"SELECT *, row_number() OVER (PARTITION BY p, {listed} ORDER BY p) AS c FROM ({query}) a WHERE p IS NOT NULL"
     text = dialect.types["text"]
     # A text is digested by itself: it may hold what stands between two values.
-    written = [f"md5({name})" if name in texts else f"CAST({name} AS {text})" for name in ("p", *names, "c")]
+    written = [
+        f"md5({name})" if name in texts else f"CAST({name} AS {text})"
+        for name in ("p", *names, "c")
+    ]
     key = dialect.literal(secrets.token_hex(16))
     digest = f"md5({_joined([key, *(part for value in written for part in (_COMMA, value))])})"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"

@@ -64,7 +64,9 @@ class PostgresEngine:
     csv = False
     most_groups = 1 << 21
 
-    def __init__(self, parameters: Mapping[str, str], table: str, source: str, *, query: str = "") -> None:
+    def __init__(
+        self, parameters: Mapping[str, str], table: str, source: str, *, query: str = ""
+    ) -> None:
         self.source = source
         self._psycopg = driver()
         try:
@@ -94,7 +96,9 @@ class PostgresEngine:
             [quoted],
         ).fetchone()
         if found is None:
-            raise InputError(f"{self.source}: there is no table {table!r} there; check its name and its schema.")
+            raise InputError(
+                f"{self.source}: there is no table {table!r} there; check its name and its schema."
+            )
         return ".".join(self.dialect.quoted(part) for part in found)
 
     def _types(self) -> Mapping[str, tuple[str, str]]:
@@ -138,9 +142,13 @@ class PostgresEngine:
 
     def lookup(self, name: str, keys: Sequence[Any], kind: str, codes: Sequence[int]) -> None:
         """Store keys with their codes."""
-        key_type = self.dialect.types[kind] + (f" COLLATE {self.dialect.collation}" if kind == "text" else "")
+        key_type = self.dialect.types[kind] + (
+            f" COLLATE {self.dialect.collation}" if kind == "text" else ""
+        )
         with self._speaking("copied"), self._connection.cursor() as cursor:
-            cursor.execute(f"CREATE TEMPORARY TABLE {name} (key {key_type}, code INTEGER) ON COMMIT DROP")
+            cursor.execute(
+                f"CREATE TEMPORARY TABLE {name} (key {key_type}, code INTEGER) ON COMMIT DROP"
+            )
             with cursor.copy(f"COPY {name} FROM STDIN") as copy:
                 for key, code in zip(keys, codes, strict=True):
                     copy.write_row((key, code))
@@ -169,7 +177,9 @@ class PostgresEngine:
                 f"and to make TEMPORARY tables in the database."
             )
         if isinstance(error, errors.DataError):
-            return InputError(f"{self.source} holds a value that cannot be {done}: {first_line(error)}.")
+            return InputError(
+                f"{self.source} holds a value that cannot be {done}: {first_line(error)}."
+            )
         if self._connection.closed or isinstance(error, errors.OperationalError):
             return EngineError(
                 f"{self.source} could not be {done}, the database is gone or has no room: {first_line(error)}."

@@ -45,7 +45,9 @@ class EngineTable:
     def check_person(self, person: str) -> None:
         """Refuse a column that cannot tell persons apart."""
         if person not in self.engine.types:
-            raise InputError(f"{self.source} has no column {person!r} to tell persons apart by; check the name.")
+            raise InputError(
+                f"{self.source} has no column {person!r} to tell persons apart by; check the name."
+            )
         kind = self.raw(person).kind
         if kind not in ("integer", "text"):
             raise InputError(
@@ -68,7 +70,9 @@ class EngineTable:
         """The rows as codes, at most ``most`` of each person; the columns must be those of the schema."""
         schema = self.ordered(schema)
         if not schema.modelled:
-            raise InputError(f"{self.source} has no column to model: the schema holds only identifiers and text.")
+            raise InputError(
+                f"{self.source} has no column to model: the schema holds only identifiers and text."
+            )
         return EngineRows(self, schema, person, most)
 
     def ordered(self, schema: Schema) -> Schema:
@@ -99,18 +103,24 @@ class EngineTable:
         """Look at the distinct texts of the columns where they matter, many columns in one pass."""
         looked_at = [cell for cell in cells if cell.looked_at]
         for some in batched(looked_at, COLUMNS_AT_A_TIME):
-            words = ", ".join(f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in some)
+            words = ", ".join(
+                f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in some
+            )
             names = ", ".join(f"w{cell.place}" for cell in some)
             sets = ", ".join(f"(w{cell.place})" for cell in some)
             query = f"SELECT {words} FROM ({self.read(some)}) r"
-            for batch in self.engine.texts(f"SELECT {names} FROM ({query}) t GROUP BY GROUPING SETS ({sets})"):
+            for batch in self.engine.texts(
+                f"SELECT {names} FROM ({query}) t GROUP BY GROUPING SETS ({sets})"
+            ):
                 for cell, column in zip(some, zip(*batch, strict=True), strict=True):
                     cell.learn([word for word in column if word is not None])
 
     def check_rows(self, rows: int) -> None:
         """Refuse more rows than can be counted."""
         if rows > MAX_ROWS:
-            raise InputError(f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted.")
+            raise InputError(
+                f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted."
+            )
 
 
 class EngineRows:
@@ -125,13 +135,21 @@ class EngineRows:
         self.source = table.source
         self.schema = schema
         self.cells = [
-            CellCode(attribute, _placed(table.raw(attribute.name), place), self.engine.dialect, self.source, place)
+            CellCode(
+                attribute,
+                _placed(table.raw(attribute.name), place),
+                self.engine.dialect,
+                self.source,
+                place,
+            )
             for place, attribute in enumerate(schema.modelled)
         ]
         self._places = {attribute.name: place for place, attribute in enumerate(schema.modelled)}
         self._folded = [folded(attribute) for attribute in schema.modelled]
         self._weighted = False
-        self._tag = secrets.token_hex(4)  # so that no table of the user's bears the name of one of ours
+        self._tag = secrets.token_hex(
+            4
+        )  # so that no table of the user's bears the name of one of ours
         self._copy(table, person, most)
 
     # ---- the coded copy
@@ -142,8 +160,16 @@ class EngineRows:
         inner = table.read(self.cells, person)
         joined = [cell for cell in self.cells if cell.joined]
         for cell in joined:
-            engine.lookup(self._named(f"l{cell.place}"), list(cell.lookup), cell.key_kind, list(cell.lookup.values()))
-        codes = [f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}" for cell in self.cells]
+            engine.lookup(
+                self._named(f"l{cell.place}"),
+                list(cell.lookup),
+                cell.key_kind,
+                list(cell.lookup.values()),
+            )
+        codes = [
+            f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}"
+            for cell in self.cells
+        ]
         joins = "".join(
             f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = {cell.key}"
             for cell in joined
@@ -180,9 +206,7 @@ class EngineRows:
         coded, grouped = self._named("coded"), self._named("grouped")
         if self.rows > 2 * SAMPLE_ROWS:
             share = SAMPLE_ROWS / self.rows
-            sample = (
-                f"SELECT count(*) AS n FROM {coded} WHERE {self.engine.dialect.random} < {share!r} GROUP BY {names}"
-            )
+            sample = f"SELECT count(*) AS n FROM {coded} WHERE {self.engine.dialect.random} < {share!r} GROUP BY {names}"
             once = "CASE WHEN n = 1 THEN 1 ELSE 0 END"
             twice = "CASE WHEN n = 2 THEN 1 ELSE 0 END"
             found, singles, pairs = self._one(
@@ -194,7 +218,9 @@ class EngineRows:
                 return
         self.engine.keep(grouped, f"SELECT {names}, count(*) AS w FROM {coded} GROUP BY {names}")
         self._weighted = True
-        self.distinct, total = self._one(f"SELECT count(*), CAST(COALESCE(sum(w), 0) AS BIGINT) FROM {grouped}")
+        self.distinct, total = self._one(
+            f"SELECT count(*), CAST(COALESCE(sum(w), 0) AS BIGINT) FROM {grouped}"
+        )
         if total != self.rows:
             raise changed(self.source)
         self.engine.drop(coded)
@@ -202,8 +228,12 @@ class EngineRows:
     def _outside(self) -> tuple[Outside, ...]:
         found: list[Outside] = []
         sets = [(attribute.name,) for attribute in self.schema.modelled]
-        counted = [found for some in batched(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)]
-        for attribute, cell, (codes, weights) in zip(self.schema.modelled, self.cells, counted, strict=True):
+        counted = [
+            found for some in batched(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)
+        ]
+        for attribute, cell, (codes, weights) in zip(
+            self.schema.modelled, self.cells, counted, strict=True
+        ):
             counts = np.bincount(codes[0], weights=weights, minlength=cell.codes).astype(np.int64)
             if counts[cell.impossible]:
                 raise cell.refusal()
@@ -227,7 +257,9 @@ class EngineRows:
             cuboids.append(Cuboid(dict(zip(names, codes, strict=True)), weights))
         return cuboids
 
-    def _grouped(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
+    def _grouped(
+        self, sets: Sequence[tuple[str, ...]]
+    ) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
         """Extended codes and weights, for each set."""
         if self.rows == 0:  # an answer without rows does not tell its columns everywhere
             nothing = np.zeros(0, dtype=np.int64)
@@ -249,12 +281,18 @@ class EngineRows:
             *codes, weights = self.engine.numbers(query, many=True)
             answers = [(codes, weights)]
         else:
-            columns = ", ".join(f"COALESCE(CAST(e{place} AS {self._signed(place)}), -1) AS e{place}" for place in used)
+            columns = ", ".join(
+                f"COALESCE(CAST(e{place} AS {self._signed(place)}), -1) AS e{place}"
+                for place in used
+            )
             grouping = ", ".join(f"({names})" for names in wanted)
             *every, weights = self.engine.numbers(
-                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})", many=True
+                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})",
+                many=True,
             )
-            answers = [self._part(dict(zip(used, every, strict=True)), weights, names) for names in sets]
+            answers = [
+                self._part(dict(zip(used, every, strict=True)), weights, names) for names in sets
+            ]
         for _, weights in answers:
             if int(weights.sum(dtype=np.int64)) != self.rows:
                 raise changed(self.source)
@@ -290,7 +328,9 @@ class EngineRows:
 
 def changed(source: str) -> EngineError:
     """What to say when a count does not add up."""
-    return EngineError(f"{source} changed while it was being read; try again when nobody writes to it.")
+    return EngineError(
+        f"{source} changed while it was being read; try again when nobody writes to it."
+    )
 
 
 def batched(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:

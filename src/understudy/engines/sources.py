@@ -64,7 +64,9 @@ def read_into_memory(name: str, engine: str | None = None) -> bool:
     return engine == "memory" or not path.exists() or _fits(path)
 
 
-def _engine_of(frame: Frame, engine: str | None, notify: Callable[[str], None]) -> tuple[Any, Likeness]:
+def _engine_of(
+    frame: Frame, engine: str | None, notify: Callable[[str], None]
+) -> tuple[Any, Likeness]:
     if isinstance(frame, str) and is_url(frame):
         place = place_of(frame)
         return (_spark_table if place.scheme == "spark" else _postgres_table)(place), Likeness()
@@ -95,7 +97,11 @@ def _postgres_table(place: Place) -> Any:
 
 
 def _spark_table(place: Place) -> Any:
-    return _spark(lambda running: running.table(place.table), f"The table {place.table} at {place}", str(place))
+    return _spark(
+        lambda running: running.table(place.table),
+        f"The table {place.table} at {place}",
+        str(place),
+    )
 
 
 def _spark(read: Callable[[Any], Any], source: str, master: str | None = None) -> Any:
@@ -121,31 +127,43 @@ def _files(frame: str | Path, engine: str | None) -> Any:
     if read_into_memory(name, engine):
         return None
     if engine == "memory":
-        raise InputError(f"{shown(name)} names several files; the engine memory reads one, use duckdb or spark.")
+        raise InputError(
+            f"{shown(name)} names several files; the engine memory reads one, use duckdb or spark."
+        )
     if path.is_file():
         files = [path]
     else:
-        files = sorted(Path(found) for found in (_inside(path) if path.is_dir() else glob.glob(name)))
+        files = sorted(
+            Path(found) for found in (_inside(path) if path.is_dir() else glob.glob(name))
+        )
         if not files:
-            raise InputError(f"There is no table at {shown(name)}: no file there ends in {', '.join(SUFFIXES)}.")
+            raise InputError(
+                f"There is no table at {shown(name)}: no file there ends in {', '.join(SUFFIXES)}."
+            )
     if engine == "spark":
         return _spark_files(files, f"The table {name}")
     relation, csv = _relation(files)
-    return DuckDBEngine(relation, f"The table {name}", files=[path.resolve() for path in files], csv=csv)
+    return DuckDBEngine(
+        relation, f"The table {name}", files=[path.resolve() for path in files], csv=csv
+    )
 
 
 def _inside(folder: Path) -> list[str]:
     return [
         str(path)
         for path in folder.rglob("*")
-        if path.is_file() and path.name.lower().endswith(SUFFIXES) and not path.name.startswith((".", "_"))
+        if path.is_file()
+        and path.name.lower().endswith(SUFFIXES)
+        and not path.name.startswith((".", "_"))
     ]
 
 
 def _one_suffix(files: Sequence[Path]) -> str:
     suffixes = {table_suffix(path) for path in files}
     if len(suffixes) > 1:
-        raise InputError(f"{files[0].parent} holds files of several kinds ({', '.join(sorted(suffixes))}); name one.")
+        raise InputError(
+            f"{files[0].parent} holds files of several kinds ({', '.join(sorted(suffixes))}); name one."
+        )
     return suffixes.pop()
 
 
@@ -166,7 +184,8 @@ def _fits(path: Path) -> bool:
         try:
             with duckdb.connect() as engine:  # never the connection that all of the process share
                 found = engine.execute(
-                    "SELECT sum(num_values) FROM parquet_metadata(?)", [glob.escape(str(path.resolve()))]
+                    "SELECT sum(num_values) FROM parquet_metadata(?)",
+                    [glob.escape(str(path.resolve()))],
                 ).fetchone()
         except duckdb.Error:
             return True  # whoever reads it says what is wrong with it
@@ -198,8 +217,12 @@ def _spark_files(files: Sequence[Path], source: str) -> Any:
         )
     names = [str(path.resolve()) for path in files]
     for name in names:
-        if set("*?[]{}\\") & set(name):  # Spark would read it as a pattern, and the files that match twice
-            raise InputError(f"Spark takes the name of {name} for a pattern; rename the file or its folder.")
+        if set("*?[]{}\\") & set(
+            name
+        ):  # Spark would read it as a pattern, and the files that match twice
+            raise InputError(
+                f"Spark takes the name of {name} for a pattern; rename the file or its folder."
+            )
     return _spark(lambda running: running.read.parquet(*names), source)
 
 
@@ -232,7 +255,9 @@ def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
         )
         if backend.name == "polars":  # its batches are cut from a whole table in memory
             return _lazy_frame(backend.compile(expression), "The ibis table")
-        return _copied(lambda path: _write_batches(expression, backend.name, path), "The ibis table")
+        return _copied(
+            lambda path: _write_batches(expression, backend.name, path), "The ibis table"
+        )
     query = str(backend.compile(expression))
     if backend.name == "duckdb":
         return DuckDBEngine(f"({query}) AS source", "The ibis table", connection=backend.con)

@@ -123,7 +123,9 @@ def session(master: str | None = None) -> tuple[Any, bool]:
     running = SparkSession.getActiveSession()
     if running is not None:
         if master not in (None, running.sparkContext.master):
-            raise InputError(f"Spark runs here with another master than {master} already; stop that session first.")
+            raise InputError(
+                f"Spark runs here with another master than {master} already; stop that session first."
+            )
         return running, False
     builder = SparkSession.builder.appName("understudy").config("spark.sql.session.timeZone", "UTC")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
@@ -147,6 +149,9 @@ def kind_of(type_name: str) -> str:
         return "real"
     if type_name == "string" or type_name.startswith(("string collate ", "varchar(", "char(")):
         return "text"
-    return {"boolean": "boolean", "date": "date", "timestamp": "datetime", "timestamp_ntz": "datetime"}.get(
-        type_name, ""
-    )
+    return {
+        "boolean": "boolean",
+        "date": "date",
+        "timestamp": "datetime",
+        "timestamp_ntz": "datetime",
+    }.get(type_name, "")

@@ -56,7 +56,11 @@ def write_to(
 
 
 def _to_postgres(
-    model: Model, place: Place, rows: int | None, seed: int | None, progress: Callable[[int], None] | None
+    model: Model,
+    place: Place,
+    rows: int | None,
+    seed: int | None,
+    progress: Callable[[int], None] | None,
 ) -> int:
     """All in one transaction: the table appears when it is complete, or not at all."""
     quoted = _quoted(place.table)
@@ -67,11 +71,15 @@ def _to_postgres(
         for chunk in model.chunks(rows, seed):
             if not written:
                 columns = ", ".join(
-                    f"{POSTGRES.quoted(name)} {POSTGRES.types[column.kind]}" for name, column in chunk.columns.items()
+                    f"{POSTGRES.quoted(name)} {POSTGRES.types[column.kind]}"
+                    for name, column in chunk.columns.items()
                 )
                 connection.execute(f"CREATE TABLE {quoted} ({columns})")
             write_plain_csv(part, chunk)
-            with connection.cursor().copy(f"COPY {quoted} FROM STDIN (FORMAT csv)") as copy, part.open("rb") as file:
+            with (
+                connection.cursor().copy(f"COPY {quoted} FROM STDIN (FORMAT csv)") as copy,
+                part.open("rb") as file,
+            ):
                 while block := file.read(1 << 20):
                     copy.write(block)
             written += chunk.rows
@@ -86,7 +94,9 @@ def _connected(place: Place) -> Iterator[Any]:
     psycopg = driver()
     try:
         with contextlib.closing(
-            psycopg.connect(**place.parameters(), application_name="understudy", client_encoding="UTF8")
+            psycopg.connect(
+                **place.parameters(), application_name="understudy", client_encoding="UTF8"
+            )
         ) as connection:
             yield connection
     except psycopg.Error as error:
@@ -96,7 +106,9 @@ def _connected(place: Place) -> Iterator[Any]:
 def _refuse_existing(connection: Any, place: Place) -> None:
     found = connection.execute("SELECT to_regclass(%s)", [_quoted(place.table)]).fetchone()
     if found[0] is not None:
-        raise InputError(f"There is a table {place.table} at {place} already; drop it, or name another.")
+        raise InputError(
+            f"There is a table {place.table} at {place} already; drop it, or name another."
+        )
 
 
 def _quoted(table: str) -> str:
@@ -113,19 +125,25 @@ def _to_spark(model: Model, place: Place, rows: int | None, seed: int | None) ->
     running, new = session(str(place))
     try:
         if running.catalog.tableExists(place.table):
-            raise InputError(f"There is a table {place.table} at {place} already; drop it, or name another.")
+            raise InputError(
+                f"There is a table {place.table} at {place} already; drop it, or name another."
+            )
         frame = spark_frame(model, running, rows, seed)
         try:
             frame.write.saveAsTable(place.table)
             return int(running.table(place.table).count())
         except Exception as error:  # what goes wrong on a cluster comes in many classes
-            raise EngineError(f"The rows cannot be written to {place}: {first_line(error)}.") from error
+            raise EngineError(
+                f"The rows cannot be written to {place}: {first_line(error)}."
+            ) from error
     finally:
         if new:
             running.stop()
 
 
-def spark_frame(model: Model, session: Any, rows: int | None = None, seed: int | None = None) -> Any:
+def spark_frame(
+    model: Model, session: Any, rows: int | None = None, seed: int | None = None
+) -> Any:
     """Synthetic rows as a Spark DataFrame, drawn by the executors when they are needed.
 
     Spark may draw a part again when it loses it, or when the frame is used twice: a seed is chosen here if none is
@@ -134,7 +152,9 @@ def spark_frame(model: Model, session: Any, rows: int | None = None, seed: int |
     seed = secrets.randbits(63) if seed is None else seed
     document = model.to_dict()
     first = next(iter(model.chunks(0, seed)))
-    types = ", ".join(f"{SPARK.quoted(name)} {SPARK.types[column.kind]}" for name, column in first.columns.items())
+    types = ", ".join(
+        f"{SPARK.quoted(name)} {SPARK.types[column.kind]}" for name, column in first.columns.items()
+    )
     count = model.chunk_count(rows)
 
     def drawn(batches: Iterator[Any]) -> Iterator[Any]:

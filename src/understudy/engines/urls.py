@@ -50,7 +50,9 @@ class Place:
 
     def parameters(self) -> dict[str, str]:
         """What libpq needs to connect."""
-        hosts, ports = zip(*(_host_and_port(server) for server in self.server.split(",")), strict=True)
+        hosts, ports = zip(
+            *(_host_and_port(server) for server in self.server.split(",")), strict=True
+        )
         named = {"host": ",".join(hosts), "user": self.user, "dbname": self.database}
         named["port"] = ",".join(ports) if any(ports) else ""
         return {**self.options, **{name: value for name, value in named.items() if value}}
@@ -75,7 +77,11 @@ def place_of(url: str) -> Place:
     if scheme == "postgres":
         scheme = "postgresql"
     if scheme not in _FORMS:
-        kind = f"A URL that begins with {scheme}://" if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "Such a URL"
+        kind = (
+            f"A URL that begins with {scheme}://"
+            if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme)
+            else "Such a URL"
+        )
         raise InputError(f"{kind} is no place for rows; give {' or '.join(_FORMS.values())}.")
     found = _URL.fullmatch(rest)
     if found is None or not all(_SERVER.fullmatch(server) for server in found[2].split(",")):
@@ -94,7 +100,9 @@ def place_of(url: str) -> Place:
     place = Place(scheme, server, user, database, table, options)
     if scheme == "spark" and (user or database):
         raise InputError(f"A spark:// URL has neither a user nor a path; write {_FORMS[scheme]}.")
-    if not options.keys() <= set(_OPTIONS[scheme]):  # not by name: a piece of a secret may stand there
+    if not options.keys() <= set(
+        _OPTIONS[scheme]
+    ):  # not by name: a piece of a secret may stand there
         known = ", ".join(("table", *_OPTIONS[scheme]))
         raise InputError(f"{place} has an option that is not for a URL; known there are {known}.")
     if not table:

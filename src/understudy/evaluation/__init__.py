@@ -84,7 +84,9 @@ def evaluate(
     from understudy.evaluation.result import Shape
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
-        raise InputError('An evaluation needs more packages; install them by `pip install "understudy[evaluation]"`.')
+        raise InputError(
+            'An evaluation needs more packages; install them by `pip install "understudy[evaluation]"`.'
+        )
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
     if schema is None and model is not None:
@@ -109,7 +111,9 @@ def evaluate(
         orders = [order for order in ORDERS if order <= len(tables.schema)]
     for order in orders:
         if not 1 <= order <= len(tables.schema):
-            raise InputError(f"There are no tables of {order} columns out of {len(tables.schema)}; choose others.")
+            raise InputError(
+                f"There are no tables of {order} columns out of {len(tables.schema)}; choose others."
+            )
     for name in targets:
         check_target(tables, name)
     step("comparing columns")

@@ -135,7 +135,11 @@ def for_classes(learner: Learner, classes: int) -> Learner:
     """
     from sklearn.multiclass import OneVsOneClassifier
 
-    return OneVsOneClassifier(learner) if classes > 2 and getattr(learner, "loss", None) == "hinge" else learner
+    return (
+        OneVsOneClassifier(learner)
+        if classes > 2 and getattr(learner, "loss", None) == "hinge"
+        else learner
+    )
 
 
 @contextmanager

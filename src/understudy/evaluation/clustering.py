@@ -60,7 +60,11 @@ def _points(side: Side, rng: np.random.Generator) -> NDArray[np.float32]:
     points = np.hstack([scaled, flags * weights]).astype(np.float32)
     if not points.shape[1]:  # columns that never vary: all rows lie in one point
         points = np.zeros((side.rows, 1), np.float32)
-    return points if side.rows <= MOST_ROWS else points[rng.choice(side.rows, MOST_ROWS, replace=False)]
+    return (
+        points
+        if side.rows <= MOST_ROWS
+        else points[rng.choice(side.rows, MOST_ROWS, replace=False)]
+    )
 
 
 def _flag_weights(attribute: Attribute) -> list[float]:

@@ -64,11 +64,15 @@ def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) ->
     if not len(left) or not len(right):
         return None
     everywhere = np.concatenate([left, right])
-    below = [np.searchsorted(values, everywhere, side="right") / len(values) for values in (left, right)]
+    below = [
+        np.searchsorted(values, everywhere, side="right") / len(values) for values in (left, right)
+    ]
     return float(np.abs(below[0] - below[1]).max())
 
 
-def kullback_leibler(real: NDArray[Any], synthetic: NDArray[Any], smoothing: float = SMOOTHING) -> float:
+def kullback_leibler(
+    real: NDArray[Any], synthetic: NDArray[Any], smoothing: float = SMOOTHING
+) -> float:
     """Divergence of the real distribution from the synthetic one in bits, ``smoothing`` rows added to every cell."""
     p, q = (counts + smoothing for counts in (real, synthetic))
     p, q = p / p.sum(), q / q.sum()

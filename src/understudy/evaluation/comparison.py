@@ -48,7 +48,9 @@ class Side:
         """Counts tables of codes."""
         attributes = self.coded.schema.modelled
         return MemoryCounter(
-            self.coded.codes, {a.name: a.generalisations for a in attributes}, {a.name: a.size for a in attributes}
+            self.coded.codes,
+            {a.name: a.generalisations for a in attributes},
+            {a.name: a.size for a in attributes},
         )
 
     @property
@@ -95,7 +97,9 @@ class Comparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about values that the schema's domain does not hold."""
-        return tuple(f"{side.table.source}: {outside}." for side in self for outside in side.coded.outside)
+        return tuple(
+            f"{side.table.source}: {outside}." for side in self for outside in side.coded.outside
+        )
 
 
 def as_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
@@ -118,7 +122,10 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
     schema
         What the columns are.
     """
-    tables = _named(as_table(real)[0], "The real table"), _named(as_table(synthetic)[0], "The synthetic table")
+    tables = (
+        _named(as_table(real)[0], "The real table"),
+        _named(as_table(synthetic)[0], "The synthetic table"),
+    )
     for table in tables:
         if table.rows == 0:
             raise InputError(f"{table.source} has no rows; there is nothing to compare.")
@@ -129,7 +136,10 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
     modelled = Schema(schema.modelled)
     if not len(modelled):
         raise InputError("There is no column to compare: all of them are identifiers or text.")
-    narrowed = [Table({name: table.columns[name] for name in modelled.names}, table.source) for table in tables]
+    narrowed = [
+        Table({name: table.columns[name] for name in modelled.names}, table.source)
+        for table in tables
+    ]
     one, other = (Side(table, encode(table, modelled)) for table in narrowed)
     left_out = tuple(attribute.name for attribute in schema if not attribute.modelled)
     return Comparison(modelled, one, other, left_out)
@@ -137,7 +147,11 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
 
 def _named(table: Table, name: str) -> Table:
     """A frame has no name of its own; a message must still say which of the two it means."""
-    return replace(table, source=name) if table.source in ("The table", "The frame", "The synthetic table") else table
+    return (
+        replace(table, source=name)
+        if table.source in ("The table", "The frame", "The synthetic table")
+        else table
+    )
 
 
 def _check_columns(schema: Schema, *tables: Table) -> None:
@@ -173,7 +187,10 @@ def common_schema(real: Table, synthetic: Table) -> Schema:
                 )
     kinds = _common_kinds(real, synthetic)
     return Schema(
-        tuple(_common_attribute(name, kinds[name], real.columns[name], synthetic.columns[name]) for name in real.names)
+        tuple(
+            _common_attribute(name, kinds[name], real.columns[name], synthetic.columns[name])
+            for name in real.names
+        )
     )
 
 
@@ -223,13 +240,21 @@ def _joined(one: str | None, other: str | None) -> str | None:
     return None
 
 
-_JOINT = {"real": {"integer", "real"}, "datetime": {"date", "datetime"}, "categorical": {"categorical", "boolean"}}
+_JOINT = {
+    "real": {"integer", "real"},
+    "datetime": {"date", "datetime"},
+    "categorical": {"categorical", "boolean"},
+}
 
 
 def _common_attribute(name: str, kind: str, real: Column, synthetic: Column) -> Attribute:
     if kind == "identifier":
         return Identifier(name, kind)
-    missing = "" if any(column.missing is not None and column.missing.any() for column in (real, synthetic)) else None
+    missing = (
+        ""
+        if any(column.missing is not None and column.missing.any() for column in (real, synthetic))
+        else None
+    )
     if kind == "text":
         return Text(name, kind)
     if kind in ("categorical", "boolean"):
@@ -242,7 +267,9 @@ def _common_attribute(name: str, kind: str, real: Column, synthetic: Column) -> 
         kind = "real"  # nanoseconds since 1970, say: floats are near enough to tell bins apart
     present = [values for values in held if len(values)]
     edges = _common_edges(present, whole=kind != "real")
-    if any(len(values) < len(column) for values, column in zip(held, (real, synthetic), strict=True)):
+    if any(
+        len(values) < len(column) for values, column in zip(held, (real, synthetic), strict=True)
+    ):
         missing = ""
     return Quantity(name, kind, missing, edges, equal_width=False)
 
@@ -260,7 +287,9 @@ def _held(column: Column, kind: str) -> NDArray[np.float64]:
     """The finite values that are there, in the unit of the kind."""
     if column.kind == "empty":
         return np.empty(0)
-    values = column.values.astype(np.float64) * (86400 if (column.kind, kind) == ("date", "datetime") else 1)
+    values = column.values.astype(np.float64) * (
+        86400 if (column.kind, kind) == ("date", "datetime") else 1
+    )
     present = np.isfinite(values)
     if column.missing is not None:
         present &= column.missing == 0

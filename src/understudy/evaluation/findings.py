@@ -61,7 +61,10 @@ def with_findings(found: Evaluation) -> Evaluation:
     """The evaluation with its findings filled in."""
     findings = list(_findings(found))
     if min(found.shape.real_rows, found.shape.synthetic_rows) < FEWEST_ROWS:
-        findings = [_finding(each.subject, "unknown", each.sentence.removesuffix(TOO_FEW)) for each in findings]
+        findings = [
+            _finding(each.subject, "unknown", each.sentence.removesuffix(TOO_FEW))
+            for each in findings
+        ]
     return replace(found, findings=(*_of_outside(found.shape), *findings))
 
 
@@ -89,7 +92,13 @@ def _graded(value: float, good: float, fair: float, by_chance: float = 0.0) -> G
         return "good"
     if by_chance > MOST_CHANCE:
         return "unknown" if value <= 2 * by_chance else "poor"
-    return "good" if value <= 2 * by_chance else "fair" if value <= max(fair, 3 * by_chance) else "poor"
+    return (
+        "good"
+        if value <= 2 * by_chance
+        else "fair"
+        if value <= max(fair, 3 * by_chance)
+        else "poor"
+    )
 
 
 def _finding(subject: str, grade: Grade, sentence: str) -> Finding:
@@ -113,7 +122,11 @@ def _of_outside(shape: Shape) -> Iterator[Finding]:
 
 def _of_marginals(found: MarginalErrors) -> Finding:
     what = f"{_WORDS.get(found.order, f'{found.order}-way')} tables"
-    sample = "" if found.measured == found.of else f" ({found.measured:,} of {found.of:,} were measured, at random)"
+    sample = (
+        ""
+        if found.measured == found.of
+        else f" ({found.measured:,} of {found.of:,} were measured, at random)"
+    )
     if found.measured == 1:
         sentence = f"The table of {found.worst[0].name} differs by {_percent(found.mean)}"
     else:
@@ -122,13 +135,19 @@ def _of_marginals(found: MarginalErrors) -> Finding:
             f"the worst is {found.worst[0].name} at {_percent(found.largest)}"
         )
     grade = _graded(found.mean, GOOD_DISTANCE, FAIR_DISTANCE, found.by_chance)
-    return _finding("marginals", grade, f"{sentence}. Chance alone would make at least {_percent(found.by_chance)}.")
+    return _finding(
+        "marginals",
+        grade,
+        f"{sentence}. Chance alone would make at least {_percent(found.by_chance)}.",
+    )
 
 
 def _of_columns(columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
     worst = max(columns, key=lambda column: column.total_variation)
     close = sum(column.total_variation <= GOOD_DISTANCE for column in columns)
-    lost = [f"{column.name} ({_listed(column.only_real)})" for column in columns if column.only_real]
+    lost = [
+        f"{column.name} ({_listed(column.only_real)})" for column in columns if column.only_real
+    ]
     sentence = (
         f"{close} of {len(columns)} columns have a distribution within {_percent(GOOD_DISTANCE)} of the real one; "
         f"the furthest is {worst.name} at {_percent(worst.total_variation)}."
@@ -136,7 +155,9 @@ def _of_columns(columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
     if lost:
         sentence += f" Some real values never occur in the synthetic table: {_listed(lost, '; ')}."
     sentence += _inside_bins(columns, shape)
-    by_chance = distance_by_chance(np.array([*worst.real, worst.real_missing]), shape.real_rows, shape.synthetic_rows)
+    by_chance = distance_by_chance(
+        np.array([*worst.real, worst.real_missing]), shape.real_rows, shape.synthetic_rows
+    )
     grade = _graded(worst.total_variation, GOOD_DISTANCE, FAIR_DISTANCE, by_chance)
     return _finding("columns", grade, sentence)
 
@@ -181,7 +202,11 @@ def _of_ranges(found: RangeErrors) -> Finding:
         f"{found.queries:,} queries, by {_percent(found.mean_relative)} on average (by {_percent(found.mean_absolute)} "
         f"of all rows)."
     )
-    return _finding("ranges", _graded(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance), sentence)
+    return _finding(
+        "ranges",
+        _graded(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance),
+        sentence,
+    )
 
 
 def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
@@ -215,7 +240,11 @@ def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape)
 
 
 def _values_held(column: ColumnComparison, side: str) -> int:
-    shares = (*column.real, column.real_missing) if side == "real" else (*column.synthetic, column.synthetic_missing)
+    shares = (
+        (*column.real, column.real_missing)
+        if side == "real"
+        else (*column.synthetic, column.synthetic_missing)
+    )
     return int(np.count_nonzero(shares))
 
 
@@ -225,12 +254,21 @@ def _of_learning(task: LearningTask) -> Finding:
     usable = [
         learner
         for learner in task.learners
-        if math.isfinite(learner.synthetic_to_real[chief]) and math.isfinite(learner.real_to_real[chief])
+        if math.isfinite(learner.synthetic_to_real[chief])
+        and math.isfinite(learner.real_to_real[chief])
     ]
     if not usable:
-        return Finding("learning", "unknown", f"No learner could be trained on both tables to tell {task.target}.")
+        return Finding(
+            "learning",
+            "unknown",
+            f"No learner could be trained on both tables to tell {task.target}.",
+        )
     best = max(usable, key=lambda learner: learner.real_to_real[chief])
-    got, ceiling, floor = best.synthetic_to_real[chief], best.real_to_real[chief], task.majority[chief]
+    got, ceiling, floor = (
+        best.synthetic_to_real[chief],
+        best.real_to_real[chief],
+        task.majority[chief],
+    )
     gain, error = ceiling - floor, _standard_error(task, ceiling)
     if error > MOST_CHANCE:
         grade: Grade = "unknown"
@@ -269,7 +307,9 @@ def _standard_error(task: LearningTask, score: float) -> float:
 def _of_clustering(found: Clustering, shape: Shape) -> Finding:
     gain = found.cost_one - found.cost_real
     if gain <= 1e-9 * max(found.cost_one, 1.0):
-        return Finding("clustering", "good", "The real rows are so alike that there is nothing to group.")
+        return Finding(
+            "clustering", "good", "The real rows are so alike that there is nothing to group."
+        )
     lost = (found.cost_synthetic - found.cost_real) / gain
     well = (
         f"group the real rows {_percent(1 - lost)} as well as centres found in the real one"
@@ -290,7 +330,9 @@ def _of_tests(found: TestAgreement, shape: Shape) -> Finding:
     rows = min(shape.real_rows, shape.synthetic_rows)
     alarms = f"{found.false_alarms} false alarm{'s' if found.false_alarms != 1 else ''}"
     cut = (
-        "" if shape.real_rows == shape.synthetic_rows else f", on {rows:,} row{'s' if rows != 1 else ''} of each table"
+        ""
+        if shape.real_rows == shape.synthetic_rows
+        else f", on {rows:,} row{'s' if rows != 1 else ''} of each table"
     )
     sentence = (
         f"{found.test} test comes to the same verdict on {same} of {found.pairs} pairs of columns{cut}; "
@@ -304,17 +346,25 @@ def _of_tests(found: TestAgreement, shape: Shape) -> Finding:
 def _of_propensity(found: Propensity, shape: Shape) -> Finding:
     if not math.isfinite(found.auc):
         return _finding(
-            "propensity", "unknown", "No classifier could be trained to tell real rows from synthetic ones."
+            "propensity",
+            "unknown",
+            "No classifier could be trained to tell real rows from synthetic ones.",
         )
     use = f", mostly by {found.giveaways[0][0]}" if found.giveaways and found.auc > GOOD_AUC else ""
-    exact = f"; seeing the exact numbers, in {_percent(found.auc_values)}" if math.isfinite(found.auc_values) else ""
+    exact = (
+        f"; seeing the exact numbers, in {_percent(found.auc_values)}"
+        if math.isfinite(found.auc_values)
+        else ""
+    )
     sentence = (
         f"Shown a real and a synthetic row, cut into the schema's bins, a classifier tells which is which in "
         f"{_percent(found.auc)} of cases{use} (guessing: 50 %){exact}."
     )
     # The deviation of the area where nobody can tell.
     by_chance = math.sqrt((1 / shape.real_rows + 1 / shape.synthetic_rows) / 12)
-    return _finding("propensity", _graded(found.auc - 0.5, GOOD_AUC - 0.5, FAIR_AUC - 0.5, by_chance), sentence)
+    return _finding(
+        "propensity", _graded(found.auc - 0.5, GOOD_AUC - 0.5, FAIR_AUC - 0.5, by_chance), sentence
+    )
 
 
 def _of_network(found: NetworkQuality) -> Finding:

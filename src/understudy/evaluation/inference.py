@@ -87,7 +87,9 @@ def _rank_test(found: float, rows: int) -> Result:
 # --------------------------------------------------------------------------- verdicts on two tables
 
 
-def agreements(tables: Comparison, level: float = LEVEL, seed: int = 0) -> tuple[TestAgreement, ...]:
+def agreements(
+    tables: Comparison, level: float = LEVEL, seed: int = 0
+) -> tuple[TestAgreement, ...]:
     """Both tests over all pairs of columns that they fit, on equally many rows of both tables.
 
     The more rows, the smaller a dependence that a test finds; so the larger table is cut to the size of the smaller, by
@@ -96,12 +98,19 @@ def agreements(tables: Comparison, level: float = LEVEL, seed: int = 0) -> tuple
     rng = np.random.default_rng(seed)
     fewer = min(side.rows for side in tables)
     samples = [
-        _Sample(side, slice(None) if side.rows == fewer else rng.choice(side.rows, fewer, replace=False))
+        _Sample(
+            side, slice(None) if side.rows == fewer else rng.choice(side.rows, fewer, replace=False)
+        )
         for side in tables
     ]
     halves = [_two_samples(tables.real, fewer, rng) for _ in range(SPLITS)]
     found = [
-        _agreement(name, level, list(test(tables, samples)), [one for half in halves for one in test(tables, half)])
+        _agreement(
+            name,
+            level,
+            list(test(tables, samples)),
+            [one for half in halves for one in test(tables, half)],
+        )
         for name, test in ((PEARSON, _pearson_tests), (SPEARMAN, _spearman_tests))
     ]
     return tuple(agreement for agreement in found if agreement.pairs)
@@ -118,7 +127,10 @@ class _Sample:
         """The table of a pair without missing values."""
         schema = self.side.coded.schema
         sizes = schema[one].size, schema[other].size
-        cells = self.side.codes(one)[self.rows].astype(np.int64) * sizes[1] + self.side.codes(other)[self.rows]
+        cells = (
+            self.side.codes(one)[self.rows].astype(np.int64) * sizes[1]
+            + self.side.codes(other)[self.rows]
+        )
         counts = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes)
         return counts[: schema[one].values_size, : schema[other].values_size]
 
@@ -129,9 +141,13 @@ def _two_samples(side: Side, most: int, rng: np.random.Generator) -> list[_Sampl
     return [_Sample(side, order[:size]), _Sample(side, order[size : 2 * size])]
 
 
-def _agreement(test: str, level: float, tests: list[PairTest], halves: list[PairTest]) -> TestAgreement:
+def _agreement(
+    test: str, level: float, tests: list[PairTest], halves: list[PairTest]
+) -> TestAgreement:
     verdicts = [(one.real_p < level, one.synthetic_p < level) for one in tests]
-    differing = [one for one, (real, synthetic) in zip(tests, verdicts, strict=True) if real != synthetic]
+    differing = [
+        one for one, (real, synthetic) in zip(tests, verdicts, strict=True) if real != synthetic
+    ]
     chance = [(one.real_p < level) != (one.synthetic_p < level) for one in halves]
     return TestAgreement(
         test=test,
@@ -161,9 +177,13 @@ def _pearson_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairT
 
 def _spearman_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairTest]:
     ordered = ranked(tables)
-    results = [dict(_rank_tests(numbers_of(sample.side, ordered)[sample.rows])) for sample in samples]
+    results = [
+        dict(_rank_tests(numbers_of(sample.side, ordered)[sample.rows])) for sample in samples
+    ]
     for place in itertools.combinations(range(len(ordered)), 2):
-        yield _paired((ordered[place[0]].name, ordered[place[1]].name), results[0][place], results[1][place])
+        yield _paired(
+            (ordered[place[0]].name, ordered[place[1]].name), results[0][place], results[1][place]
+        )
 
 
 def _rank_tests(numbers: NDArray[np.float64]) -> Iterator[tuple[tuple[int, int], Result]]:
@@ -200,7 +220,11 @@ class Rate:
         z = 1.959964
         share = count / repeats
         middle = (share + z**2 / (2 * repeats)) / (1 + z**2 / repeats)
-        half = z * math.sqrt(share * (1 - share) / repeats + z**2 / (4 * repeats**2)) / (1 + z**2 / repeats)
+        half = (
+            z
+            * math.sqrt(share * (1 - share) / repeats + z**2 / (4 * repeats**2))
+            / (1 + z**2 / repeats)
+        )
         return cls(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
@@ -275,7 +299,10 @@ def chi_squared_p(table: Table, one: str, other: str) -> float:
     there = ~(_missing(table.columns[one]) | _missing(table.columns[other]))
     if not there.any():
         return 1.0
-    places = [np.unique(table.columns[name].values[there], return_inverse=True)[1] for name in (one, other)]
+    places = [
+        np.unique(table.columns[name].values[there], return_inverse=True)[1]
+        for name in (one, other)
+    ]
     sizes = [int(place.max()) + 1 for place in places]
     counts = np.bincount(places[0] * sizes[1] + places[1], minlength=sizes[0] * sizes[1])
     return chi_squared(counts.reshape(sizes))[1]
@@ -289,7 +316,9 @@ def spearman_p(table: Table, one: str, other: str) -> float:
 def _numbers(table: Table, name: str) -> NDArray[np.float64]:
     column = table.columns[name]
     if column.kind == "text":
-        raise InputError(f"{table.source}, column {name!r} holds texts, which have no order; use Pearson's test.")
+        raise InputError(
+            f"{table.source}, column {name!r} holds texts, which have no order; use Pearson's test."
+        )
     return np.where(_missing(column), np.nan, column.values.astype(np.float64))
 
 

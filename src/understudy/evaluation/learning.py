@@ -101,15 +101,21 @@ def is_classification(attribute: Attribute) -> bool:
 def check_target(tables: Comparison, name: str) -> None:
     """Refuse a target that cannot be learned."""
     if name in tables.left_out:
-        raise InputError(f"The target {name!r} is an identifier or text, which is not compared; choose another column.")
+        raise InputError(
+            f"The target {name!r} is an identifier or text, which is not compared; choose another column."
+        )
     attribute = tables.schema[name]
     if len(tables.schema) < 2:
-        raise InputError(f"The target {name!r} is the only column; there is nothing to learn it from.")
+        raise InputError(
+            f"The target {name!r} is the only column; there is nothing to learn it from."
+        )
     for side in tables:
         target = _target(side, attribute)
         there = target[~np.isnan(target)]
         if not len(there):
-            raise InputError(f"{side.table.source} has no value in the target {name!r}; choose another column.")
+            raise InputError(
+                f"{side.table.source} has no value in the target {name!r}; choose another column."
+            )
         # A constant in the synthetic table is a poor synthesis, not a wrong question.
         if side is tables.real and there.min() == there.max():
             raise InputError(
@@ -148,12 +154,16 @@ def learning_task(
     kept = max(1, round(TEST_SHARE * len(real)))
     test, train = real.taken(order[:kept][:MOST_ROWS]), real.taken(order[kept:][:MOST_ROWS])
     if not len(train):
-        raise InputError(f"{tables.real.table.source} has too few rows with a {target!r} to learn from.")
+        raise InputError(
+            f"{tables.real.table.source} has too few rows with a {target!r} to learn from."
+        )
     notes = []
     if len(synthetic) > MOST_ROWS:
         synthetic = synthetic.taken(rng.permutation(len(synthetic))[:MOST_ROWS])
     if max(len(real), tables.synthetic.rows) > MOST_ROWS:
-        notes.append(f"Learned from and tested on at most {MOST_ROWS:,} rows of each table, a random sample.")
+        notes.append(
+            f"Learned from and tested on at most {MOST_ROWS:,} rows of each table, a random sample."
+        )
     if is_classification(attribute):
         score, measures = classification_scores, CLASSIFICATION_MEASURES
         classes = len(np.union1d(real.target, synthetic.target))
@@ -162,7 +172,9 @@ def learning_task(
             notes.append(
                 f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: others are slow."
             )
-        makers: dict[str, Callable[[int], Learner]] = {name: CLASSIFIERS[name] for name in classifiers}
+        makers: dict[str, Callable[[int], Learner]] = {
+            name: CLASSIFIERS[name] for name in classifiers
+        }
         majority: Any = np.bincount(train.target.astype(np.int64)).argmax()
     else:
         score, measures = regression_scores, REGRESSION_MEASURES
@@ -178,7 +190,9 @@ def learning_task(
         tell(name)
         on_synthetic = scores(make, synthetic, [test], score, measures, seed)
         on_real = scores(make, train, [test, synthetic], score, measures, seed)
-        learners.append(LearnerScores(name, on_synthetic.scores[0], on_real.scores[0], on_real.scores[1]))
+        learners.append(
+            LearnerScores(name, on_synthetic.scores[0], on_real.scores[0], on_real.scores[1])
+        )
         for rows, trained in (("synthetic", on_synthetic), ("real", on_real)):
             if trained.trouble:
                 notes.append(f"{name} could not be trained on the {rows} rows: {trained.trouble}")
@@ -213,12 +227,20 @@ def examples(side: Side, schema: Schema, target: str) -> Examples:
     """The rows that have a target, ready to learn from; both tables get the same columns, whatever they hold."""
     wanted = _target(side, schema[target])
     rows = np.flatnonzero(~np.isnan(wanted))
-    numbers, flags = features_of(side, [attribute for attribute in schema.modelled if attribute.name != target])
+    numbers, flags = features_of(
+        side, [attribute for attribute in schema.modelled if attribute.name != target]
+    )
     found = wanted[rows]
-    return Examples(numbers[rows], flags[rows], found.astype(np.int64) if is_classification(schema[target]) else found)
+    return Examples(
+        numbers[rows],
+        flags[rows],
+        found.astype(np.int64) if is_classification(schema[target]) else found,
+    )
 
 
-def features_of(side: Side, attributes: Sequence[Attribute]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def features_of(
+    side: Side, attributes: Sequence[Attribute]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Numbers as they stand, and flags for categories and missing numbers."""
     quantities = [attribute for attribute in attributes if isinstance(attribute, Quantity)]
     numbers = np.empty((side.rows, len(quantities)), dtype=np.float32)
@@ -276,7 +298,9 @@ def scores(
     seed: int,
 ) -> Trained:
     """Train a learner and score it on each set of test rows."""
-    if train.target.min() == train.target.max():  # no learner takes that; what it would say is clear
+    if (
+        train.target.min() == train.target.max()
+    ):  # no learner takes that; what it would say is clear
         return Trained([score(test.target, np.full(len(test), train.target[0])) for test in tests])
     scale = Scale.of(train.numbers)
     # Some learners want classes numbered without gaps.
@@ -286,7 +310,9 @@ def scores(
     learner = for_classes(make(seed), len(values))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about convergence and collinear columns: nothing the owner can act on
+            warnings.simplefilter(
+                "ignore"
+            )  # about convergence and collinear columns: nothing the owner can act on
             learner.fit(scale.features(train), target)
             said = [learner.predict(scale.features(test)) for test in tests]
     except Exception as error:  # whatever a library raises: the other learners go on

@@ -37,14 +37,24 @@ def marginal_errors(
     Half the L1 distance between the two normalised tables: 0 where they are equal, 1 where they share nothing.
     """
     chosen = marginals_of_order(schema, order, most, seed)
-    return dict(zip(chosen, total_variation(encode(real, schema), encode(synthetic, schema), chosen), strict=True))
+    return dict(
+        zip(
+            chosen,
+            total_variation(encode(real, schema), encode(synthetic, schema), chosen),
+            strict=True,
+        )
+    )
 
 
-def marginals_of_order(schema: Schema, order: int, most: int | None, seed: int = 0) -> list[Marginal]:
+def marginals_of_order(
+    schema: Schema, order: int, most: int | None, seed: int = 0
+) -> list[Marginal]:
     """All marginals of so many attributes, or a uniform sample of ``most`` where there are more."""
     names = [attribute.name for attribute in schema.modelled]
     if not 1 <= order <= len(names):
-        raise InputError(f"There are no marginals of {order} attributes in a table of {len(names)}.")
+        raise InputError(
+            f"There are no marginals of {order} attributes in a table of {len(names)}."
+        )
     count = math.comb(len(names), order)
     everything = itertools.combinations(names, order)
     if most is None or count <= most:
@@ -78,7 +88,8 @@ def marginals_by_order(
         largest=float(distances.max()),
         by_chance=float(by_chance.mean()),
         worst=tuple(
-            MarginalError(tuple(axis.attribute for axis in chosen[place]), float(distances[place])) for place in worst
+            MarginalError(tuple(axis.attribute for axis in chosen[place]), float(distances[place]))
+            for place in worst
         ),
     )
 
@@ -115,21 +126,29 @@ def _shares(
             yield left / rows[0], right / rows[1]
 
 
-def _occupied(real: Coded, synthetic: Coded, axes: Marginal) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _occupied(
+    real: Coded, synthetic: Coded, axes: Marginal
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The counts of the cells that some row falls into: their number is bounded by the rows, however large a table."""
     cell = np.zeros(real.rows + synthetic.rows, dtype=np.int64)
     for axis in axes:
-        both = np.concatenate([coded.codes[axis.attribute].astype(np.int64) for coded in (real, synthetic)])
+        both = np.concatenate(
+            [coded.codes[axis.attribute].astype(np.int64) for coded in (real, synthetic)]
+        )
         # Numbered anew at every step, so that the number of a cell never outgrows 64 bits.
         cell = np.unique(cell * (int(both.max(initial=0)) + 1) + both, return_inverse=True)[1]
     held = int(cell.max(initial=-1)) + 1
-    return np.bincount(cell[: real.rows], minlength=held), np.bincount(cell[real.rows :], minlength=held)
+    return np.bincount(cell[: real.rows], minlength=held), np.bincount(
+        cell[real.rows :], minlength=held
+    )
 
 
 def _counter(coded: Coded) -> MemoryCounter:
     attributes = coded.schema.modelled
     return MemoryCounter(
-        coded.codes, {a.name: a.generalisations for a in attributes}, {a.name: a.size for a in attributes}
+        coded.codes,
+        {a.name: a.generalisations for a in attributes},
+        {a.name: a.size for a in attributes},
     )
 
 

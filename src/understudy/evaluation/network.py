@@ -31,13 +31,19 @@ def network_quality(tables: Comparison, model: Model) -> NetworkQuality:
 def _check(tables: Comparison, model: Model) -> None:
     for attribute in model.schema.modelled:
         if attribute.name not in tables.schema:
-            raise InputError(f"The model has an attribute {attribute.name!r} that the tables do not have.")
+            raise InputError(
+                f"The model has an attribute {attribute.name!r} that the tables do not have."
+            )
 
 
 def _information(side: Side, model: Model) -> NDArray[np.float64]:
     counter = _counter(_coded(side, model), model)
     found = np.zeros(len(model.network))
-    asked = {place: (Axis(node.attribute), *node.parents) for place, node in enumerate(model.network) if node.parents}
+    asked = {
+        place: (Axis(node.attribute), *node.parents)
+        for place, node in enumerate(model.network)
+        if node.parents
+    }
     if asked:
         found[list(asked)] = SCORES["I"].evaluate(counter, list(asked.values())) / side.rows
     return np.maximum(found, 0.0)

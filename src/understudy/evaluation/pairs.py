@@ -49,7 +49,11 @@ def mutual_information(side: Side, marginals: list[Marginal]) -> NDArray[np.floa
 
 def ranked(tables: Comparison) -> list[Attribute]:
     """The columns that have an order; two values always have one."""
-    return [attribute for attribute in tables.schema.modelled if is_ordered(attribute) or attribute.values_size == 2]
+    return [
+        attribute
+        for attribute in tables.schema.modelled
+        if is_ordered(attribute) or attribute.values_size == 2
+    ]
 
 
 def numbers_of(side: Side, attributes: list[Attribute]) -> NDArray[np.float64]:
@@ -72,7 +76,9 @@ def correlation(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         middle = np.where(there, numbers, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
         centred = np.where(there, numbers - middle, 0.0)
         rows = present.T @ present
-        means = centred.T @ present / rows  # mean of column i over the rows where column j is there too
+        means = (
+            centred.T @ present / rows
+        )  # mean of column i over the rows where column j is there too
         squares = (centred**2).T @ present / rows
         variances = np.maximum(squares - means**2, 0.0)
         variances[variances <= 1e-12 * squares.max(initial=0, where=np.isfinite(squares))] = np.nan

@@ -29,7 +29,9 @@ def propensity(tables: Comparison, seed: int = 0) -> Propensity:
     chosen = [np.sort(rng.permutation(side.rows)[:MOST_ROWS]) for side in tables]
     synthetic = np.repeat([0, 1], [len(rows) for rows in chosen])
     names = tables.schema.names
-    codes = np.vstack([_codes(side, names)[rows] for side, rows in zip(tables, chosen, strict=True)])
+    codes = np.vstack(
+        [_codes(side, names)[rows] for side, rows in zip(tables, chosen, strict=True)]
+    )
     values = np.vstack([_values(side)[rows] for side, rows in zip(tables, chosen, strict=True)])
     auc, weights = _cross_fitted(codes, synthetic, rng)
     auc_values, _ = _cross_fitted(values, synthetic, rng)
@@ -39,7 +41,9 @@ def propensity(tables: Comparison, seed: int = 0) -> Propensity:
         rows=len(synthetic),
         auc=auc,
         auc_values=auc_values,
-        giveaways=tuple((names[place], float(weights[place])) for place in first if weights[place] > 0),
+        giveaways=tuple(
+            (names[place], float(weights[place])) for place in first if weights[place] > 0
+        ),
         pmse=pmse,
         expected=expected,
     )
@@ -77,7 +81,9 @@ def _cross_fitted(
         train, test = fold != held_out, fold == held_out
         if len(set(synthetic[train])) < 2 or len(set(synthetic[test])) < 2:
             continue  # a handful of rows: nobody can tell
-        trees = XGBClassifier(n_estimators=100, max_depth=4, learning_rate=0.2, n_jobs=1, random_state=0, verbosity=0)
+        trees = XGBClassifier(
+            n_estimators=100, max_depth=4, learning_rate=0.2, n_jobs=1, random_state=0, verbosity=0
+        )
         try:
             trees.fit(features[train], synthetic[train])
         except XGBoostError:

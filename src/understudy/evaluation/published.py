@@ -40,7 +40,9 @@ def published(name: str, folder: str | Path) -> tuple[Table, Schema]:
     try:
         read = _READERS[name]
     except KeyError:
-        raise InputError(f"There is no published table {name!r}; known are {', '.join(_READERS)}.") from None
+        raise InputError(
+            f"There is no published table {name!r}; known are {', '.join(_READERS)}."
+        ) from None
     return read(Path(folder))
 
 
@@ -65,7 +67,11 @@ def _br2000(folder: Path) -> tuple[Table, Schema]:
     attributes: dict[str, Any] = {}
     for name, size in zip(table.names, _BR2000_SIZES, strict=True):
         if name in taxonomies:
-            attributes[name] = {"kind": "categorical", "values": list(range(size)), "taxonomy": taxonomies[name]}
+            attributes[name] = {
+                "kind": "categorical",
+                "values": list(range(size)),
+                "taxonomy": taxonomies[name],
+            }
         else:
             attributes[name] = {"kind": "integer", "min": 0, "max": size - 1, "bins": size}
     return table, Schema.from_dict({"attributes": attributes})
@@ -80,7 +86,12 @@ def _binary(file: str) -> Callable[[Path], tuple[Table, Schema]]:
     return read
 
 
-_READERS = {"adult": _adult, "br2000": _br2000, "nltcs": _binary("nltcs.csv"), "acs": _binary("acs.csv")}
+_READERS = {
+    "adult": _adult,
+    "br2000": _br2000,
+    "nltcs": _binary("nltcs.csv"),
+    "acs": _binary("acs.csv"),
+}
 
 
 def complete_rows(table: Table, mark: str) -> Table:
@@ -96,7 +107,9 @@ def complete_rows(table: Table, mark: str) -> Table:
 
 def rows_where(table: Table, keep: Any) -> Table:
     """The rows of a mask."""
-    return Table({name: _rows_of(column, keep) for name, column in table.columns.items()}, table.source)
+    return Table(
+        {name: _rows_of(column, keep) for name, column in table.columns.items()}, table.source
+    )
 
 
 def _rows_of(column: Column, keep: Any) -> Column:

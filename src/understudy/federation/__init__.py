@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from understudy.federation.splits import split
     from understudy.federation.ways import federate
 
-__all__ = ["Federation", "Holder", "HolderGone", "HolderRefused", "Link", "MemoryLink", "federate", "split"]
+__all__ = [
+    "Federation",
+    "Holder",
+    "HolderGone",
+    "HolderRefused",
+    "Link",
+    "MemoryLink",
+    "federate",
+    "split",
+]
 
 _HOMES = {"Federation": "analyst", "Holder": "holder", "federate": "ways", "split": "splits"}
 

@@ -121,8 +121,12 @@ class Federation:
         hello = self.hello()
         for name, answer in hello.items():
             if answer.content.get("name") != name:
-                raise InputError(f"The holder at the link {name} says that it is {answer.content.get('name')!r}.")
-        session = Session(self, terms, all(answer.content.get("private") is True for answer in hello.values()))
+                raise InputError(
+                    f"The holder at the link {name} says that it is {answer.content.get('name')!r}."
+                )
+        session = Session(
+            self, terms, all(answer.content.get("private") is True for answer in hello.values())
+        )
         try:
             session.begin()
         except UnderstudyError:
@@ -147,7 +151,10 @@ class Federation:
         for message in messages.values():
             if id(message) not in encoded:
                 encoded[id(message)] = message.to_bytes()
-        waiting = {name: self._pool.submit(self._ask, name, encoded[id(message)]) for name, message in messages.items()}
+        waiting = {
+            name: self._pool.submit(self._ask, name, encoded[id(message)])
+            for name, message in messages.items()
+        }
         found: dict[str, Message] = {}
         gone: dict[str, str] = {}
         refused: HolderRefused | None = None
@@ -169,10 +176,18 @@ class Federation:
         try:
             answer = Message.from_bytes(data)
         except InputError as error:
-            raise HolderGone(f"The holder {name} answered something that cannot be read.") from error
+            raise HolderGone(
+                f"The holder {name} answered something that cannot be read."
+            ) from error
         if answer.kind == "refused":
-            sentence = str(answer.content.get("sentence", f"The holder {name} refused without a word."))
-            raise HolderGone(sentence) if answer.content.get("gone") is True else HolderRefused(sentence)
+            sentence = str(
+                answer.content.get("sentence", f"The holder {name} refused without a word.")
+            )
+            raise (
+                HolderGone(sentence)
+                if answer.content.get("gone") is True
+                else HolderRefused(sentence)
+            )
         return answer
 
 
@@ -203,8 +218,15 @@ class Session:
         if self.terms.neighbours == "replace":
             self.rows = {name: answer.get("rows", int) for name, answer in opened_by.items()}
         if self.terms.way == "secure":
-            keys = {name: [answer.get("key", str), answer.get("signature", str)] for name, answer in opened_by.items()}
-            self._all(Message("start", {"session": self.terms.session, "keys": keys}), "started", everybody=True)
+            keys = {
+                name: [answer.get("key", str), answer.get("signature", str)]
+                for name, answer in opened_by.items()
+            }
+            self._all(
+                Message("start", {"session": self.terms.session, "keys": keys}),
+                "started",
+                everybody=True,
+            )
 
     def close(self) -> None:
         """The end: holders settle their ledgers. One that is gone keeps the whole price on its books."""
@@ -213,7 +235,9 @@ class Session:
 
     # ---- rounds
 
-    def ask(self, what: str, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Message]:
+    def ask(
+        self, what: str, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> dict[str, Message]:
         """A round in which every holder answers for itself."""
         return self._all(self._question(what, content, arrays), "answer")
 
@@ -224,7 +248,9 @@ class Session:
         sums, present = self._sum(self._question(what, content, arrays), size)
         return sums.view(np.int64), len(present)
 
-    def place_of_largest(self, size: int, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> int | None:
+    def place_of_largest(
+        self, size: int, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> int | None:
         """A round in which one holder finds the largest of noisy sums, and tells its place.
 
         The others seal their numbers for it, and the analyst carries what it cannot read. None, if the delegate drops
@@ -232,7 +258,9 @@ class Session:
         """
         terms, here = self.terms, self.present
         if 8 * size * len(terms.holders) > LARGEST_MESSAGE - LARGEST_HEADER:
-            raise InputError(f"{size:,} candidates are too many for {len(terms.holders)} holders to choose from.")
+            raise InputError(
+                f"{size:,} candidates are too many for {len(terms.holders)} holders to choose from."
+            )
         delegate = here[self._round % len(here)]  # in turn: nobody sees the sums of all choices
         sent = self._all(self._question("top", {**content, "delegate": delegate}, arrays), "sealed")
         if delegate not in sent:
@@ -246,10 +274,15 @@ class Session:
             signatures = {name: answer.get("signature", str) for name, answer in agreed.items()}
             if len(agreed) < len(present):
                 return None
-            seeds = self._some(dict.fromkeys(others, Message("reveal", {**about, "signatures": signatures})), "sealed")
+            seeds = self._some(
+                dict.fromkeys(others, Message("reveal", {**about, "signatures": signatures})),
+                "sealed",
+            )
             if len(seeds) < len(others):
                 return None
-            boxes |= {box_name("seeds", name): answer.arrays["box"] for name, answer in seeds.items()}
+            boxes |= {
+                box_name("seeds", name): answer.arrays["box"] for name, answer in seeds.items()
+            }
         answers = self._some({delegate: Message("pick", about, boxes)}, "answer")
         if not answers:
             return None
@@ -258,14 +291,22 @@ class Session:
             raise HolderGone(f"The holder {delegate} picked a candidate that was not there.")
         return place
 
-    def _question(self, what: str, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Message:
+    def _question(
+        self, what: str, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> Message:
         self._round += 1
-        return Message("ask", {"session": self.terms.session, "round": self._round, "what": what, **content}, arrays)
+        return Message(
+            "ask",
+            {"session": self.terms.session, "round": self._round, "what": what, **content},
+            arrays,
+        )
 
     def _sum(self, question: Message, size: int) -> tuple[NDArray[np.uint64], list[str]]:
         """The sum, and over whom it is."""
         if size > MOST_NUMBERS:
-            raise InputError(f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for less.")
+            raise InputError(
+                f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for less."
+            )
         if not self.terms.dropouts:
             masked = self._all(question, "masked", size)
             sums, present = _added(masked, size), sorted(masked)
@@ -287,20 +328,29 @@ class Session:
         locked = {name: answer.get("shares", dict) for name, answer in shared.items()}
         delivered = {
             name: Message(
-                "deliver", {**here, "shares": {peer: locked[peer].get(name) for peer in masking if peer != name}}
+                "deliver",
+                {
+                    **here,
+                    "shares": {peer: locked[peer].get(name) for peer in masking if peer != name},
+                },
             )
             for name in masking
         }
         masked = self._some(delivered, "masked", size)
         present = sorted(masked)
-        agreed = self._some({name: Message("agree", {**here, "present": present}) for name in present}, "agreed")
+        agreed = self._some(
+            {name: Message("agree", {**here, "present": present}) for name in present}, "agreed"
+        )
         signatures = {name: answer.get("signature", str) for name, answer in agreed.items()}
         reveal = Message("reveal", {**here, "signatures": signatures})
         revealed = self._some(dict.fromkeys(agreed, reveal), "revealed")
         places = {name: place for place, name in enumerate(terms.holders, 1)}
 
         def secret(kind: str, owner: str) -> bytes:
-            told = {places[name]: _bytes(name, answer.get(kind, dict).get(owner)) for name, answer in revealed.items()}
+            told = {
+                places[name]: _bytes(name, answer.get(kind, dict).get(owner))
+                for name, answer in revealed.items()
+            }
             return secret_of(told, terms.present)
 
         sums = _added(masked, size)
@@ -311,7 +361,9 @@ class Session:
             if name in present:
                 continue
             peers = [peer for peer in terms.holders if peer != name]
-            seeds = opened(secret("pair", name), _bytes(name, shared[name].content.get("box")), seal)
+            seeds = opened(
+                secret("pair", name), _bytes(name, shared[name].content.get("box")), seal
+            )
             for place, peer in enumerate(peers):
                 if peer in present:  # take back what the peer added for the one that dropped out
                     mask = stream(seeds[32 * place : 32 * place + 32], size)
@@ -320,11 +372,17 @@ class Session:
 
     # ---- talking
 
-    def _all(self, message: Message, kind: str, size: int | None = None, everybody: bool = False) -> dict[str, Message]:
+    def _all(
+        self, message: Message, kind: str, size: int | None = None, everybody: bool = False
+    ) -> dict[str, Message]:
         return self._some(dict.fromkeys(self.present, message), kind, size, everybody)
 
     def _some(
-        self, messages: Mapping[str, Message], kind: str, size: int | None = None, everybody: bool = False
+        self,
+        messages: Mapping[str, Message],
+        kind: str,
+        size: int | None = None,
+        everybody: bool = False,
     ) -> dict[str, Message]:
         """Ask; who does not answer what was asked for is gone, and too many gone are the end."""
         found, gone = self._federation.ask_all(messages)
@@ -334,8 +392,14 @@ class Session:
         self._gone |= gone
         if gone and (everybody or len(self._gone) > self.terms.dropouts):
             most = 0 if everybody else self.terms.dropouts
-            allowed = f"no more than {most} of the holders may drop out" if most else "no holder may be missing"
-            raise HolderGone(f"{next(iter(gone.values())).rstrip('.')}; {allowed}, so the run ends here.")
+            allowed = (
+                f"no more than {most} of the holders may drop out"
+                if most
+                else "no holder may be missing"
+            )
+            raise HolderGone(
+                f"{next(iter(gone.values())).rstrip('.')}; {allowed}, so the run ends here."
+            )
         return found
 
 
@@ -346,7 +410,8 @@ def _proper(answer: Message, kind: str, size: int | None) -> bool:
         return answer.kind == kind and box is not None and box.dtype == np.uint8
     numbers = answer.arrays.get("numbers")
     return answer.kind == kind and (
-        size is None or (numbers is not None and numbers.dtype == np.uint64 and numbers.size == size)
+        size is None
+        or (numbers is not None and numbers.dtype == np.uint64 and numbers.size == size)
     )
 
 
@@ -354,7 +419,9 @@ def _bytes(name: str, text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError):
-        raise HolderGone(f"The holder {name} told secrets that cannot be read; the run ends here.") from None
+        raise HolderGone(
+            f"The holder {name} told secrets that cannot be read; the run ends here."
+        ) from None
 
 
 def _added(answers: Mapping[str, Message], size: int) -> NDArray[np.uint64]:

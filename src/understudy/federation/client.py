@@ -47,7 +47,9 @@ class HttpLink:
             except httpx.TransportError as error:
                 self._check_certificates(error)
                 if pause is None and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-                    self._gone("hangs up without an answer; its owner's log, or list of [[analyst]]s, may say why")
+                    self._gone(
+                        "hangs up without an answer; its owner's log, or list of [[analyst]]s, may say why"
+                    )
                 if pause is None:
                     self._gone(f"cannot be reached at {self._address} ({error})")
             time.sleep(pause)
@@ -58,7 +60,9 @@ class HttpLink:
         self._client.close()
 
     def _sent(self, message: bytes) -> bytes:
-        with self._client.stream("POST", f"https://{self._address}/ask", content=message) as response:
+        with self._client.stream(
+            "POST", f"https://{self._address}/ask", content=message
+        ) as response:
             answer = bytearray()
             for chunk in response.iter_raw():
                 answer += chunk
@@ -74,7 +78,9 @@ class HttpLink:
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
-                self._gone("shows another certificate than the one you pinned; compare fingerprints with its owner")
+                self._gone(
+                    "shows another certificate than the one you pinned; compare fingerprints with its owner"
+                )
             cause = cause.__cause__ or cause.__context__
 
     def _gone(self, sentence: str) -> NoReturn:

@@ -48,12 +48,24 @@ class Delegate:
         """As a question says."""
         name = asked.get("delegate", str)
         if terms.colluders:
-            raise InputError("A delegate sees noisy sums: only holders that are not feared to collude choose by one.")
+            raise InputError(
+                "A delegate sees noisy sums: only holders that are not feared to collude choose by one."
+            )
         if name not in terms.holders:
             raise InputError("The delegate is not among the holders.")
-        offsets = asked.array("offsets", "i8") if "offsets" in asked.arrays else np.zeros(size, dtype=np.int64)
-        if offsets.size != size or offsets.min() < -LARGEST_OFFSET or offsets.max() > LARGEST_OFFSET:
-            raise InputError("Offsets must be whole numbers on the grid of the scores, one a candidate.")
+        offsets = (
+            asked.array("offsets", "i8")
+            if "offsets" in asked.arrays
+            else np.zeros(size, dtype=np.int64)
+        )
+        if (
+            offsets.size != size
+            or offsets.min() < -LARGEST_OFFSET
+            or offsets.max() > LARGEST_OFFSET
+        ):
+            raise InputError(
+                "Offsets must be whole numbers on the grid of the scores, one a candidate."
+            )
         chosen = budget.currency == "rho" and budget.amount > 0
         return cls(name, offsets, delegated_scale(budget.amount) if chosen else 0.0)
 
@@ -118,11 +130,19 @@ class DelegatedSum(SecureSum):
         """The delegate's part: the place of the largest sum, over all holders or those that all have agreed on."""
         others = [peer for peer in self.present if peer != self.name]
         gone = [peer for peer in self.terms.holders if peer not in self.present]
-        boxes = [box_name(what, peer) for what in ("numbers", "seeds")[: 2 if gone else 1] for peer in others]
+        boxes = [
+            box_name(what, peer)
+            for what in ("numbers", "seeds")[: 2 if gone else 1]
+            for peer in others
+        ]
         if sorted(asked.arrays) != sorted(boxes):
-            raise InputError("The delegate adds up what each holder in the sum has sealed for it, and nothing else.")
+            raise InputError(
+                "The delegate adds up what each holder in the sum has sealed for it, and nothing else."
+            )
         size = self.numbers.size
-        sums = self.numbers + pair_mask(self.name, {peer: self.seeds[peer] for peer in others}, size)
+        sums = self.numbers + pair_mask(
+            self.name, {peer: self.seeds[peer] for peer in others}, size
+        )
         for peer in others:
             sums += self._opened(asked, peer, "numbers", self.question, 8 * size).view("<u8")
             if gone:  # take back what the peer added for those that dropped out
@@ -130,7 +150,9 @@ class DelegatedSum(SecureSum):
                 parts = [part.tobytes() for part in np.split(seeds, len(gone))]
                 sums -= pair_mask(peer, dict(zip(gone, parts, strict=True)), size)
         self.expects = {}
-        return Message("answer", {"place": self._place(sums.view(np.int64) + self.delegate.offsets)})
+        return Message(
+            "answer", {"place": self._place(sums.view(np.int64) + self.delegate.offsets)}
+        )
 
     def _place(self, sums: NDArray[np.int64]) -> int:
         if not self.delegate.choice_scale:
@@ -142,7 +164,9 @@ class DelegatedSum(SecureSum):
     def _sealed(self, what: str, content: bytes, about: bytes) -> Message:
         """Something for the delegate's eyes; that it is from this holder, and for this, is all bound into the key."""
         key = self._box_key(self.delegate.name, what, self.name)
-        return Message("sealed", {}, {"box": np.frombuffer(sealed(key, content, about), dtype=np.uint8)})
+        return Message(
+            "sealed", {}, {"box": np.frombuffer(sealed(key, content, about), dtype=np.uint8)}
+        )
 
     def _opened(self, asked: Message, peer: str, what: str, about: bytes, size: int) -> Array:
         """What a peer sealed for this holder, as bytes."""

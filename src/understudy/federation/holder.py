@@ -14,7 +14,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from understudy.curator.budget import Neighbours, check_delta, check_epsilon, check_neighbours, exact, total
+from understudy.curator.budget import (
+    Neighbours,
+    check_delta,
+    check_epsilon,
+    check_neighbours,
+    exact,
+    total,
+)
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import Noise, SystemNoise
 from understudy.encoding import Coded
@@ -89,9 +96,13 @@ class Holder:
         neighbours: Neighbours | None = None,
     ) -> None:
         if allowance is None and ledger_file is None:
-            raise InputError("A holder needs an allowance or a ledger file, so that it knows when to stop answering.")
+            raise InputError(
+                "A holder needs an allowance or a ledger file, so that it knows when to stop answering."
+            )
         if coded.rows >= MOST_ROWS:
-            raise InputError(f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}.")
+            raise InputError(
+                f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}."
+            )
         if neighbours is None:
             neighbours = "add_remove" if ledger_file is None else ledger_file.read()["neighbours"]
         self.name = name
@@ -100,12 +111,16 @@ class Holder:
         self.identity = identity
         self.peers = dict(peers or {})
         self._coded = coded
-        self._allowance = None if allowance is None else (check_epsilon(allowance), check_delta(delta))
+        self._allowance = (
+            None if allowance is None else (check_epsilon(allowance), check_delta(delta))
+        )
         self._file = ledger_file
         self._log = log
         self._noise = noise if noise is not None else SystemNoise()
         if ledger_file is not None and not self._noise.private:
-            raise InputError("A holder with seeded noise protects nobody; it does not belong into a ledger file.")
+            raise InputError(
+                "A holder with seeded noise protects nobody; it does not belong into a ledger file."
+            )
         self._colluders = colluders
         self._ways = tuple(ways)
         self._spent: list[Terms] = []
@@ -133,9 +148,13 @@ class Holder:
             except UnderstudyError as error:
                 self._log({"answered": "refused", "why": str(error)})
                 return refusal(str(error))
-            except Exception as error:  # whatever it was, its text may hold something private: its place does not
+            except (
+                Exception
+            ) as error:  # whatever it was, its text may hold something private: its place does not
                 self._log({"answered": "refused", "why": f"{type(error).__name__} {_place(error)}"})
-                return refusal(f"The holder {self.name} could not answer; its log says where it failed.")
+                return refusal(
+                    f"The holder {self.name} could not answer; its log says where it failed."
+                )
 
     def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
         if asked.kind == "hello":
@@ -144,23 +163,35 @@ class Holder:
         seal = digest(raw)
         session = self._sessions.get(name) or self._closed.get(name)
         if session is not None and session.asker != asker:
-            raise InputError("This session was opened by somebody else, who alone can go on with it.")
+            raise InputError(
+                "This session was opened by somebody else, who alone can go on with it."
+            )
         if session is not None and session.last[0] == seal:
-            self._log({"session": name, "asked": "again", "question": seal.hex(), "answered": "repeated"})
+            self._log(
+                {"session": name, "asked": "again", "question": seal.hex(), "answered": "repeated"}
+            )
             return session.last[1]
         told = in_words(asked)  # refuses what cannot be written down, before anything is debited
         if asked.kind == "open":
             session, reply = self._open(asked, raw, asker)
             told = {"terms": asked.content}
         elif session is None or name in self._closed:
-            raise HolderGone(f"The holder {self.name} knows of no such session; it may have been started again since.")
+            raise HolderGone(
+                f"The holder {self.name} knows of no such session; it may have been started again since."
+            )
         else:
             self._sessions[name] = self._sessions.pop(name)  # the last that was heard of
             reply = self._step(session, asked)
         answer = reply.to_bytes()
         if asked.kind == "ask":
             told |= {"currency": session.ledger.currency, "left": session.ledger.left.amount}
-        entry = {"session": name, "asked": asked.kind, "question": seal.hex(), "answered": reply.kind, **told}
+        entry = {
+            "session": name,
+            "asked": asked.kind,
+            "question": seal.hex(),
+            "answered": reply.kind,
+            **told,
+        }
         self._log({**entry, "bytes": len(answer), "digest": digest(answer).hex()})
         session.last = seal, answer  # not before the log has it: what is told again was told once
         return answer
@@ -195,7 +226,9 @@ class Holder:
         session = HolderSession(self.name, asker, terms, self._coded, self._noise, keys, number)
         self._sessions[terms.session] = session
         theirs = [name for name, other in self._sessions.items() if other.asker == asker]
-        if len(theirs) > MOST_SESSIONS:  # the first was left behind; its price stays on the books in full
+        if (
+            len(theirs) > MOST_SESSIONS
+        ):  # the first was left behind; its price stays on the books in full
             del self._sessions[theirs[0]]
         content: dict[str, Any] = {"name": self.name, "rows": None}
         if terms.neighbours == "replace":
@@ -215,7 +248,9 @@ class Holder:
         if terms.way not in self._ways:
             raise InputError(f"The holder {self.name} does not take part in the way {terms.way!r}.")
         if terms.schema != self._schema_digest:
-            raise InputError(f"The holder {self.name} has rows of another schema; compare the two files.")
+            raise InputError(
+                f"The holder {self.name} has rows of another schema; compare the two files."
+            )
         if self.name not in terms.holders:
             raise InputError(f"The holder {self.name} is not among those that are to take part.")
         if terms.way != "secure":
@@ -226,7 +261,9 @@ class Holder:
                 f"guards against {terms.colluders}; ask with colluders {self._colluders}, or have it fear fewer."
             )
         if self.identity is None:
-            raise InputError(f"The holder {self.name} has no identity to sign its keys with; secure sums need one.")
+            raise InputError(
+                f"The holder {self.name} has no identity to sign its keys with; secure sums need one."
+            )
         strangers = [name for name in terms.holders if name != self.name and name not in self.peers]
         if strangers:
             raise InputError(f"The holder {self.name} has no pinned certificate of {strangers[0]}.")
@@ -259,7 +296,9 @@ class Holder:
         if not session.ledger.entries:
             self._spent.remove(session.terms)  # nothing was asked, so it costs nothing
         name = session.terms.session
-        self._closed = dict([*self._closed.items(), (name, self._sessions.pop(name))][-MOST_SESSIONS:])
+        self._closed = dict(
+            [*self._closed.items(), (name, self._sessions.pop(name))][-MOST_SESSIONS:]
+        )
         session.end()
         return Message("closed")
 

@@ -12,7 +12,13 @@ from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.scores import Misfit, score_named
 from understudy.errors import InputError
-from understudy.federation.noise_shares import ShareNoise, check_scale, score_sensitivity, scores_scale, shared_grid
+from understudy.federation.noise_shares import (
+    ShareNoise,
+    check_scale,
+    score_sensitivity,
+    scores_scale,
+    shared_grid,
+)
 from understudy.marginals import Marginal
 
 MOST_ROWS = 1 << 31
@@ -30,10 +36,16 @@ class HolderRows(CentralCurator):
     def size(self, budget: Budget) -> int:
         """The number of rows, with noise of the holder's own."""
         scale = self._scale(budget)
-        self.ledger.debit("number of rows of this holder", budget, f"{self._distribution(budget)}, scale {scale:.6g}")
+        self.ledger.debit(
+            "number of rows of this holder",
+            budget,
+            f"{self._distribution(budget)}, scale {scale:.6g}",
+        )
         own = self._noise.own if isinstance(self._noise, ShareNoise) else self._noise
         counts = np.array([self._rows], dtype=np.int64)
-        return int((own.laplace if budget.currency == "epsilon" else own.gaussian)(counts, scale)[0])
+        return int(
+            (own.laplace if budget.currency == "epsilon" else own.gaussian)(counts, scale)[0]
+        )
 
     def shape(self, axes: Marginal) -> list[int]:
         """The shape of a table (public)."""
@@ -84,4 +96,6 @@ class HolderRows(CentralCurator):
         told = "one" if top else "all"
         self.ledger.debit(f"{told} of {len(candidates)} sums of scores {score}", budget, mechanism)
         found = shared_grid(self._scores(named, candidates, estimates), sensitivity)
-        return self._noise.geometric(found, scale) if geometric else self._noisy(found, budget, scale)
+        return (
+            self._noise.geometric(found, scale) if geometric else self._noisy(found, budget, scale)
+        )

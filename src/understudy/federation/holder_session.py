@@ -118,7 +118,9 @@ class HolderSession:
 
     # ---- answers
 
-    def _tables(self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget) -> Message:
+    def _tables(
+        self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget
+    ) -> Message:
         """Noisy counts, in the open or in a sum."""
         weights = asked.array("weights", "f8").tolist() if "weights" in asked.arrays else None
         numbers = _flat(rows.measure(marginals, budget, weights))
@@ -126,22 +128,32 @@ class HolderSession:
             return Message("answer", {}, {"numbers": numbers})
         return self._begin(SecureSum(self.keys, self.round, asked, numbers))
 
-    def _vote(self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget) -> Message:
+    def _vote(
+        self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget
+    ) -> Message:
         """The choice that this holder would make, by its own rows alone."""
-        offsets = asked.array("offsets", "f8") * self._share(asked) if "offsets" in asked.arrays else None
+        offsets = (
+            asked.array("offsets", "f8") * self._share(asked) if "offsets" in asked.arrays else None
+        )
         rule = asked.get("rule", str)
         if rule not in ("exponential", "permute_and_flip"):
             raise InputError(f"There is no rule {rule!r} to choose by.")
         score, estimates = asked.get("score", str), self._estimates(rows, asked, marginals)
-        return Message("answer", {"vote": rows.choose(marginals, score, budget, offsets, rule, estimates)})
+        return Message(
+            "answer", {"vote": rows.choose(marginals, score, budget, offsets, rule, estimates)}
+        )
 
-    def _scores(self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget) -> Message:
+    def _scores(
+        self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget
+    ) -> Message:
         """Noisy scores, to be told as sums, or to a delegate who tells the place of the largest."""
         assert self.keys is not None
         top = asked.content["what"] == "top"
         delegate = Delegate.asked_for(asked, self.terms, budget, len(marginals)) if top else None
         score, most = asked.get("score", str), asked.content.get("most_rows")
-        numbers = rows.scores(marginals, score, budget, most, self._estimates(rows, asked, marginals), top)
+        numbers = rows.scores(
+            marginals, score, budget, most, self._estimates(rows, asked, marginals), top
+        )
         if delegate is None:
             return self._begin(SecureSum(self.keys, self.round, asked, numbers))
         return self._begin(DelegatedSum(self.keys, self.round, asked, numbers, delegate, self._own))
@@ -157,7 +169,9 @@ class HolderSession:
 
         method = method_of(self.terms.method)
         method.check(self._coded.schema)
-        model = method.learn(CentralCurator(self._coded, self.ledger, self._own), self.ledger.left, no_progress)
+        model = method.learn(
+            CentralCurator(self._coded, self.ledger, self._own), self.ledger.left, no_progress
+        )
         document = json.dumps(model.to_dict(), allow_nan=False).encode()
         return Message("answer", {}, {"model": np.frombuffer(document, dtype=np.uint8)})
 
@@ -182,13 +196,17 @@ class HolderSession:
             raise InputError("There is nothing to count.")
         cells = rows.cells(marginals)
         if (sum(cells) if what == "tables" else max(cells)) > MOST_NUMBERS:
-            raise InputError(f"Tables of more than {MOST_NUMBERS:,} cells are not counted in one round; ask for less.")
+            raise InputError(
+                f"Tables of more than {MOST_NUMBERS:,} cells are not counted in one round; ask for less."
+            )
 
     def _share(self, asked: Message) -> float:
         """Which share of all rows this holder has, or is taken to have: public."""
         share = asked.get("shares", dict).get(self.holder)
         if not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise InputError(f"The question does not say which share of all rows the holder {self.holder} has.")
+            raise InputError(
+                f"The question does not say which share of all rows the holder {self.holder} has."
+            )
         return float(share)
 
     def _estimates(
@@ -206,4 +224,6 @@ class HolderSession:
 
 
 def _flat(found: Sequence[Measurement]) -> NDArray[np.int64]:
-    return np.concatenate([np.atleast_1d(measurement.counts).ravel() for measurement in found]).astype(np.int64)
+    return np.concatenate(
+        [np.atleast_1d(measurement.counts).ravel() for measurement in found]
+    ).astype(np.int64)

@@ -66,9 +66,13 @@ class Certificate:
         try:
             found = x509.load_pem_x509_certificates(text)
         except ValueError as error:
-            raise InputError(f"{path} is not a certificate; make one by understudy holder cert.") from error
+            raise InputError(
+                f"{path} is not a certificate; make one by understudy holder cert."
+            ) from error
         if len(found) != 1:
-            raise InputError(f"{path} holds {len(found)} certificates; name a file with exactly one.")
+            raise InputError(
+                f"{path} holds {len(found)} certificates; name a file with exactly one."
+            )
         try:
             return cls.from_der(found[0].public_bytes(serialization.Encoding.DER))
         except ValueError as error:
@@ -83,13 +87,17 @@ class Certificate:
             raise ValueError("it does not name one party")
         key = found.public_key()
         if not isinstance(key, Ed25519PublicKey):
-            raise ValueError("its key is not an Ed25519 key; make a certificate by understudy holder cert")
+            raise ValueError(
+                "its key is not an Ed25519 key; make a certificate by understudy holder cert"
+            )
         try:
             key.verify(found.signature, found.tbs_certificate_bytes)
         except InvalidSignature:
             raise ValueError("it was not signed by its own key") from None
         if found.not_valid_after_utc < dt.datetime.now(dt.UTC):
-            raise ValueError(f"it ran out on {found.not_valid_after_utc:%Y-%m-%d}; its owner must make a new one")
+            raise ValueError(
+                f"it ran out on {found.not_valid_after_utc:%Y-%m-%d}; its owner must make a new one"
+            )
         return cls(names[0], der)
 
     @property
@@ -142,9 +150,13 @@ class Identity:
             .not_valid_before(now - dt.timedelta(hours=1))  # clocks differ
             .not_valid_after(now + dt.timedelta(days=days))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(
-                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.ExtendedKeyUsage(
+                    [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+                ),
                 critical=False,
             )
             .sign(key, None)
@@ -165,7 +177,9 @@ class Identity:
         certificate, key = writable_file(certificate, "certificate"), writable_file(key, "key")
         for path in (key, certificate):
             if os.path.lexists(path):
-                raise InputError(f"There is a file at {path} already; it is never overwritten: choose another name.")
+                raise InputError(
+                    f"There is a file at {path} already; it is never overwritten: choose another name."
+                )
         _write_new(key, self._pem(), 0o600)
         try:
             _write_new(certificate, self.certificate.pem.encode(), 0o644)
@@ -180,16 +194,24 @@ class Identity:
         shown = Certificate.load(certificate)
         path = existing_file(key, "key")
         if os.name == "posix" and path.stat().st_mode & 0o077:
-            raise InputError(f"The key {path} can be read by others; take it away from them: chmod 600 {path}")
+            raise InputError(
+                f"The key {path} can be read by others; take it away from them: chmod 600 {path}"
+            )
         try:
             found = serialization.load_pem_private_key(_content(path, "key"), None)
         except (ValueError, TypeError) as error:
-            raise InputError(f"{path} is not a private key; make one by understudy holder cert.") from error
+            raise InputError(
+                f"{path} is not a private key; make one by understudy holder cert."
+            ) from error
         if not isinstance(found, Ed25519PrivateKey):
-            raise InputError(f"The key {path} is not an Ed25519 key; make one by understudy holder cert.")
+            raise InputError(
+                f"The key {path} is not an Ed25519 key; make one by understudy holder cert."
+            )
         identity = cls(shown, found, (Path(certificate), path))
         if not shown.verify(identity.sign(b"does the key fit?"), b"does the key fit?"):
-            raise InputError(f"The key {path} does not belong to the certificate {certificate}; name the pair.")
+            raise InputError(
+                f"The key {path} does not belong to the certificate {certificate}; name the pair."
+            )
         return identity
 
     def tls(self, pinned: Sequence[Certificate], *, serving: bool) -> ssl.SSLContext:
@@ -209,7 +231,9 @@ class Identity:
 
     def _pem(self) -> bytes:
         return self._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
 
 
@@ -229,7 +253,9 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError as error:
-        raise InputError(f"There is a file at {path} already; it is never overwritten: choose another name.") from error
+        raise InputError(
+            f"There is a file at {path} already; it is never overwritten: choose another name."
+        ) from error
     except OSError as error:
         raise InputError(f"{path} could not be written ({error.strerror}).") from error
     with os.fdopen(handle, "wb") as file:
@@ -284,7 +310,9 @@ class Parties:
             raise InputError(f"{path} is not a list of parties in TOML: {error}.") from error
         unknown = sorted(document.keys() - {"holder", "analyst"})
         if unknown:
-            raise InputError(f"{path} has {unknown[0]!r}; parties stand under [[holder]] and [[analyst]].")
+            raise InputError(
+                f"{path} has {unknown[0]!r}; parties stand under [[holder]] and [[analyst]]."
+            )
         parties = cls(
             tuple(_party(entry, "holder", path) for entry in _entries(document, "holder", path)),
             tuple(_party(entry, "analyst", path) for entry in _entries(document, "analyst", path)),
@@ -297,16 +325,22 @@ class Parties:
         ):
             twice = next((value for i, value in enumerate(values) if value in values[:i]), None)
             if twice is not None:
-                raise InputError(f"{path}: two parties have the same {what} ({twice}); every party has its own.")
+                raise InputError(
+                    f"{path}: two parties have the same {what} ({twice}); every party has its own."
+                )
         if not parties.holders:
-            raise InputError(f"{path} names no holder; add one under [[holder]] with name, address and certificate.")
+            raise InputError(
+                f"{path} names no holder; add one under [[holder]] with name, address and certificate."
+            )
         return parties
 
 
 def _entries(document: dict[str, Any], kind: str, path: Path) -> list[dict[str, Any]]:
     entries = document.get(kind, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(f"{path}: write [[{kind}]] with two brackets each side, once for every {kind}.")
+        raise InputError(
+            f"{path}: write [[{kind}]] with two brackets each side, once for every {kind}."
+        )
     return entries
 
 
@@ -317,7 +351,9 @@ def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
             raise InputError(f'{path}: a [[{kind}]] lacks its {name}; add {name} = "...".')
     unknown = sorted(entry.keys() - set(wanted))
     if unknown:
-        raise InputError(f"{path}: the {kind} {entry['name']} has {unknown[0]!r}; known are {', '.join(wanted)}.")
+        raise InputError(
+            f"{path}: the {kind} {entry['name']} has {unknown[0]!r}; known are {', '.join(wanted)}."
+        )
     certificate = Certificate.load(path.parent / entry["certificate"])
     if certificate.name != check_name(entry["name"]):
         raise InputError(

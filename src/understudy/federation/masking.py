@@ -68,15 +68,21 @@ class PairKeys:
         try:
             shared = self._key.exchange(tools.PublicKey.from_public_bytes(public))
         except ValueError:
-            raise InputError(f"The key of {peer} is none that secrets can be agreed on with.") from None
+            raise InputError(
+                f"The key of {peer} is none that secrets can be agreed on with."
+            ) from None
         ends = sorted([(self.name, self.public), (peer, public)])
         info = digest("pair", *(part for end in ends for part in end))
-        self._secrets[peer] = tools.HKDF(tools.SHA256(), SEED_BYTES, self._context, info).derive(shared)
+        self._secrets[peer] = tools.HKDF(tools.SHA256(), SEED_BYTES, self._context, info).derive(
+            shared
+        )
 
     def seed(self, peer: str, *purpose: bytes | str) -> bytes:
         """A secret for one purpose that only this holder and the peer can derive."""
         tools = _cryptography()
-        seed: bytes = tools.HKDFExpand(tools.SHA256(), SEED_BYTES, digest(*purpose)).derive(self._secrets[peer])
+        seed: bytes = tools.HKDFExpand(tools.SHA256(), SEED_BYTES, digest(*purpose)).derive(
+            self._secrets[peer]
+        )
         return seed
 
 
@@ -85,7 +91,9 @@ def stream(seed: bytes, size: int) -> Numbers:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     encryptor = Cipher(algorithms.ChaCha20(seed, bytes(16)), None).encryptor()
-    return np.frombuffer(encryptor.update(bytes(8 * size)), dtype="<u8").astype(np.uint64, copy=False)
+    return np.frombuffer(encryptor.update(bytes(8 * size)), dtype="<u8").astype(
+        np.uint64, copy=False
+    )
 
 
 def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> Numbers:
@@ -125,18 +133,29 @@ def opened(key: bytes, content: bytes, about: bytes) -> bytes:
     try:
         return ChaCha20Poly1305(key).decrypt(bytes(12), content, about)
     except InvalidTag:
-        raise InputError("Something that was sealed was changed on the way, or is not meant for this round.") from None
+        raise InputError(
+            "Something that was sealed was changed on the way, or is not meant for this round."
+        ) from None
 
 
 @cache
 def _cryptography() -> Any:
     """The parts of the package cryptography that are used; it comes with an extra."""
     try:
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+        from cryptography.hazmat.primitives.asymmetric.x25519 import (
+            X25519PrivateKey,
+            X25519PublicKey,
+        )
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
     except ImportError:
-        raise InputError("Secure sums need the package cryptography; install understudy[federation].") from None
+        raise InputError(
+            "Secure sums need the package cryptography; install understudy[federation]."
+        ) from None
     return SimpleNamespace(
-        PrivateKey=X25519PrivateKey, PublicKey=X25519PublicKey, SHA256=SHA256, HKDF=HKDF, HKDFExpand=HKDFExpand
+        PrivateKey=X25519PrivateKey,
+        PublicKey=X25519PublicKey,
+        SHA256=SHA256,
+        HKDF=HKDF,
+        HKDFExpand=HKDFExpand,
     )

@@ -60,7 +60,12 @@ class Message:
         plain = {name: _plain(array) for name, array in sorted(self.arrays.items())}
         shapes = [[name, _NAMES[array.dtype], array.size] for name, array in plain.items()]
         header = _json({"kind": self.kind, "content": self.content, "arrays": shapes})
-        parts = [MAGIC, struct.pack("<I", len(header)), header, *(array.tobytes() for array in plain.values())]
+        parts = [
+            MAGIC,
+            struct.pack("<I", len(header)),
+            header,
+            *(array.tobytes() for array in plain.values()),
+        ]
         return b"".join(parts)
 
     @classmethod
@@ -74,7 +79,9 @@ class Message:
         """
         start = len(MAGIC) + 4
         if len(data) > LARGEST_MESSAGE or len(data) < start or not data.startswith(MAGIC):
-            raise InputError("That is no message of this version of understudy; have both sides the same?")
+            raise InputError(
+                "That is no message of this version of understudy; have both sides the same?"
+            )
         (length,) = struct.unpack_from("<I", data, len(MAGIC))
         if length > min(LARGEST_HEADER, len(data) - start):
             raise InputError("The message is cut short.")
@@ -133,21 +140,36 @@ def digest(*parts: bytes | str) -> bytes:
 def packed(marginals: Sequence[Marginal]) -> tuple[list[str], dict[str, Array]]:
     """Marginals as numbers: the attributes' names, once, and arrays that refer to them."""
     places: dict[str, int] = {}
-    axes = [(places.setdefault(axis.attribute, len(places)) << 16) | axis.level for axes in marginals for axis in axes]
+    axes = [
+        (places.setdefault(axis.attribute, len(places)) << 16) | axis.level
+        for axes in marginals
+        for axis in axes
+    ]
     lengths = [len(axes) for axes in marginals]
-    return list(places), {"axes": np.array(axes, dtype=np.int64), "lengths": np.array(lengths, dtype=np.int64)}
+    return list(places), {
+        "axes": np.array(axes, dtype=np.int64),
+        "lengths": np.array(lengths, dtype=np.int64),
+    }
 
 
 def unpacked(names: Sequence[Any], axes: Array, lengths: Array) -> list[Marginal]:
     """The marginals again."""
-    if not all(isinstance(name, str) for name in names) or len(axes) != lengths.sum() or (lengths < 0).any():
+    if (
+        not all(isinstance(name, str) for name in names)
+        or len(axes) != lengths.sum()
+        or (lengths < 0).any()
+    ):
         raise InputError("The message names tables in a way that cannot be read.")
     if len(axes) and not (axes.min() >= 0 and axes.max() >> 16 < len(names)):
         raise InputError("The message names tables in a way that cannot be read.")
-    known = {number: Axis(names[number >> 16], number & 0xFFFF) for number in np.unique(axes).tolist()}
+    known = {
+        number: Axis(names[number >> 16], number & 0xFFFF) for number in np.unique(axes).tolist()
+    }
     flat = [known[number] for number in axes.tolist()]
     ends = np.cumsum(lengths).tolist()
-    return [tuple(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)]
+    return [
+        tuple(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)
+    ]
 
 
 # --------------------------------------------------------------------------- bytes

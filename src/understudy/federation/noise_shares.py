@@ -81,7 +81,9 @@ class ShareNoise:
 
     def laplace(self, counts: Counts, scale: float) -> Counts:
         """Add a share of discrete Laplace noise."""
-        return counts + (self._polya(counts.size, scale) - self._polya(counts.size, scale)).reshape(counts.shape)
+        return counts + (self._polya(counts.size, scale) - self._polya(counts.size, scale)).reshape(
+            counts.shape
+        )
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """Add a share of discrete Gaussian noise."""
@@ -100,7 +102,9 @@ class ShareNoise:
 
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """Draws cannot be shared out."""
-        raise InputError("Rows cannot be drawn from the tables of several holders; use a method that measures tables.")
+        raise InputError(
+            "Rows cannot be drawn from the tables of several holders; use a method that measures tables."
+        )
 
     def _polya(self, size: int, scale: float) -> Counts:
         scale = max(scale, SMALLEST_SCALE)
@@ -181,7 +185,9 @@ def shared_grid(scores: NDArray[np.float64], sensitivity: float) -> Counts:
     return np.rint(scores * (SHARED_GRID / sensitivity)).astype(np.int64)
 
 
-def score_sensitivity(score: str, neighbours: Neighbours, rows: int | None, binary: bool, top: bool) -> float:
+def score_sensitivity(
+    score: str, neighbours: Neighbours, rows: int | None, binary: bool, top: bool
+) -> float:
     """By how much one row moves a score at most; to find the largest, half of the range in which it moves scores."""
     half_range = score_named(score).sensitivity(neighbours, rows, binary)
     # Scores that move by the same amount either way are moved by that half; score F falls by 1 and rises by 1/2.
@@ -191,7 +197,11 @@ def score_sensitivity(score: str, neighbours: Neighbours, rows: int | None, bina
 def scores_scale(budget: Budget, candidates: int, top: bool) -> float:
     """The scale of the noise in each gridded score: of all that are told, or where ``top`` of one whose place is."""
     if top:
-        return top_scale(budget.amount) if budget.currency == "epsilon" else VEIL * delegated_scale(budget.amount)
+        return (
+            top_scale(budget.amount)
+            if budget.currency == "epsilon"
+            else VEIL * delegated_scale(budget.amount)
+        )
     step = SHARED_GRID + 2
     if budget.currency == "epsilon":
         return laplace_scale(candidates * step, budget.amount)

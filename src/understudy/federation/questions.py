@@ -27,7 +27,13 @@ _Kind = type | tuple[type, ...]
 
 _NUMBER, _NOTHING = (float, int), type(None)
 _STEP: dict[str, _Kind] = {"session": str, "round": int}
-_TABLES: dict[str, _Kind] = {**_STEP, "what": str, "names": list, "bits": (str, _NOTHING), "amount": _NUMBER}
+_TABLES: dict[str, _Kind] = {
+    **_STEP,
+    "what": str,
+    "names": list,
+    "bits": (str, _NOTHING),
+    "amount": _NUMBER,
+}
 _SCORED: dict[str, _Kind] = {**_TABLES, "score": str, "most_rows": (int, _NOTHING), "shares": dict}
 _AXES = {"axes": "i8", "lengths": "i8"}
 _FIELDS: dict[str, tuple[Mapping[str, _Kind], Mapping[str, str]]] = {
@@ -66,14 +72,20 @@ def budget_of(asked: Message, currency: Currency) -> Budget:
 
 def tables_of(asked: Message) -> list[Marginal]:
     """The tables that a question is about."""
-    return unpacked(asked.get("names", list), asked.array("axes", "i8"), asked.array("lengths", "i8"))
+    return unpacked(
+        asked.get("names", list), asked.array("axes", "i8"), asked.array("lengths", "i8")
+    )
 
 
 def in_words(asked: Message) -> dict[str, Any]:
     """What an auditor wants to know of a question."""
     if asked.kind != "ask":
         return {}
-    told = {name: asked.content.get(name) for name in ("round", "what", "amount", "score") if name in asked.content}
+    told = {
+        name: asked.content.get(name)
+        for name in ("round", "what", "amount", "score")
+        if name in asked.content
+    }
     if "names" in asked.content:
         tables = tables_of(asked)
         told["tables"] = len(tables)

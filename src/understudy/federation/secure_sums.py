@@ -47,14 +47,18 @@ class SecureSum:
         What the holder adds to the sum: counts or scores, with its share of the noise.
     """
 
-    def __init__(self, keys: SessionKeys, number: int, asked: Message, numbers: NDArray[np.int64]) -> None:
+    def __init__(
+        self, keys: SessionKeys, number: int, asked: Message, numbers: NDArray[np.int64]
+    ) -> None:
         self.name = keys.name
         self.terms = keys.terms
         self.keys = keys
         self.number = number
         self.question = digest(asked.to_bytes())
         self.numbers = numbers.astype(np.int64).view(np.uint64)
-        self.seeds = {peer: keys.seed(peer, "mask", str(number), self.question) for peer in keys.others}
+        self.seeds = {
+            peer: keys.seed(peer, "mask", str(number), self.question) for peer in keys.others
+        }
         self.masked: tuple[str, ...] = ()
         """Whose masks are in the sum."""
         self.present: tuple[str, ...] = ()
@@ -67,7 +71,9 @@ class SecureSum:
     def step(self, asked: Message) -> Message:
         """Go on, where the message is the one for it."""
         if asked.get("round", int) != self.number or asked.kind not in self.expects:
-            raise InputError(f"This is not the time for {asked.kind!r}: the round is another, or at another step.")
+            raise InputError(
+                f"This is not the time for {asked.kind!r}: the round is another, or at another step."
+            )
         return self.expects[asked.kind](asked)
 
     def begin(self) -> Message:
@@ -79,11 +85,14 @@ class SecureSum:
             return self._masked(self.seeds)
         self._own_seed, key = os.urandom(32), os.urandom(32)
         places, enough = len(self.terms.holders), self.terms.present
-        both = zip(shares_of(self._own_seed, places, enough), shares_of(key, places, enough), strict=True)
+        both = zip(
+            shares_of(self._own_seed, places, enough), shares_of(key, places, enough), strict=True
+        )
         shared = dict(zip(self.terms.holders, (own + pair for own, pair in both), strict=True))
         self._shares[self.name] = shared.pop(self.name)
         locked = {
-            peer: sealed(self._share_key(peer, self.name), share, self.question).hex() for peer, share in shared.items()
+            peer: sealed(self._share_key(peer, self.name), share, self.question).hex()
+            for peer, share in shared.items()
         }
         box = sealed(key, b"".join(self.seeds.values()), self.question)
         self.expects = {"deliver": self.deliver}
@@ -106,7 +115,11 @@ class SecureSum:
     def agree(self, asked: Message) -> Message:
         """Sign whose numbers are in the sum: once a round, for one sum only."""
         present = asked.get("present", list)
-        if present != sorted(set(present)) or not set(present) <= set(self.masked) or self.name not in present:
+        if (
+            present != sorted(set(present))
+            or not set(present) <= set(self.masked)
+            or self.name not in present
+        ):
             raise InputError("A sum is over holders that sent their numbers, this one among them.")
         self._check_enough(present)
         self.present = tuple(present)
@@ -118,7 +131,11 @@ class SecureSum:
         self._check_signed(asked)
         self.expects = {}
         own = {name: self._shares[name][:SHARE_BYTES].hex() for name in self.present}
-        pair = {name: self._shares[name][SHARE_BYTES:].hex() for name in self.masked if name not in self.present}
+        pair = {
+            name: self._shares[name][SHARE_BYTES:].hex()
+            for name in self.masked
+            if name not in self.present
+        }
         return Message("revealed", {"own": own, "pair": pair})
 
     def statement(self) -> bytes:
@@ -137,14 +154,20 @@ class SecureSum:
 
     def _check_enough(self, names: Sequence[str]) -> None:
         if len(names) < self.terms.present:
-            raise InputError(f"{len(names)} holders are in the sum, and {self.terms.present} must be; nothing is told.")
+            raise InputError(
+                f"{len(names)} holders are in the sum, and {self.terms.present} must be; nothing is told."
+            )
 
     def _check_signed(self, asked: Message) -> None:
         """Enough holders have signed for the sum that this one signed for."""
         statement = self.statement()
         signed = [self.name]
         for name, signature in asked.get("signatures", dict).items():
-            if name in self.present and name != self.name and self.keys.signed(name, signature, statement):
+            if (
+                name in self.present
+                and name != self.name
+                and self.keys.signed(name, signature, statement)
+            ):
                 signed.append(name)
         needed = self.terms.present
         if len(signed) < needed:

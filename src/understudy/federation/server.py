@@ -91,7 +91,9 @@ class AuditLog:
         return os.fdopen(handle, "ab", buffering=0)
 
     def _unwritable(self, error: OSError) -> InputError:
-        return InputError(f"The log {self.path} cannot be written ({error.strerror}); nothing is answered without it.")
+        return InputError(
+            f"The log {self.path} cannot be written ({error.strerror}); nothing is answered without it."
+        )
 
 
 def in_words(event: Mapping[str, Any]) -> str:
@@ -107,7 +109,9 @@ def in_words(event: Mapping[str, Any]) -> str:
             f"{', '.join(terms['holders'])}; the whole price is reserved"
         )
     if asked == "ask":
-        question = _QUESTIONS.get(event.get("what", ""), "asked for {what}").format(**{"tables": 0, **event})
+        question = _QUESTIONS.get(event.get("what", ""), "asked for {what}").format(
+            **{"tables": 0, **event}
+        )
         question = question.replace(" 1 noisy tables", " 1 noisy table")
         price = f" at {event.get('currency')} {event['amount']:.4g}" if "amount" in event else ""
         return f"{question}{price}, round {event.get('round')}; {_ANSWERS.get(str(answered), answered)}"
@@ -176,7 +180,9 @@ def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
                 answered = await asyncio.to_thread(answer, message, name)
             except Exception:
                 # A holder answers every message; where it cannot even do that (its log is full, say) it falls silent.
-                broken.append("This holder cannot answer or log any more; its owner must see to it and start it again.")
+                broken.append(
+                    "This holder cannot answer or log any more; its owner must see to it and start it again."
+                )
                 return _refusal(503, broken[0])
         return Response(answered, media_type="application/octet-stream")
 
@@ -220,14 +226,18 @@ def listening(address: str) -> socket.socket:
     if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
         raise InputError(f"--listen must be host:port, such as 127.0.0.1:8443, not {address!r}.")
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, int(port), type=socket.SOCK_STREAM
+        )[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
         listener.listen(MOST_CONNECTIONS)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise InputError(f"{address} is taken by another process; choose another port or stop it.") from error
+            raise InputError(
+                f"{address} is taken by another process; choose another port or stop it."
+            ) from error
         raise InputError(f"This machine cannot listen at {address} ({error.strerror}).") from error
     return listener
 

@@ -31,7 +31,12 @@ class SessionKeys:
     """
 
     def __init__(
-        self, name: str, terms: Terms, context: bytes, identity: Signer, peers: Mapping[str, Verifier]
+        self,
+        name: str,
+        terms: Terms,
+        context: bytes,
+        identity: Signer,
+        peers: Mapping[str, Verifier],
     ) -> None:
         self.name = name
         self.terms = terms
@@ -45,7 +50,9 @@ class SessionKeys:
 
     def announced(self) -> dict[str, str]:
         """The holder's public key, signed."""
-        signature = self._identity.sign(keys_statement(self._context, self.name, self._pairs.public))
+        signature = self._identity.sign(
+            keys_statement(self._context, self.name, self._pairs.public)
+        )
         return {"key": self._pairs.public.hex(), "signature": signature.hex()}
 
     def meet(self, told: Mapping[str, Any]) -> None:
@@ -61,7 +68,9 @@ class SessionKeys:
                     raise InputError(f"The key that is said to be {self.name}'s is not.")
                 continue
             if not self._peers[name].verify(signature, keys_statement(self._context, name, public)):
-                raise InputError(f"The key of {name} is not signed by the certificate that {self.name} has pinned.")
+                raise InputError(
+                    f"The key of {name} is not signed by the certificate that {self.name} has pinned."
+                )
             self._pairs.meet(name, public)
         self.roster = keys_digest(publics)
 
@@ -69,7 +78,9 @@ class SessionKeys:
         """A secret for one purpose that only this holder and the peer can derive."""
         return self._pairs.seed(peer, *purpose)
 
-    def about_sum(self, number: int, question: bytes, masked: Sequence[str], present: Sequence[str]) -> bytes:
+    def about_sum(
+        self, number: int, question: bytes, masked: Sequence[str], present: Sequence[str]
+    ) -> bytes:
         """What is to be signed about a sum."""
         return sum_statement(self._context, self.roster, number, question, masked, present)
 
@@ -89,15 +100,24 @@ def keys_statement(context: bytes, name: str, public: bytes) -> bytes:
 
 def keys_digest(publics: Mapping[str, bytes]) -> bytes:
     """All keys of a session together."""
-    return digest("understudy roster", *(part for entry in sorted(publics.items()) for part in entry))
+    return digest(
+        "understudy roster", *(part for entry in sorted(publics.items()) for part in entry)
+    )
 
 
 def sum_statement(
-    context: bytes, roster: bytes, number: int, question: bytes, masked: Sequence[str], present: Sequence[str]
+    context: bytes,
+    roster: bytes,
+    number: int,
+    question: bytes,
+    masked: Sequence[str],
+    present: Sequence[str],
 ) -> bytes:
     """What a holder signs about a sum: under which keys, whose masks are in it, and whose numbers."""
     names = *sorted(masked), *sorted(present)
-    return digest("understudy sum", context, roster, str(number), question, str(len(masked)), *names)
+    return digest(
+        "understudy sum", context, roster, str(number), question, str(len(masked)), *names
+    )
 
 
 def from_hex(text: Any) -> bytes:

@@ -50,7 +50,9 @@ def split(
     if how in ("class", "attribute"):
         name = _attribute(coded, rng) if how == "attribute" else target
         if name is None or name not in coded.codes:
-            raise InputError(f"To split rows by class, name a modelled attribute as the target, not {target!r}.")
+            raise InputError(
+                f"To split rows by class, name a modelled attribute as the target, not {target!r}."
+            )
         values = coded.codes[name]
         # A value that no row has makes no holder.
         return [_part(coded, np.flatnonzero(values == value)) for value in np.unique(values)]
@@ -70,4 +72,6 @@ def _attribute(coded: Coded, rng: np.random.Generator) -> str | None:
 
 
 def _part(coded: Coded, rows: NDArray[np.int64]) -> Coded:
-    return Coded(coded.schema, {name: codes[rows] for name, codes in coded.codes.items()}, len(rows), ())
+    return Coded(
+        coded.schema, {name: codes[rows] for name, codes in coded.codes.items()}, len(rows), ()
+    )

@@ -51,19 +51,31 @@ class Terms:
 
     def __post_init__(self) -> None:
         for name in (self.session, *self.holders, str(self.method.get("name", ""))):
-            if len(name) > MOST_LETTERS or not name.isprintable():  # they stand in logs and on screens
-                raise InputError(f"Names in the terms of a session are plain text, {MOST_LETTERS} letters at most.")
+            if (
+                len(name) > MOST_LETTERS or not name.isprintable()
+            ):  # they stand in logs and on screens
+                raise InputError(
+                    f"Names in the terms of a session are plain text, {MOST_LETTERS} letters at most."
+                )
         if self.way not in WAYS:
             raise InputError(f"There is no way {self.way!r}; known are {', '.join(WAYS)}.")
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighbours(self.neighbours)
-        if not 1 <= len(self.holders) <= MOST_HOLDERS or list(self.holders) != sorted(set(self.holders)):
-            raise InputError(f"Holders have different names, in their order, and are {MOST_HOLDERS} at most.")
+        if not 1 <= len(self.holders) <= MOST_HOLDERS or list(self.holders) != sorted(
+            set(self.holders)
+        ):
+            raise InputError(
+                f"Holders have different names, in their order, and are {MOST_HOLDERS} at most."
+            )
         if type(self.dropouts) is not int or not 0 <= self.dropouts < len(self.holders):
-            raise InputError("The number of holders that may drop out must be from 0 to all but one.")
+            raise InputError(
+                "The number of holders that may drop out must be from 0 to all but one."
+            )
         if type(self.colluders) is not int or self.colluders < 0:
-            raise InputError("The number of holders that may collude must be a whole number at or above 0.")
+            raise InputError(
+                "The number of holders that may collude must be a whole number at or above 0."
+            )
         needed = 2 * self.dropouts + self.colluders + 1
         if self.way == "secure" and len(self.holders) < needed:
             raise InputError(
@@ -85,7 +97,13 @@ class Terms:
     @property
     def ledger(self) -> Ledger:
         """An empty ledger for the session."""
-        return Ledger(self.epsilon, self.delta, self.neighbours, "rho" if self.delta else "epsilon", trust=self.trust)
+        return Ledger(
+            self.epsilon,
+            self.delta,
+            self.neighbours,
+            "rho" if self.delta else "epsilon",
+            trust=self.trust,
+        )
 
     @property
     def trust(self) -> str:
@@ -102,7 +120,9 @@ class Terms:
 
     def to_message(self) -> Message:
         """The message that opens the session."""
-        return Message("open", {**vars(self), "method": dict(self.method), "holders": list(self.holders)})
+        return Message(
+            "open", {**vars(self), "method": dict(self.method), "holders": list(self.holders)}
+        )
 
     @classmethod
     def from_message(cls, message: Message) -> Terms:

@@ -154,7 +154,9 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
             f"Several holders cannot work by the method {synthesizer.name}; use one of {', '.join(METHODS)}."
         )
     if synthesizer.person is not None or synthesizer.max_rows_per_person != 1:
-        raise InputError("Where holders share the work, rows are protected, not persons: one may be known to several.")
+        raise InputError(
+            "Where holders share the work, rows are protected, not persons: one may be known to several."
+        )
     if (way == "statistics" or structure == "tables") and not isinstance(synthesizer, PrivBayes):
         raise InputError("Structure comes from tables in the method privbayes only.")
     if structure == "tables" and way not in ("secure", "statistics"):
@@ -195,13 +197,19 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
     names = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
     degree = 1 if synthesizer.degree is None else synthesizer.degree
     degree = max(min(degree, len(names) - 1), 0)
-    asked: list[Marginal] = [marginal(*group) for group in itertools.combinations(names, degree + 1)]
+    asked: list[Marginal] = [
+        marginal(*group) for group in itertools.combinations(names, degree + 1)
+    ]
     progress("asking for tables", 0, 1)
     found = curator.measure(asked or [()], curator.ledger.left)
     progress("asking for tables", 1, 1)
-    tables = TablesCurator(curator, found if synthesizer.to_the_letter else pooled(found, curator.schema))
+    tables = TablesCurator(
+        curator, found if synthesizer.to_the_letter else pooled(found, curator.schema)
+    )
     letter = replace(synthesizer, degree=degree, tables="fixed", encoding="vanilla")
-    return replace(letter.learn(tables, tables.ledger.budget, progress), method=synthesizer.parameters())
+    return replace(
+        letter.learn(tables, tables.ledger.budget, progress), method=synthesizer.parameters()
+    )
 
 
 class TablesCurator:
@@ -223,7 +231,9 @@ class TablesCurator:
         self._curator = curator
         self._tables = {frozenset(table.marginal): table for table in tables}
         total = estimated_rows(tables) if curator.rows is None else float(curator.rows)
-        self._counter = TablesCounter(self._tables, {a.name: a.size for a in self.schema.modelled}, max(total, 1.0))
+        self._counter = TablesCounter(
+            self._tables, {a.name: a.size for a in self.schema.modelled}, max(total, 1.0)
+        )
 
     def measure(
         self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
@@ -262,7 +272,9 @@ class TablesCurator:
 
     def in_bits(self, bits: Bits) -> TablesCurator:
         """Tables of attributes are not tables of their bits."""
-        raise InputError("Structure from tables takes attributes as they are, not their bits; use encoding vanilla.")
+        raise InputError(
+            "Structure from tables takes attributes as they are, not their bits; use encoding vanilla."
+        )
 
 
 @dataclass(frozen=True)
@@ -286,7 +298,9 @@ class TablesCounter:
         """One table per marginal."""
         return [self._count(axes) for axes in marginals]
 
-    def count_flat(self, marginals: Sequence[Marginal]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_flat(
+        self, marginals: Sequence[Marginal]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same tables one after the other, and where each starts."""
         tables = [self._count(axes).ravel() for axes in marginals]
         ends = np.cumsum([0, *(table.size for table in tables)])
@@ -323,11 +337,15 @@ def _whole(counts: NDArray[np.float64]) -> NDArray[np.int64]:
 # --------------------------------------------------------------------------- noisy models
 
 
-def models(session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress) -> Merged:
+def models(
+    session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress
+) -> Merged:
     """Every holder's own model."""
     ledger = session.terms.ledger
     ledger.private = session.private
-    ledger.debit(f"a model by each of {len(session.terms.holders)} holders", ledger.budget, synthesizer.name)
+    ledger.debit(
+        f"a model by each of {len(session.terms.holders)} holders", ledger.budget, synthesizer.name
+    )
     progress("waiting for models", 0, 1)
     answers = session.ask("model", {}, {})
     progress("waiting for models", 1, 1)
@@ -399,10 +417,19 @@ class Merged:
         """Read what :meth:`save` wrote."""
         document = read_json(path, "model")
         if not isinstance(document, Mapping) or document.get("understudy_merged") != 1:
-            raise InputError(f"{path} does not hold merged models of understudy; is it the right file?")
-        found = tuple(Model.from_dict(model, f"A model in {path}") for model in document.get("models", ()))
+            raise InputError(
+                f"{path} does not hold merged models of understudy; is it the right file?"
+            )
+        found = tuple(
+            Model.from_dict(model, f"A model in {path}") for model in document.get("models", ())
+        )
         schema = Schema.from_dict(document.get("schema"), "its schema")
-        return cls(dict(document.get("method", {})), schema, found, Ledger.from_dict(document.get("ledger")))
+        return cls(
+            dict(document.get("method", {})),
+            schema,
+            found,
+            Ledger.from_dict(document.get("ledger")),
+        )
 
     def _parts(self, rows: int | None, seed: int | None) -> list[tuple[Model, int, int | None]]:
         """How many rows of each model: in proportion, whole, together as many as asked for."""
@@ -411,7 +438,9 @@ class Merged:
             sizes = np.ones(len(sizes))
         wanted = self.rows if rows is None else rows
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
-            raise InputError(f"The number of rows must be a whole number at or above 0, not {wanted!r}.")
+            raise InputError(
+                f"The number of rows must be a whole number at or above 0, not {wanted!r}."
+            )
         counts = _whole(wanted * sizes / sizes.sum())
         seeds = [None if seed is None else seed + place for place in range(len(sizes))]
         return list(zip(self.models, counts.tolist(), seeds, strict=True))

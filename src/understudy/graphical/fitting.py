@@ -62,7 +62,11 @@ class Fit:
 
     def add(self, groups: Iterable[Group]) -> None:
         """Give groups a factor. The distribution stays as it is until the next sweep."""
-        new = [group for group in groups if not any(set(known).issuperset(group) for known in self.factors)]
+        new = [
+            group
+            for group in groups
+            if not any(set(known).issuperset(group) for known in self.factors)
+        ]
         for group in sorted(set(new), key=len):
             factor = np.zeros(self.attributes.shape(group))
             for inside in [known for known in self.factors if set(known) <= set(group)]:
@@ -71,7 +75,9 @@ class Fit:
         if new:
             self._build()
 
-    def sweep(self, targets: Mapping[Group, Table], damping: Mapping[Group, float], times: int = 1) -> None:
+    def sweep(
+        self, targets: Mapping[Group, Table], damping: Mapping[Group, float], times: int = 1
+    ) -> None:
         """Walk through the trees and back ``times`` times, moving the cliques towards the targets of their groups.
 
         Parameters
@@ -109,8 +115,12 @@ class Fit:
             for name in (name for name in branch.clique if name not in branch.shared):
                 family = (*given, name)
                 group = self.attributes.sorted(family)
-                shares = self._sum(branch.clique, table, group).reshape(self.attributes.shape(group))
-                turned = np.ascontiguousarray(shares.transpose([group.index(one) for one in family]))
+                shares = self._sum(branch.clique, table, group).reshape(
+                    self.attributes.shape(group)
+                )
+                turned = np.ascontiguousarray(
+                    shares.transpose([group.index(one) for one in family])
+                )
                 yield name, tuple(Axis(parent) for parent in given), turned
                 given = family
 
@@ -131,7 +141,8 @@ class Fit:
         kept = {branch.clique for branch in self.tree}
         self._maps = {key: value for key, value in self._maps.items() if key[0] in kept}
         self.tables = [
-            self._product(branch.clique, homes) for branch, homes in zip(self.tree, self._homes, strict=True)
+            self._product(branch.clique, homes)
+            for branch, homes in zip(self.tree, self._homes, strict=True)
         ]
         self._calibrate()
 
@@ -186,7 +197,11 @@ class Fit:
         clique = self.tree[place].clique
         index = self._map(clique, shared)
         now = kernels.summed(self.tables[place], index, len(wanted))
-        kernels.scaled(self.tables[place], index, np.divide(wanted, now, out=np.zeros_like(wanted), where=now > 0))
+        kernels.scaled(
+            self.tables[place],
+            index,
+            np.divide(wanted, now, out=np.zeros_like(wanted), where=now > 0),
+        )
 
     def _scale(self, place: int, group: Group, target: Table, damping: float) -> None:
         clique = self.tree[place].clique

@@ -56,15 +56,21 @@ class Attributes:
         np.fill_diagonal(adjacent, False)
         return adjacent
 
-    def cells_with(self, groups: Iterable[Group], candidates: Sequence[Group]) -> NDArray[np.float64]:
+    def cells_with(
+        self, groups: Iterable[Group], candidates: Sequence[Group]
+    ) -> NDArray[np.float64]:
         """For each candidate how many cells all cliques together would have if it were added to the groups."""
         adjacent = self.adjacency(groups)
-        places = np.fromiter((self._number[name] for group in candidates for name in group), np.int64)
+        places = np.fromiter(
+            (self._number[name] for group in candidates for name in group), np.int64
+        )
         starts = np.cumsum([0, *map(len, candidates)])
         cells = np.empty(len(candidates))
 
         def work(first: int, last: int) -> None:
-            kernels.cells_with(adjacent, self._logs, places, starts[first : last + 1], cells[first:last])
+            kernels.cells_with(
+                adjacent, self._logs, places, starts[first : last + 1], cells[first:last]
+            )
 
         if len(candidates) < ALONE:
             work(0, len(candidates))

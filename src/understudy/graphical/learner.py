@@ -59,7 +59,9 @@ class Learner:
     def measure(self, groups: Sequence[Group], costs: Sequence[Budget]) -> None:
         """Ask for the groups' tables; the distribution changes with the next :meth:`refit`."""
         whole = functools.reduce(Budget.plus, costs)
-        measured = self.curator.measure([marginal(*group) for group in groups], whole, [cost.amount for cost in costs])
+        measured = self.curator.measure(
+            [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
+        )
         for group, found in zip(groups, measured, strict=True):
             self.pool.add(group, found.counts, found.deviation)
         self.fit.add(groups)
@@ -93,10 +95,17 @@ class Learner:
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
-        return Network((*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant)))
+        return Network(
+            (*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant))
+        )
 
     def _nodes(self) -> list[Node]:
         return [
-            Node(name, parents, table * self.rows, self.pool.deviation((*(axis.attribute for axis in parents), name)))
+            Node(
+                name,
+                parents,
+                table * self.rows,
+                self.pool.deviation((*(axis.attribute for axis in parents), name)),
+            )
             for name, parents, table in self.fit.conditionals()
         ]

@@ -48,7 +48,9 @@ class Pool:
         for part in _parts(group):
             if part in self._sums:
                 effect = self._sums[part] / (self._weights[part] * self._outside(group, part))
-                table += effect.reshape([self._sizes[name] if name in part else 1 for name in group])
+                table += effect.reshape(
+                    [self._sizes[name] if name in part else 1 for name in group]
+                )
         return table
 
     def deviation(self, group: Group) -> float:
@@ -70,7 +72,9 @@ class Pool:
 
 
 def _parts(group: Group) -> itertools.chain[Group]:
-    return itertools.chain.from_iterable(itertools.combinations(group, k) for k in range(len(group) + 1))
+    return itertools.chain.from_iterable(
+        itertools.combinations(group, k) for k in range(len(group) + 1)
+    )
 
 
 def _effect(table: Table, group: Group, part: Group) -> Table:

@@ -37,13 +37,19 @@ class Bits:
         names = [name for attribute in self.whole.modelled for name in self.names(attribute)]
         for name in names:
             if names.count(name) > 1:
-                raise InputError(f"The column {name!r} bears the name of a bit of another column; rename it.")
+                raise InputError(
+                    f"The column {name!r} bears the name of a bit of another column; rename it."
+                )
 
     @staticmethod
     def names(attribute: Attribute) -> list[str]:
         """The names of an attribute's bits, most significant first."""
         width = (attribute.size - 1).bit_length()
-        return [attribute.name] if width == 1 else [f"{attribute.name} bit {place + 1}" for place in range(width)]
+        return (
+            [attribute.name]
+            if width == 1
+            else [f"{attribute.name} bit {place + 1}" for place in range(width)]
+        )
 
     def split(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.uint8]]:
         """Codes to bits."""

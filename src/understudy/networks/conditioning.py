@@ -32,7 +32,12 @@ def conditioned(network: Network, schema: Schema, evidence: Mapping[str, Factor]
     goes, the product of the factors that hold it is, up to a constant, its distribution given those that are left.
     Read backwards, that is a network: each attribute with parents that come before it.
     """
-    named = {variable for factor in evidence.values() for variable in factor.scope if isinstance(variable, str)}
+    named = {
+        variable
+        for factor in evidence.values()
+        for variable in factor.scope
+        if isinstance(variable, str)
+    }
     changed = ancestors(network, named)
     domains = Domains(schema, {})
     live = [family(node) for node in changed] + list(evidence.values())

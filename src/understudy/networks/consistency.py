@@ -22,13 +22,20 @@ ROUNDS = 10
 
 
 def agreed(
-    measurements: Sequence[Measurement], schema: Schema, rows: float, repair: Repair, target: str | None = None
+    measurements: Sequence[Measurement],
+    schema: Schema,
+    rows: float,
+    repair: Repair,
+    target: str | None = None,
 ) -> list[NDArray[np.float64]]:
     """The measured tables, repaired, with the same one-way margins wherever they share an attribute.
 
     Given a target, tables that hold it agree exactly on the target alone: see :func:`_told_apart`.
     """
-    margins = {name: repaired(margin, rows, repair) for name, margin in _pooled_margins(measurements).items()}
+    margins = {
+        name: repaired(margin, rows, repair)
+        for name, margin in _pooled_margins(measurements).items()
+    }
     return [
         _told_apart(measurement, margins, schema, repair, target)
         if target is not None and Axis(target) in measurement.marginal
@@ -45,8 +52,14 @@ def pooled(measurements: Sequence[Measurement], schema: Schema) -> list[Measurem
     margins = _pooled_margins(measurements)
     found = []
     for measurement in measurements:
-        wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
-        found.append(replace(measurement, counts=np.rint(_shifted(measurement.counts, wanted)).astype(np.int64)))
+        wanted = [
+            _generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal
+        ]
+        found.append(
+            replace(
+                measurement, counts=np.rint(_shifted(measurement.counts, wanted)).astype(np.int64)
+            )
+        )
     return found
 
 
@@ -67,7 +80,11 @@ def _pooled_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np
 
 
 def _moved(
-    measurement: Measurement, margins: dict[str, NDArray[np.float64]], schema: Schema, rows: float, repair: Repair
+    measurement: Measurement,
+    margins: dict[str, NDArray[np.float64]],
+    schema: Schema,
+    rows: float,
+    repair: Repair,
 ) -> NDArray[np.float64]:
     wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
     table = repaired(_shifted(measurement.counts, wanted), rows, repair)
@@ -92,7 +109,11 @@ def _shifted(counts: NDArray[Any], wanted: Sequence[NDArray[np.float64]]) -> NDA
 
 
 def _told_apart(
-    measurement: Measurement, margins: dict[str, NDArray[np.float64]], schema: Schema, repair: Repair, target: str
+    measurement: Measurement,
+    margins: dict[str, NDArray[np.float64]],
+    schema: Schema,
+    repair: Repair,
+    target: str,
 ) -> NDArray[np.float64]:
     """A table repaired for each value of the target by itself.
 
@@ -104,10 +125,14 @@ def _told_apart(
     table = _shifted(measurement.counts, wanted)
     place = measurement.marginal.index(Axis(target))
     slices = zip(np.moveaxis(table, place, 0), wanted[place], strict=True)
-    return np.moveaxis(np.stack([repaired(part, total, repair) for part, total in slices]), 0, place)
+    return np.moveaxis(
+        np.stack([repaired(part, total, repair) for part, total in slices]), 0, place
+    )
 
 
-def _with_margins(table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _with_margins(
+    table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
     """A table near the given one that has the wanted margins exactly (Altschuler, Weed and Rigollet 2017).
 
     Scaling alone does not get there where repairing left no cell to scale. So slices that hold too much are scaled
@@ -118,7 +143,9 @@ def _with_margins(table: NDArray[np.float64], wanted: Sequence[NDArray[np.float6
         now = table.sum(axis=others)
         factor = np.divide(margin, now, out=np.ones_like(margin), where=now > margin)
         table = table * np.expand_dims(factor, others)
-    lacking = [np.maximum(m - table.sum(axis=others), 0.0) for m, others in zip(wanted, sides, strict=True)]
+    lacking = [
+        np.maximum(m - table.sum(axis=others), 0.0) for m, others in zip(wanted, sides, strict=True)
+    ]
     total = max((float(side.sum()) for side in lacking), default=0.0)
     if total <= 0:
         return table

@@ -91,9 +91,14 @@ def tree(network: Network) -> str:
         node, prefix, indent = waiting.pop()
         lines.append((prefix + _clean(node.attribute), node))
         below = under.get(node.attribute, [])
-        branches = [(child, last) for child, last in zip(below, [False] * (len(below) - 1) + [True], strict=False)]
+        branches = [
+            (child, last)
+            for child, last in zip(below, [False] * (len(below) - 1) + [True], strict=False)
+        ]
         for child, last in reversed(branches):
-            waiting.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
+            waiting.append(
+                (child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+            )
     width = max((len(text) for text, _ in lines), default=0) + 3
     shown = []
     for text, node in lines:
@@ -143,7 +148,9 @@ class _Layout:
         self.edges: list[_Edge] = []
         self._trunks: dict[tuple[str, int], _Item] = {}
         self._place_boxes(network)
-        self.layers: list[list[_Item]] = [[] for _ in range(1 + max((b.layer for b in self.boxes.values()), default=0))]
+        self.layers: list[list[_Item]] = [
+            [] for _ in range(1 + max((b.layer for b in self.boxes.values()), default=0))
+        ]
         for box in self.boxes.values():
             self.layers[box.layer].append(box)
         for node in network:
@@ -161,7 +168,9 @@ class _Layout:
         for group in (joined, alone):
             start = len(taken)
             for node in group:
-                layer = max([start, *(self.boxes[axis.attribute].layer + 1 for axis in node.parents)])
+                layer = max(
+                    [start, *(self.boxes[axis.attribute].layer + 1 for axis in node.parents)]
+                )
                 width = widths[node.attribute] + BOX_GAP
                 while layer < len(taken) and taken[layer] + width > widest + BOX_GAP:
                     layer += 1
@@ -176,12 +185,18 @@ class _Layout:
         first: dict[str, int] = {}
         for node in network:
             for axis in node.parents:
-                first[axis.attribute] = min(self.boxes[node.attribute].layer, first.get(axis.attribute, len(taken)))
+                first[axis.attribute] = min(
+                    self.boxes[node.attribute].layer, first.get(axis.attribute, len(taken))
+                )
         for node in network:
             box = self.boxes[node.attribute]
             width = box.width + BOX_GAP
             lowest = first.get(node.attribute, 0) - 1
-            room = [layer for layer in range(box.layer + 1, lowest + 1) if taken[layer] + width <= widest + BOX_GAP]
+            room = [
+                layer
+                for layer in range(box.layer + 1, lowest + 1)
+                if taken[layer] + width <= widest + BOX_GAP
+            ]
             if not node.parents and room:
                 taken[box.layer] -= width
                 taken[room[-1]] += width
@@ -222,7 +237,9 @@ class _Layout:
         layer = self.layers[number]
         before = number - 1 if down else number + 1
         fixed = self.layers[before] if 0 <= before < len(self.layers) else []
-        place = {id(item): i / len(items) for items in (fixed, layer) for i, item in enumerate(items)}
+        place = {
+            id(item): i / len(items) for items in (fixed, layer) for i, item in enumerate(items)
+        }
         middles = {id(item): _middle(item, place, down) for item in layer}
         layer.sort(key=lambda item: middles[id(item)])
 
@@ -230,7 +247,11 @@ class _Layout:
         total = 0
         for upper, lower in itertools.pairwise(self.layers):
             place = {id(item): i for i, item in enumerate(lower)}
-            ends = [place[id(item)] for box in upper for item in sorted(box.below, key=lambda b: place[id(b)])]
+            ends = [
+                place[id(item)]
+                for box in upper
+                for item in sorted(box.below, key=lambda b: place[id(b)])
+            ]
             total += sum(a > b for i, b in enumerate(ends) for a in ends[:i])
         return total
 
@@ -252,14 +273,18 @@ class _Layout:
                 shift = middle - (layer[0].x + layer[-1].x) / 2
                 for item in layer:
                     item.x += shift
-        left = min((item.x - item.width / 2 for layer in self.layers for item in layer), default=0.0)
+        left = min(
+            (item.x - item.width / 2 for layer in self.layers for item in layer), default=0.0
+        )
         for layer in self.layers:
             for item in layer:
                 item.x += MARGIN - left
 
     @property
     def width(self) -> float:
-        return max((i.x + i.width / 2 for layer in self.layers for i in layer), default=0.0) + MARGIN
+        return (
+            max((i.x + i.width / 2 for layer in self.layers for i in layer), default=0.0) + MARGIN
+        )
 
     @property
     def height(self) -> float:
@@ -286,8 +311,12 @@ def _straighten(layer: Sequence[_Item]) -> None:
         wanted.append(sum(other.x for other in near) / len(near) if near else 0.0)
         # Waypoints weigh more: an edge that runs straight down is easier to follow than a box that is centred.
         weights.append((8.0 if item.name is None else 1.0) if near else 0.05)
-    offsets = np.concatenate([[0.0], np.cumsum([_distance(a, b) for a, b in itertools.pairwise(layer)])])
-    for item, x in zip(layer, _rising(np.array(wanted) - offsets, np.array(weights)) + offsets, strict=True):
+    offsets = np.concatenate(
+        [[0.0], np.cumsum([_distance(a, b) for a, b in itertools.pairwise(layer)])]
+    )
+    for item, x in zip(
+        layer, _rising(np.array(wanted) - offsets, np.array(weights)) + offsets, strict=True
+    ):
         item.x = float(x)
 
 
@@ -320,7 +349,11 @@ def _svg(layout: _Layout, network: Network, schema: Schema) -> str:
     edges = "".join(_edge(layout.edges[i], *ends[i], schema) for i in order)
     labels = "".join(_edge_label(layout.edges[i], *ends[i]) for i in order if layout.edges[i].level)
     boxes = "".join(_box(layout.boxes[node.attribute], node, schema) for node in network)
-    legend = f'<text class="note" x="{width / 2:.0f}" y="{height - 12:.0f}">{note}</text>' if note else ""
+    legend = (
+        f'<text class="note" x="{width / 2:.0f}" y="{height - 12:.0f}">{note}</text>'
+        if note
+        else ""
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="network" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="The network: which column depends on which">'
@@ -333,8 +366,12 @@ def _ends(layout: _Layout) -> list[tuple[float, float]]:
     """Where each edge leaves its parent and enters its child: side by side, in the order of where they go."""
     leave, enter = [0.0] * len(layout.edges), [0.0] * len(layout.edges)
     for name, box in layout.boxes.items():
-        outgoing = [(edge.items[1].x, i) for i, edge in enumerate(layout.edges) if edge.parent == name]
-        incoming = [(edge.items[-2].x, i) for i, edge in enumerate(layout.edges) if edge.child == name]
+        outgoing = [
+            (edge.items[1].x, i) for i, edge in enumerate(layout.edges) if edge.parent == name
+        ]
+        incoming = [
+            (edge.items[-2].x, i) for i, edge in enumerate(layout.edges) if edge.child == name
+        ]
         for found, target, widest in ((outgoing, leave, 9.0), (incoming, enter, 22.0)):
             spots = sorted({x for x, _ in found})
             step = min(widest, (box.width - 28) / max(len(spots) - 1, 1))
@@ -384,7 +421,12 @@ def _edge_label(edge: _Edge, leave: float, enter: float) -> str:
     # The point at t of a cubic whose inner points stand above and below the ends.
     x = x0 * ((1 - t) ** 3 + 3 * (1 - t) ** 2 * t) + x1 * (3 * (1 - t) * t**2 + t**3)
     bend = (y1 - y0) * 0.55
-    y = (1 - t) ** 3 * y0 + 3 * (1 - t) ** 2 * t * (y0 + bend) + 3 * (1 - t) * t**2 * (y1 - bend) + t**3 * y1
+    y = (
+        (1 - t) ** 3 * y0
+        + 3 * (1 - t) ** 2 * t * (y0 + bend)
+        + 3 * (1 - t) * t**2 * (y1 - bend)
+        + t**3 * y1
+    )
     return f'<text class="level" x="{x:.1f}" y="{y + 4:.1f}">^{edge.level}</text>'
 
 

@@ -43,7 +43,10 @@ def family(node: Node) -> Factor:
 
 
 def function_of(
-    attribute: Attribute, table: NDArray[np.float64], auxiliary: Sequence[Variable] = (), bits: Bits | None = None
+    attribute: Attribute,
+    table: NDArray[np.float64],
+    auxiliary: Sequence[Variable] = (),
+    bits: Bits | None = None,
 ) -> Factor:
     """A function of an attribute's code (and of auxiliary variables) as a factor over what the network holds of it.
 
@@ -63,7 +66,10 @@ def function_of(
         return Factor(((attribute.name, 0), *extra), table)
     names = bits.names(attribute)
     numbers = table[bits.code_of(attribute)]
-    return Factor((*((name, 0) for name in names), *extra), numbers.reshape([2] * len(names) + list(table.shape[1:])))
+    return Factor(
+        (*((name, 0) for name in names), *extra),
+        numbers.reshape([2] * len(names) + list(table.shape[1:])),
+    )
 
 
 class Domains:
@@ -127,7 +133,9 @@ def product(factors: Sequence[Factor], domains: Domains) -> Factor:
 def reduced(factor: Factor, axes: Sequence[tuple[Variable, int]], domains: Domains) -> Factor:
     """Sum out every variable that is not among ``axes``, and bring the others to the levels and order there."""
     wanted = dict(axes)
-    spare = tuple(place for place, (variable, _) in enumerate(factor.axes) if variable not in wanted)
+    spare = tuple(
+        place for place, (variable, _) in enumerate(factor.axes) if variable not in wanted
+    )
     table = factor.table.sum(axis=spare)
     left = [axis for axis in factor.axes if axis[0] in wanted]
     for place, (variable, level) in enumerate(left):
@@ -149,7 +157,9 @@ def _spread(factor: Factor, scope: Scope, domains: Domains) -> NDArray[np.float6
     return table[tuple(slice(None) if variable in factor.scope else None for variable in scope)]
 
 
-def _grouped(table: NDArray[np.float64], place: int, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+def _grouped(
+    table: NDArray[np.float64], place: int, groups: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Sum the values of one side by group."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))

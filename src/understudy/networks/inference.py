@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.marginals import Axis
-from understudy.networks.factors import Domains, Factor, Scope, Variable, family, merged, product, reduced
+from understudy.networks.factors import (
+    Domains,
+    Factor,
+    Scope,
+    Variable,
+    family,
+    merged,
+    product,
+    reduced,
+)
 from understudy.networks.network import Network, Node
 from understudy.schema import Schema
 
@@ -28,7 +37,10 @@ BATCH: Variable = ("batch", "")
 
 
 def joint(
-    network: Network, schema: Schema, axes: Sequence[Axis], evidence: Mapping[str, NDArray[Any]] | None = None
+    network: Network,
+    schema: Schema,
+    axes: Sequence[Axis],
+    evidence: Mapping[str, NDArray[Any]] | None = None,
 ) -> NDArray[np.float64]:
     """The distribution of some attributes, given evidence on others or the same.
 
@@ -49,7 +61,9 @@ def joint(
     """
     functions = [along(axis, schema) for axis in axes if axis.level]
     functions += [weighing(name, weights) for name, weights in (evidence or {}).items()]
-    keep: list[Variable] = [("level", axis.attribute) if axis.level else axis.attribute for axis in axes]
+    keep: list[Variable] = [
+        ("level", axis.attribute) if axis.level else axis.attribute for axis in axes
+    ]
     table = Elimination(network, schema, functions, keep).table
     total = table.sum()
     if total <= 0:
@@ -74,7 +88,9 @@ def weighing(attribute: str, weights: NDArray[Any]) -> Factor:
 def impossible(names: Mapping[str, Any] | Sequence[str]) -> InputError:
     """What to say about a condition that has probability zero."""
     listed = ", ".join(repr(name) for name in names)
-    return InputError(f"By this model no row fits the condition on {listed}: its probability is zero; widen it.")
+    return InputError(
+        f"By this model no row fits the condition on {listed}: its probability is zero; widen it."
+    )
 
 
 def ancestors(network: Network, names: set[str]) -> tuple[Node, ...]:
@@ -101,9 +117,17 @@ class Elimination:
         The variables (attributes, at level 0, or auxiliary ones) that are not summed out.
     """
 
-    def __init__(self, network: Network, schema: Schema, functions: Sequence[Factor], keep: Sequence[Variable]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        schema: Schema,
+        functions: Sequence[Factor],
+        keep: Sequence[Variable],
+    ) -> None:
         named = {variable for factor in functions for variable in factor.scope} | set(keep)
-        self.nodes = ancestors(network, {variable for variable in named if isinstance(variable, str)})
+        self.nodes = ancestors(
+            network, {variable for variable in named if isinstance(variable, str)}
+        )
         auxiliary: dict[Variable, int] = {
             variable: factor.table.shape[place]
             for factor in functions
@@ -137,7 +161,13 @@ class Elimination:
         """The factors that went in, then the result of each step."""
         values = list(self._factors)
         for step in self._steps:
-            values.append(reduced(product([values[i] for i in step.inputs], self._domains), step.axes, self._domains))
+            values.append(
+                reduced(
+                    product([values[i] for i in step.inputs], self._domains),
+                    step.axes,
+                    self._domains,
+                )
+            )
         return values
 
     def gradients(self, seeds: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -162,7 +192,11 @@ class Elimination:
             for i in step.inputs:
                 others = [values[j] for j in step.inputs if j != i]
                 # A slope lacks what was summed out: there it is the same for all values.
-                lacking = [axis for axis in values[i].axes if axis[0] not in merged(f.scope for f in (*others, slope))]
+                lacking = [
+                    axis
+                    for axis in values[i].axes
+                    if axis[0] not in merged(f.scope for f in (*others, slope))
+                ]
                 flat = [Factor((axis,), np.ones(domains.size(*axis))) for axis in lacking]
                 flat += _as_fine(values[i], (*others, slope), domains)
                 whole = product([slope, *others, *flat], domains)
@@ -197,7 +231,9 @@ class _Step:
 def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list[Factor]:
     """Ones that keep the product of ``others`` from being coarser than ``factor``, which could not be undone."""
     scope = merged(other.scope for other in others)
-    finer = [(variable, level) for variable, level in factor.axes if scope.get(variable, level) > level]
+    finer = [
+        (variable, level) for variable, level in factor.axes if scope.get(variable, level) > level
+    ]
     return [Factor((axis,), np.ones(domains.size(*axis))) for axis in finer]
 
 
@@ -206,7 +242,9 @@ def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list
 Cost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], float]
 
 
-def elimination_order(scopes: Sequence[Scope], keep: set[Variable], domains: Domains) -> list[Variable]:
+def elimination_order(
+    scopes: Sequence[Scope], keep: set[Variable], domains: Domains
+) -> list[Variable]:
     """A good order in which to sum out all variables but those to keep; refuses what would take too large a table."""
     orders = (_order(scopes, keep, domains, cost) for cost in (_weight, _fill))
     order, largest = min(orders, key=lambda found: domains.cells(found[1]))
@@ -217,7 +255,9 @@ def elimination_order(scopes: Sequence[Scope], keep: set[Variable], domains: Dom
     return order
 
 
-def _order(scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost: Cost) -> tuple[list[Variable], Scope]:
+def _order(
+    scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost: Cost
+) -> tuple[list[Variable], Scope]:
     """Greedily, the variable next that costs least; the best order is too hard to find."""
     holding: dict[Variable, list[Scope]] = {}
     for scope in scopes:
@@ -239,7 +279,9 @@ def _order(scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost:
         gone = holding.pop(chosen)
         left = {variable: level for variable, level in scope.items() if variable != chosen}
         for variable in left:
-            holding[variable] = [part for part in holding[variable] if not any(part is g for g in gone)] + [left]
+            holding[variable] = [
+                part for part in holding[variable] if not any(part is g for g in gone)
+            ] + [left]
             products[variable] = merged(holding[variable])
             near[variable] = set(products[variable]) - {variable}
         for variable in {other for v in left for other in near[v]} | set(left):
@@ -248,12 +290,16 @@ def _order(scopes: Sequence[Scope], keep: set[Variable], domains: Domains, cost:
     return order, largest
 
 
-def _weight(scope: Scope, variable: Variable, near: Mapping[Variable, set[Variable]], domains: Domains) -> float:
+def _weight(
+    scope: Scope, variable: Variable, near: Mapping[Variable, set[Variable]], domains: Domains
+) -> float:
     """Min-weight: the cells of the product."""
     return domains.cells(scope)
 
 
-def _fill(scope: Scope, variable: Variable, near: Mapping[Variable, set[Variable]], domains: Domains) -> float:
+def _fill(
+    scope: Scope, variable: Variable, near: Mapping[Variable, set[Variable]], domains: Domains
+) -> float:
     """Min-fill: how many pairs of variables come together that were apart."""
     around = list(near[variable])
     return sum(b not in near[a] for i, a in enumerate(around) for b in around[:i])
@@ -282,7 +328,11 @@ def noise_variance(elimination: Elimination, seeds: NDArray[np.float64]) -> NDAr
     would hold.
     """
     variance = np.zeros(len(seeds))
-    noisy = {node.attribute: node for node in elimination.nodes if node.deviation > 0 and node.table.shape[-1] > 1}
+    noisy = {
+        node.attribute: node
+        for node in elimination.nodes
+        if node.deviation > 0 and node.table.shape[-1] > 1
+    }
     if not noisy:
         return variance
     for name, slopes in elimination.gradients(seeds).items():

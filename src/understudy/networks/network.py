@@ -114,20 +114,28 @@ def _node(entry: Any, schema: Schema, earlier: set[str]) -> Node:
     parents = tuple(_parent(name, parent, schema, earlier) for parent in given)
     if len({axis.attribute for axis in parents}) < len(parents):
         raise InputError(f"a parent of {name!r} is named twice")
-    shape = [schema[axis.attribute].sizes_by_level()[axis.level] for axis in parents] + [schema[name].size]
+    shape = [schema[axis.attribute].sizes_by_level()[axis.level] for axis in parents] + [
+        schema[name].size
+    ]
     cells = 1
     for side in shape:
         cells *= side
     counts = entry.get("counts")
     if not isinstance(counts, list) or len(counts) != cells or cells > LARGEST_TABLE:
-        raise InputError(f"the table of {name!r} does not have the {cells} counts that the schema asks for")
+        raise InputError(
+            f"the table of {name!r} does not have the {cells} counts that the schema asks for"
+        )
     if any(isinstance(count, bool) or not isinstance(count, int | float) for count in counts):
         raise InputError(f"the table of {name!r} holds something that is not a number")
     table = np.array(counts, dtype=np.float64).reshape(shape)
     if not np.isfinite(table).all() or (table < 0).any() or table.sum() > 1e15:
         raise InputError(f"the table of {name!r} holds a count that cannot be one")
     deviation = entry.get("deviation", 0.0)
-    if isinstance(deviation, bool) or not isinstance(deviation, int | float) or not 0 <= deviation < 1e15:
+    if (
+        isinstance(deviation, bool)
+        or not isinstance(deviation, int | float)
+        or not 0 <= deviation < 1e15
+    ):
         raise InputError(f"the deviation of {name!r} is not a number at or above 0")
     return Node(name, parents, table, float(deviation))
 

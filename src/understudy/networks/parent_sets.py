@@ -36,7 +36,9 @@ class MaximalParentSets:
     """
 
     sizes: Sizes
-    _found: dict[tuple[tuple[str, ...], int], tuple[Marginal, ...]] = field(default_factory=dict, repr=False)
+    _found: dict[tuple[tuple[str, ...], int], tuple[Marginal, ...]] = field(
+        default_factory=dict, repr=False
+    )
 
     def __call__(self, attributes: Sequence[str], bound: float) -> tuple[Marginal, ...]:
         """The maximal parent sets within ``attributes`` of at most ``bound`` cells; none where even that is below 1."""
@@ -57,7 +59,9 @@ class MaximalParentSets:
         used: set[Marginal] = set()
         for level, size in enumerate(self.sizes[newest]):  # finest first
             for others in self._sets(rest, bound // size):
-                if others not in used:  # else the same set stands already with a finer version of the newest
+                if (
+                    others not in used
+                ):  # else the same set stands already with a finer version of the newest
                     used.add(others)
                     chosen.append((*others, Axis(newest, level)))
         chosen.extend(others for others in self._sets(rest, bound) if others not in used)
@@ -87,7 +91,9 @@ class AllParentSets:
     bound: float
     degree: int
     coarse_degree: int
-    _sets: list[tuple[Marginal, int, bool]] = field(default_factory=lambda: [((), 1, False)], repr=False)
+    _sets: list[tuple[Marginal, int, bool]] = field(
+        default_factory=lambda: [((), 1, False)], repr=False
+    )
 
     def grown_by(self, newest: str) -> list[tuple[Marginal, int]]:
         """Make an attribute available: the sets that hold it, with their cells."""
@@ -96,7 +102,9 @@ class AllParentSets:
             axis = Axis(newest, level)
             for parents, cells, coarse in self._sets:
                 coarser = coarse or level > 0
-                if cells * size <= self.bound and len(parents) < (self.coarse_degree if coarser else self.degree):
+                if cells * size <= self.bound and len(parents) < (
+                    self.coarse_degree if coarser else self.degree
+                ):
                     fresh.append(((*parents, axis), cells * size, coarser))
         self._sets += fresh
         if len(self._sets) > MOST_SETS:
@@ -123,7 +131,9 @@ def affordable_degree(sizes: Sizes, bound: float, most: int, *, cumulative: bool
     return max(len(names) - 1, 1)
 
 
-def _families(sizes: Sizes, names: Sequence[str], members: int, bound: float) -> list[dict[int, int]]:
+def _families(
+    sizes: Sizes, names: Sequence[str], members: int, bound: float
+) -> list[dict[int, int]]:
     ways: list[dict[int, int]] = [{1: 1}, *({} for _ in range(members))]
     for name in names:
         for held in range(members - 1, -1, -1):

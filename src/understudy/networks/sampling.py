@@ -36,7 +36,9 @@ FEWEST_TRIES, TRIES_A_ROW = 10**7, 1000
 """Rejection sampling gives up once it has drawn more rows than either of these allows."""
 
 
-def ancestral(network: Network, schema: Schema, rows: int, rng: np.random.Generator, spread: Spread = "even") -> Codes:
+def ancestral(
+    network: Network, schema: Schema, rows: int, rng: np.random.Generator, spread: Spread = "even"
+) -> Codes:
     """Codes of ``rows`` rows, one column a modelled attribute; see :meth:`Sampler.draw`."""
     return Sampler(network, schema).draw(rows, rng, spread)
 
@@ -124,7 +126,9 @@ class Sampler:
                     f"Only {found:,} of {tried:,} rows drawn fit the condition; use the method 'exact' instead."
                 )
             # As many as should give the rest, going by the share so far.
-            wanted = int(min(max(1.1 * (rows - found) * tried / max(found, 1), BATCH), LARGEST_BATCH))
+            wanted = int(
+                min(max(1.1 * (rows - found) * tried / max(found, 1), BATCH), LARGEST_BATCH)
+            )
             kept.append(self.fitting(wanted, uniforms))
             found += _rows(kept[-1])
             tried += wanted
@@ -226,7 +230,9 @@ class _Draw:
             # Where nothing that fits is possible the row has weight 0; any code that fits will do.
             shares = np.where(mass[:, None] > 0, shares, fitting)
         dtype = np.min_scalar_type(size - 1)
-        return cls(node.attribute, _lookups(node, schema), _cumulative(shares), mass, dtype, certain)
+        return cls(
+            node.attribute, _lookups(node, schema), _cumulative(shares), mass, dtype, certain
+        )
 
     def places(self, codes: Codes, rows: int) -> NDArray[np.int32]:
         places = np.zeros(rows, dtype=np.int32)
@@ -240,7 +246,9 @@ def _lookups(node: Node, schema: Schema) -> tuple[tuple[str, NDArray[np.int32]],
     lookups, stride = [], 1
     for axis, side in zip(reversed(node.parents), reversed(node.table.shape[:-1]), strict=True):
         attribute = schema[axis.attribute]
-        coarse = attribute.generalisations[axis.level - 1] if axis.level else np.arange(attribute.size)
+        coarse = (
+            attribute.generalisations[axis.level - 1] if axis.level else np.arange(attribute.size)
+        )
         lookups.append((axis.attribute, (coarse * stride).astype(np.int32)))
         stride *= side
     return tuple(lookups)

@@ -17,14 +17,23 @@ def attacks(found: Attacks) -> Section:
         "what the table tells about everybody. The dark line is the most that epsilon allows. That no attack succeeds "
         "is no proof; the guarantee is epsilon."
     )
-    legend = key(("synthetic", "reached"), ("plain", "on people who are not in the table"), ("ink", "epsilon allows"))
+    legend = key(
+        ("synthetic", "reached"),
+        ("plain", "on people who are not in the table"),
+        ("ink", "epsilon allows"),
+    )
     judged = [attack for attack in found if attack.p_value is not None]
     notes = "".join(f'<p class="small">{escaped(note)}</p>' for note in found.notes)
     content = (legend if judged else "") + cards(map(_attack, found), "large") + notes
     return Section("attacks", "What an attacker could try", lead, content)
 
 
-_GRADES = {"nothing seen": "good", "within the promise": "fair", "look at this": "poor", "not judged": ""}
+_GRADES = {
+    "nothing seen": "good",
+    "within the promise": "fair",
+    "look at this": "poor",
+    "not judged": "",
+}
 
 
 def _attack(attack: Attack) -> str:
@@ -48,4 +57,10 @@ def _picture(attack: Attack) -> str:
         )
         if value is not None and math.isfinite(value)
     ]
-    return dots([(attack.unit, marks, f"{attack.measured:.3g}")], "{:.2g}".format, low=0.0, high=1.0, long_names=True)
+    return dots(
+        [(attack.unit, marks, f"{attack.measured:.3g}")],
+        "{:.2g}".format,
+        low=0.0,
+        high=1.0,
+        long_names=True,
+    )

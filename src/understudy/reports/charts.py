@@ -73,7 +73,9 @@ class Values:
         """The values of an attribute, by code."""
         size = attribute.values_size
         labels = tuple(attribute.label(code) for code in range(size))
-        ordered = isinstance(attribute, Quantity) or (isinstance(attribute, Category) and attribute.ordered)
+        ordered = isinstance(attribute, Quantity) or (
+            isinstance(attribute, Category) and attribute.ordered
+        )
         ends = (labels[0], "", labels[-1])
         even = True
         if isinstance(attribute, Quantity):
@@ -88,8 +90,12 @@ class Values:
 
     def joined(self, together: int) -> Values:
         """The same with so many neighbours joined."""
-        groups = [self.labels[start : start + together] for start in range(0, len(self.labels), together)]
-        return replace(self, labels=tuple(g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups))
+        groups = [
+            self.labels[start : start + together] for start in range(0, len(self.labels), together)
+        ]
+        return replace(
+            self, labels=tuple(g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups)
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,9 @@ class Shares:
         """The same with so many neighbours joined; noise adds up by its squares."""
         sums = np.add.reduceat(self.shares[:values], range(0, values, together))
         return replace(
-            self, shares=np.concatenate([sums, self.shares[values:]]), spread=self.spread * math.sqrt(together)
+            self,
+            shares=np.concatenate([sums, self.shares[values:]]),
+            spread=self.spread * math.sqrt(together),
         )
 
 
@@ -146,7 +154,9 @@ def _bars(values: Values, tables: Sequence[Shares]) -> str:
         )
     rows.extend(_bar(values.labels[code], code, tables, top) for code in listed)
     if rest:
-        together = "".join(f"<em>{percent(float(table.shares[rest].sum()))}</em>" for table in tables)
+        together = "".join(
+            f"<em>{percent(float(table.shares[rest].sum()))}</em>" for table in tables
+        )
         rows.append(f'<li class="rest"><span>{len(rest)} more values</span><i></i>{together}</li>')
     rows.extend(_bar("missing", code, tables, top, "missing") for code in missing)
     return f'<ul class="bars{" pair" if len(tables) > 1 else ""}">{"".join(rows)}</ul>'
@@ -188,7 +198,9 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     bins = len(values.labels)
     gap = 16 if values.missing else 0
     width = (_WIDE - _LEFT - 4 - gap) / (bins + (2 if gap else 0))
-    reach = max(float(table.shares.max()) + min(table.spread, float(table.shares.max())) for table in tables)
+    reach = max(
+        float(table.shares.max()) + min(table.spread, float(table.shares.max())) for table in tables
+    )
     ticks = round_ticks(0.0, reach)
     floor = _HIGH - _BOTTOM
 
@@ -216,7 +228,9 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
         if bars.spread:
             middle = left(code) + across / 2
             low, high = y(max(0.0, share - bars.spread)), y(share + bars.spread)
-            parts.append(f'<line class="noise" x1="{middle:.2f}" x2="{middle:.2f}" y1="{low:.2f}" y2="{high:.2f}"/>')
+            parts.append(
+                f'<line class="noise" x1="{middle:.2f}" x2="{middle:.2f}" y1="{low:.2f}" y2="{high:.2f}"/>'
+            )
     for table in tables[1:]:
         steps = "".join(f"V{y(float(share)):.2f}h{width:.2f}" for share in table.shares[:bins])
         path = f"M{left(0):.2f} {floor}{steps}V{floor}"
@@ -270,7 +284,9 @@ def lengths(rows: Iterable[tuple[str, float, float | None]], *, long_names: bool
 def _names(label: str) -> str:
     """A label; of several names each is shortened, so that none falls off the end and hides what the line is about."""
     names = label.split(TOGETHER)
-    return escaped(label if len(names) == 1 else TOGETHER.join(shortened(name, 16) for name in names))
+    return escaped(
+        label if len(names) == 1 else TOGETHER.join(shortened(name, 16) for name in names)
+    )
 
 
 @dataclass(frozen=True)
@@ -303,8 +319,12 @@ def dots(
     long_names
         Whether labels need much room.
     """
-    found = [mark.value for _, marks, _ in rows for mark in marks if math.isfinite(mark.value)] or [0.0]
-    ticks = round_ticks(min(found) if math.isnan(low) else low, max(found) if math.isnan(high) else high)
+    found = [mark.value for _, marks, _ in rows for mark in marks if math.isfinite(mark.value)] or [
+        0.0
+    ]
+    ticks = round_ticks(
+        min(found) if math.isnan(low) else low, max(found) if math.isnan(high) else high
+    )
     start, span = ticks[0], ticks[-1] - ticks[0]
 
     def place(value: float) -> float:
@@ -313,7 +333,9 @@ def dots(
     lines = []
     for label, marks, text in rows:
         seen = [mark for mark in marks if math.isfinite(mark.value)]
-        drawn = "".join(f'<b class="{mark.role}" style="left:{place(mark.value):.2f}%"></b>' for mark in seen)
+        drawn = "".join(
+            f'<b class="{mark.role}" style="left:{place(mark.value):.2f}%"></b>' for mark in seen
+        )
         title = ", ".join(f"{mark.name} {mark.value:.3g}" for mark in seen)
         name = escaped(label)
         lines.append(
@@ -332,7 +354,9 @@ def split(parts: Iterable[tuple[str, str, float]]) -> str:
         f'<i class="{role}" style="flex:{amount / total:.4f}" title="{escaped(name)}: {amount / total:.1%}"></i>'
         for role, name, amount in parts
     )
-    names = key(*((role, f"{escaped(name)} {percent(amount / total)}") for role, name, amount in parts))
+    names = key(
+        *((role, f"{escaped(name)} {percent(amount / total)}") for role, name, amount in parts)
+    )
     return f'<div class="split">{boxes}</div>{names}'
 
 

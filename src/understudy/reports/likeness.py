@@ -23,7 +23,18 @@ from understudy.reports.charts import (
     most_telling,
     scatter,
 )
-from understudy.reports.page import Section, behind, card, cards, counted, decimals, escaped, percent, table, told
+from understudy.reports.page import (
+    Section,
+    behind,
+    card,
+    cards,
+    counted,
+    decimals,
+    escaped,
+    percent,
+    table,
+    told,
+)
 
 BOTH = key(("real", "real"), ("synthetic", "synthetic"))
 """What the two colours mean."""
@@ -43,7 +54,10 @@ def columns(found: Evaluation) -> Section:
     )
     pictures = BOTH + cards(map(_column, found.columns))
     return Section(
-        "columns", "Column by column", lead, pictures + _distances(found.columns) + _summaries(found.columns)
+        "columns",
+        "Column by column",
+        lead,
+        pictures + _distances(found.columns) + _summaries(found.columns),
     )
 
 
@@ -56,7 +70,9 @@ def _column(column: ColumnComparison) -> str:
             ("synthetic", column.synthetic, column.synthetic_missing),
         )
     ]
-    values = Values(column.name, column.labels, column.ordered, missing, _ends(column), _even(column.edges))
+    values = Values(
+        column.name, column.labels, column.ordered, missing, _ends(column), _even(column.edges)
+    )
     facts = f"{column.kind} · distance {percent(column.total_variation)}"
     return card(escaped(column.name), facts, distribution(values, tables))
 
@@ -125,11 +141,21 @@ def _summaries(compared: Sequence[ColumnComparison]) -> str:
         return ""
     measures = list(told[0].real_summary)
     lines = [
-        (f"<b>{escaped(column.name)}</b>", where, *(decimals(summary.get(measure)) for measure in measures))
+        (
+            f"<b>{escaped(column.name)}</b>",
+            where,
+            *(decimals(summary.get(measure)) for measure in measures),
+        )
         for column in told
-        for where, summary in (("real", column.real_summary), ("synthetic", column.synthetic_summary))
+        for where, summary in (
+            ("real", column.real_summary),
+            ("synthetic", column.synthetic_summary),
+        )
     ]
-    listed = table(("Column", "Table", *(f"#{escaped(measure.replace('_', ' '))}" for measure in measures)), lines)
+    listed = table(
+        ("Column", "Table", *(f"#{escaped(measure.replace('_', ' '))}" for measure in measures)),
+        lines,
+    )
     return behind("Means, deviations and quartiles", listed)
 
 
@@ -145,15 +171,27 @@ def marginals(found: Evaluation) -> Section:
     by_order = card(
         "Mean distance by the number of columns",
         "dark mark: what chance alone would leave between two samples of one population",
-        lengths((counted(errors.order, "column"), errors.mean, errors.by_chance) for errors in found.marginals),
+        lengths(
+            (counted(errors.order, "column"), errors.mean, errors.by_chance)
+            for errors in found.marginals
+        ),
     )
     worst = [_worst(errors) for errors in found.marginals if errors.order > 1 and errors.worst]
-    content = cards([by_order], "large") + cards(worst, "large") + _orders(found.marginals) + _ranges(found)
+    content = (
+        cards([by_order], "large")
+        + cards(worst, "large")
+        + _orders(found.marginals)
+        + _ranges(found)
+    )
     return Section("marginals", "Several columns at a time", lead, content)
 
 
 def _worst(errors: MarginalErrors) -> str:
-    sampled = "" if errors.measured == errors.of else f" of {errors.measured:,} sampled out of {errors.of:,}"
+    sampled = (
+        ""
+        if errors.measured == errors.of
+        else f" of {errors.measured:,} sampled out of {errors.of:,}"
+    )
     rows = ((TOGETHER.join(entry.attributes), entry.distance, None) for entry in errors.worst)
     title = f"The worst tables of {counted(errors.order, 'column')}"
     return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
@@ -183,10 +221,18 @@ def _ranges(found: Evaluation) -> str:
         f"Errors are relative to the real answer; answers below {least} of the rows count as {least}.</p>"
     )
     lines = [
-        (escaped(query.question), percent(query.real), percent(query.synthetic), percent(query.relative_error))
+        (
+            escaped(query.question),
+            percent(query.real),
+            percent(query.synthetic),
+            percent(query.relative_error),
+        )
         for query in ranges.worst
     ]
-    listed = behind("Those that came out worst", table(("Question", "#Real", "#Synthetic", "#Relative error"), lines))
+    listed = behind(
+        "Those that came out worst",
+        table(("Question", "#Real", "#Synthetic", "#Relative error"), lines),
+    )
     return f'<h3 id="ranges">Counting questions</h3>{told(found.findings, "ranges")}{note}{listed}'
 
 
@@ -207,7 +253,8 @@ def pairs(found: Evaluation) -> Section | None:
 
 def _information(pairs: Pairs) -> str:
     real, synthetic, difference = map(
-        _off_diagonal, (pairs.information_real, pairs.information_synthetic, pairs.information_difference)
+        _off_diagonal,
+        (pairs.information_real, pairs.information_synthetic, pairs.information_difference),
     )
     shown = most_telling(pairs.names, np.maximum(real, synthetic).sum(axis=1))
     names = [pairs.names[place] for place in shown]
@@ -243,12 +290,18 @@ def _information(pairs: Pairs) -> str:
         for i, j in _largest(np.abs(difference))
     ]
     listed = table(("Pair", "#Real (bits)", "#Synthetic (bits)", "#Difference"), lines)
-    return cards(maps, "maps") + (note if left else "") + behind("The pairs that changed most", listed)
+    return (
+        cards(maps, "maps") + (note if left else "") + behind("The pairs that changed most", listed)
+    )
 
 
 def _correlations(pairs: Pairs) -> str:
     points = [
-        (f"{a}{TOGETHER}{b}", float(pairs.correlation_real[i, j]), float(pairs.correlation_synthetic[i, j]))
+        (
+            f"{a}{TOGETHER}{b}",
+            float(pairs.correlation_real[i, j]),
+            float(pairs.correlation_synthetic[i, j]),
+        )
         for (i, a), (j, b) in itertools.combinations(enumerate(pairs.ordered), 2)
     ]
     points = [point for point in points if math.isfinite(point[1]) and math.isfinite(point[2])]
@@ -260,8 +313,14 @@ def _correlations(pairs: Pairs) -> str:
         scatter(points, "real", "synthetic"),
     )
     rows = [
-        (name, (Dot("real", "real", real), Dot("synthetic", "synthetic", synthetic)), f"{synthetic - real:+z.2f}")
-        for name, real, synthetic in sorted(points, key=lambda point: -abs(point[2] - point[1]))[:10]
+        (
+            name,
+            (Dot("real", "real", real), Dot("synthetic", "synthetic", synthetic)),
+            f"{synthetic - real:+z.2f}",
+        )
+        for name, real, synthetic in sorted(points, key=lambda point: -abs(point[2] - point[1]))[
+            :10
+        ]
     ]
     changed = card(
         "Correlations that changed most",

@@ -21,7 +21,11 @@ MOST_NOTES = 4
 
 
 def write_owner_report(
-    found: Evaluation, path: str | Path, *, model: Model | None = None, attacks: Attacks | None = None
+    found: Evaluation,
+    path: str | Path,
+    *,
+    model: Model | None = None,
+    attacks: Attacks | None = None,
 ) -> None:
     """Write the owner's report to an HTML file. It is computed from the real rows: not for release.
 
@@ -39,7 +43,9 @@ def write_owner_report(
     write_text(path, owner_report(found, model=model, attacks=attacks), "report")
 
 
-def owner_report(found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None) -> str:
+def owner_report(
+    found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None
+) -> str:
     """The owner's report as HTML; see :func:`write_owner_report`."""
     header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b> This page was computed from the
 real rows, without noise: no guarantee covers it. Whoever may not see the real table must not see this page.</p>
@@ -69,7 +75,9 @@ def _guarantee(model: Model | None) -> str:
     if model is None:
         return ""
     statement = escaped(model.ledger.statement())
-    return f"<p>The guarantee of the synthetic table, which this page does not share: {statement}</p>"
+    return (
+        f"<p>The guarantee of the synthetic table, which this page does not share: {statement}</p>"
+    )
 
 
 def _key_figures(found: Evaluation) -> str:
@@ -77,7 +85,10 @@ def _key_figures(found: Evaluation) -> str:
         ("Real rows", f"{found.shape.real_rows:,}"),
         ("Synthetic rows", f"{found.shape.synthetic_rows:,}"),
         ("Columns compared", str(len(found.columns))),
-        *((f"Distance, {counted(errors.order, 'column')}", percent(errors.mean)) for errors in found.marginals[-2:]),
+        *(
+            (f"Distance, {counted(errors.order, 'column')}", percent(errors.mean))
+            for errors in found.marginals[-2:]
+        ),
         ("Told apart (0.5: not)", f"{found.propensity.auc:.2f}"),
     ]
     return key_figures(figures)
@@ -109,4 +120,6 @@ def _notes(found: Evaluation) -> Section:
         notes.append(f"Identifiers and text are not compared: {', '.join(shape.left_out)}.")
     notes.append(f"Samples, splits and learners were drawn with the seed {found.seed}.")
     listed = "".join(f"<li>{escaped(note)}</li>" for note in notes)
-    return Section("notes", "Notes", "What was compared, and what did not fit.", f"<ul>{listed}</ul>")
+    return Section(
+        "notes", "Notes", "What was compared, and what did not fit.", f"<ul>{listed}</ul>"
+    )

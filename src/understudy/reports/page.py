@@ -71,7 +71,11 @@ class Section:
 
 def told(findings: Iterable[Finding], subject: str) -> str:
     """What was found on a subject, a paragraph a finding."""
-    return "".join(f"<p>{sentence(finding.sentence)}</p>\n" for finding in findings if finding.subject == subject)
+    return "".join(
+        f"<p>{sentence(finding.sentence)}</p>\n"
+        for finding in findings
+        if finding.subject == subject
+    )
 
 
 def escaped(value: Any) -> str:
@@ -136,7 +140,9 @@ def table(headings: Sequence[str], lines: Iterable[Sequence[str]], last: Sequenc
     head = line([heading.lstrip("#") for heading in headings], "th")
     foot = f"<tfoot>{line(last)}</tfoot>" if last else ""
     body = "".join(map(line, lines))
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{body}</tbody>{foot}</table></div>'
+    return (
+        f'<div class="wide"><table><thead>{head}</thead><tbody>{body}</tbody>{foot}</table></div>'
+    )
 
 
 # Real is orange and synthetic is blue throughout: a pair that all kinds of colour vision tell apart, and that differs

@@ -15,7 +15,18 @@ from understudy.files import write_text
 from understudy.model import Model
 from understudy.networks.network import Node
 from understudy.reports.charts import Shares, Values, distribution, split
-from understudy.reports.page import Section, behind, card, cards, counted, escaped, key_figures, page, percent, table
+from understudy.reports.page import (
+    Section,
+    behind,
+    card,
+    cards,
+    counted,
+    escaped,
+    key_figures,
+    page,
+    percent,
+    table,
+)
 from understudy.schema import Attribute, Category, Quantity, Text
 
 MOST_LISTED = 12
@@ -35,7 +46,12 @@ def report(model: Model) -> str:
 {_key_figures(model)}"""
     columns = cards(_card(model.schema[node.attribute], node) for node in _columns(model))
     parts = [
-        Section("columns", "The columns", _how_to_read(model), columns + _left_out(model) + _schema(model)).html(),
+        Section(
+            "columns",
+            "The columns",
+            _how_to_read(model),
+            columns + _left_out(model) + _schema(model),
+        ).html(),
         _network(model),
         Section("ledger", "The ledger", *_ledger(model)).html(),
     ]
@@ -105,7 +121,9 @@ def _columns(model: Model) -> list[Node]:
     found = []
     for attribute in model.schema.modelled:
         estimate = model.marginal(attribute.name)
-        found.append(Node(attribute.name, (), estimate.table, float(np.sqrt((estimate.deviation**2).mean()))))
+        found.append(
+            Node(attribute.name, (), estimate.table, float(np.sqrt((estimate.deviation**2).mean())))
+        )
     return found
 
 
@@ -140,10 +158,18 @@ def _instead(attribute: Attribute) -> str:
 def _schema(model: Model) -> str:
     """What was public from the start, or was found out at a price that stands in the ledger."""
     lines = [
-        (f"<b>{escaped(a.name)}</b>", a.kind, _domain(a) if a.modelled else _instead(a), _missing_mark(a))
+        (
+            f"<b>{escaped(a.name)}</b>",
+            a.kind,
+            _domain(a) if a.modelled else _instead(a),
+            _missing_mark(a),
+        )
         for a in model.schema
     ]
-    return behind("The schema: what every column can hold", table(("Column", "Kind", "Domain", "Missing"), lines))
+    return behind(
+        "The schema: what every column can hold",
+        table(("Column", "Kind", "Domain", "Missing"), lines),
+    )
 
 
 def _domain(attribute: Attribute) -> str:
@@ -196,7 +222,9 @@ def _ledger(model: Model) -> tuple[str, str]:
     ledger = model.ledger
     if not ledger.entries:
         return "Nothing was asked, nothing was spent.", ""
-    relation = {"add_remove": "one row more or less", "replace": "one row with other values"}[ledger.neighbours]
+    relation = {"add_remove": "one row more or less", "replace": "one row with other values"}[
+        ledger.neighbours
+    ]
     if ledger.unit == "person":
         relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
     lead = (
@@ -218,15 +246,23 @@ def _ledger(model: Model) -> tuple[str, str]:
         lines,
         ("Together", f"{unit}{epsilon:.6g}", f"{delta:.2g}"),
     )
-    return lead, _spending(model) + behind(f"All {counted(len(lines), 'question')}", listed, opened=True)
+    return lead, _spending(model) + behind(
+        f"All {counted(len(lines), 'question')}", listed, opened=True
+    )
 
 
 def _spending(model: Model) -> str:
     """What the budget went to."""
     spent = {"tables": 0.0, "choices": 0.0, "draws": 0.0, "rest": 0.0}
     for entry in model.ledger.entries:
-        asked = "draws" if " draws from the table of " in entry.question else entry.question.partition(" ")[0]
-        spent[{"table": "tables", "choice": "choices", "draws": "draws"}.get(asked, "rest")] += entry.amount
+        asked = (
+            "draws"
+            if " draws from the table of " in entry.question
+            else entry.question.partition(" ")[0]
+        )
+        spent[{"table": "tables", "choice": "choices", "draws": "draws"}.get(asked, "rest")] += (
+            entry.amount
+        )
     return split(
         [
             ("synthetic", "noisy tables", spent["tables"]),

@@ -15,14 +15,27 @@ from understudy.evaluation.result import (
 )
 from understudy.reports.charts import TOGETHER, Dot, dots, key, lengths, split
 from understudy.reports.likeness import BOTH
-from understudy.reports.page import Section, behind, card, cards, counted, decimals, escaped, table, told
+from understudy.reports.page import (
+    Section,
+    behind,
+    card,
+    cards,
+    counted,
+    decimals,
+    escaped,
+    table,
+    told,
+)
 
 # --------------------------------------------------------------------------- learning
 
 
 def learning(found: Evaluation) -> Section:
     """What learners that were trained on synthetic rows are worth on real ones."""
-    pictures = [*map(_task, found.learning), _clusters(found.clustering, told(found.findings, "clustering"))]
+    pictures = [
+        *map(_task, found.learning),
+        _clusters(found.clustering, told(found.findings, "clustering")),
+    ]
     lead = (
         "Learners trained on the synthetic table and tested on real rows that were kept apart (blue), beside the same "
         "learners trained on real rows (orange) and beside always saying what is commonest (grey). The closer blue is "
@@ -32,7 +45,9 @@ def learning(found: Evaluation) -> Section:
         "What can be learned about a column is shown where a target is named."
     )
     legend = key(
-        ("real", "trained on real rows"), ("synthetic", "trained on synthetic rows"), ("plain", "commonest, or mean")
+        ("real", "trained on real rows"),
+        ("synthetic", "trained on synthetic rows"),
+        ("plain", "commonest, or mean"),
     )
     content = legend + cards(pictures, "large") + "".join(map(_scores, found.learning))
     return Section("learning", "What can be learned from it", lead, content)
@@ -46,17 +61,25 @@ def _task(task: LearningTask) -> str:
             (
                 Dot("plain", task.floor, task.majority.get(chief, math.nan)),
                 Dot("real", "trained on real rows", scores.real_to_real.get(chief, math.nan)),
-                Dot("synthetic", "trained on synthetic rows", scores.synthetic_to_real.get(chief, math.nan)),
+                Dot(
+                    "synthetic",
+                    "trained on synthetic rows",
+                    scores.synthetic_to_real.get(chief, math.nan),
+                ),
             ),
             _gap(scores, chief),
         )
         for scores in task.learners
     ]
-    values = [mark.value for _, marks, _ in rows for mark in marks if math.isfinite(mark.value)] or [0.0]
+    values = [
+        mark.value for _, marks, _ in rows for mark in marks if math.isfinite(mark.value)
+    ] or [0.0]
     measure = {"accuracy": "accuracy on real rows", "r2": "R² on real rows"}.get(chief, chief)
     facts = f"{task.task}: {measure}; at the right, blue less orange"
     # An R² can lie far below 0, which is useless all the same: such a mark stands at the end of the scale.
-    picture = dots(rows, _percents if chief == "accuracy" else "{:.2g}".format, low=max(-1.0, min(values)))
+    picture = dots(
+        rows, _percents if chief == "accuracy" else "{:.2g}".format, low=max(-1.0, min(values))
+    )
     return card(f"Learning {escaped(task.target)}", facts, picture + _small(task.notes))
 
 
@@ -84,7 +107,9 @@ def _clusters(clusters: Clustering, sentence: str) -> str:
             f"{100 * (clusters.cost_synthetic - clusters.cost_real) / whole:+z.1f}",
         )
     ]
-    facts = "how far real rows lie from the nearest centre: less is better (grey: one centre for all)"
+    facts = (
+        "how far real rows lie from the nearest centre: less is better (grey: one centre for all)"
+    )
     picture = dots(rows, _percents, low=0.0) + sentence
     return card("Grouping rows by k-means", facts, picture, place="clustering")
 
@@ -112,7 +137,9 @@ def _scores(task: LearningTask) -> str:
         f"Trained on {task.train_rows:,} real or {task.synthetic_rows:,} synthetic rows, tested on {task.test_rows:,} "
         f"real rows that were kept apart."
     )
-    return behind(f"All scores of learning {escaped(task.target)}", table(headings, lines) + _small([trained]))
+    return behind(
+        f"All scores of learning {escaped(task.target)}", table(headings, lines) + _small([trained])
+    )
 
 
 def _small(notes: Sequence[str]) -> str:
@@ -145,7 +172,11 @@ def _test(test: TestAgreement) -> str:
     )
     headings = (
         "Pair",
-        *(f"#{what}<small>{where}</small>" for what in ("p-value", "statistic") for where in ("real", "synthetic")),
+        *(
+            f"#{what}<small>{where}</small>"
+            for what in ("p-value", "statistic")
+            for where in ("real", "synthetic")
+        ),
     )
     lines = [
         (
@@ -174,10 +205,17 @@ def propensity(found: Evaluation) -> Section:
     )
     rows = [
         (name, (Dot("synthetic", "AUC", auc),), f"{auc:.2f}" if math.isfinite(auc) else "")
-        for name, auc in (("by bins and categories", seen.auc), ("by exact numbers", seen.auc_values))
+        for name, auc in (
+            ("by bins and categories", seen.auc),
+            ("by exact numbers", seen.auc_values),
+        )
     ]
     pictures = [
-        card("How well rows are told apart", "area under the curve", dots(rows, "{:.2g}".format, low=0.5, high=1.0)),
+        card(
+            "How well rows are told apart",
+            "area under the curve",
+            dots(rows, "{:.2g}".format, low=0.5, high=1.0),
+        ),
         card(
             "By which columns",
             "their share in telling rows apart by bins and categories",
@@ -190,7 +228,12 @@ def propensity(found: Evaluation) -> Section:
         if math.isfinite(seen.ratio)
         else ""
     )
-    return Section("propensity", "Can real and synthetic rows be told apart?", lead, cards(pictures, "large") + score)
+    return Section(
+        "propensity",
+        "Can real and synthetic rows be told apart?",
+        lead,
+        cards(pictures, "large") + score,
+    )
 
 
 # --------------------------------------------------------------------------- the network
@@ -219,7 +262,9 @@ def _nodes(quality: NetworkQuality) -> str:
         for node in nodes
     ]
     picture = card(
-        "Each column and its parents", "bits; at the right, synthetic less real", dots(rows, "{:.2g}".format, low=0.0)
+        "Each column and its parents",
+        "bits; at the right, synthetic less real",
+        dots(rows, "{:.2g}".format, low=0.0),
     )
     lines = [
         (

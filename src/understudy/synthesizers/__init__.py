@@ -14,7 +14,15 @@ from typing import Any
 from understudy.counting.columns import Columns
 from understudy.counting.cuboids import CuboidCounter
 from understudy.curator import Curator
-from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, check_delta, check_epsilon, exact, rounded_down
+from understudy.curator.budget import (
+    DEFAULT_DELTA,
+    Budget,
+    Neighbours,
+    check_delta,
+    check_epsilon,
+    exact,
+    rounded_down,
+)
 from understudy.curator.central import CentralCurator
 from understudy.curator.contributions import bounded, person_column
 from understudy.curator.discovery import discover, drafted_kinds, needs_delta
@@ -155,7 +163,11 @@ class Synthesizer(ABC):
             if left_out:
                 notify(str(left_out))
         # What discovery sees of the rows; with a schema nobody looks there.
-        columns = rows if isinstance(rows, Table) else EngineColumns(rows, self.person, self.max_rows_per_person)
+        columns = (
+            rows
+            if isinstance(rows, Table)
+            else EngineColumns(rows, self.person, self.max_rows_per_person)
+        )
         if isinstance(rows, EngineTable):
             progress("looking at the columns" if schema is None else "coding the rows", 0, 1)
         book = self._ledger(columns, schema, notify)
@@ -167,7 +179,9 @@ class Synthesizer(ABC):
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
         if file is not None and noise is not None and not noise.private:
-            raise InputError("A release with seeded noise protects nobody; it does not belong into a ledger file.")
+            raise InputError(
+                "A release with seeded noise protects nobody; it does not belong into a ledger file."
+            )
         number = None
         if file is not None:
             number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours, book.unit)
@@ -176,7 +190,9 @@ class Synthesizer(ABC):
                 share, _ = book.budget.split(*shares)
                 delta = book.threshold_delta if book.currency == "rho" else book.delta
                 progress("discovering the domain", 0, 1)
-                coded = self._encoded(rows, discover(columns, book, share, delta, noise, self.person), notify)
+                coded = self._encoded(
+                    rows, discover(columns, book, share, delta, noise, self.person), notify
+                )
             curator = CentralCurator(coded, book, noise)
             model = replace(self.learn(curator, book.left, progress), likeness=likeness)
             if explain is not None and isinstance(coded, CuboidCounter):
@@ -221,7 +237,9 @@ class Synthesizer(ABC):
             if name not in kinds:
                 raise InputError(f"{columns.source} has no column {name!r}; check the name.")
             if kinds[name] == "identifier":
-                raise InputError(f"{name!r} looks like an identifier, which is never read; give a schema if it is not.")
+                raise InputError(
+                    f"{name!r} looks like an identifier, which is never read; give a schema if it is not."
+                )
 
     def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
         """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
@@ -229,16 +247,29 @@ class Synthesizer(ABC):
         delta = check_delta(self.delta)
         unit = self._protected
         if schema is not None or not needs_delta(columns, self.person):
-            return Ledger(self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit)
+            return Ledger(
+                self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit
+            )
         if delta:
-            return Ledger(self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit)
+            return Ledger(
+                self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit
+            )
         notify(
             f"There is no schema and there are categories to discover, which needs a delta: {DEFAULT_DELTA:g} is used. "
             f"Give a schema for pure differential privacy."
         )
-        return Ledger(self.epsilon, DEFAULT_DELTA, self.neighbours, "epsilon", threshold_delta=DEFAULT_DELTA, **unit)
+        return Ledger(
+            self.epsilon,
+            DEFAULT_DELTA,
+            self.neighbours,
+            "epsilon",
+            threshold_delta=DEFAULT_DELTA,
+            **unit,
+        )
 
-    def _encoded(self, rows: Table | EngineTable, schema: Schema, notify: Notify) -> Coded | CuboidCounter:
+    def _encoded(
+        self, rows: Table | EngineTable, schema: Schema, notify: Notify
+    ) -> Coded | CuboidCounter:
         if isinstance(rows, Table):
             coded = encode(rows, schema)
             self.check(coded.schema)

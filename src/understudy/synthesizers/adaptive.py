@@ -113,7 +113,9 @@ class Adaptive(Synthesizer):
     @property
     def named(self) -> frozenset[str]:
         """The target and the columns of the workload."""
-        return frozenset(name for group in self.workload for name in group) | frozenset(filter(None, (self.target,)))
+        return frozenset(name for group in self.workload for name in group) | frozenset(
+            filter(None, (self.target,))
+        )
 
     def check(self, schema: Schema | None) -> None:
         """Refuse parameters that make no sense, or not with this schema."""
@@ -123,13 +125,22 @@ class Adaptive(Synthesizer):
         if not _number(self.penalty) or not 0 <= self.penalty <= 1000:
             raise InputError(f"penalty must be a number from 0 to 1,000, not {self.penalty!r}.")
         if not _number(self.rounds) or not 0 < self.rounds <= 100:
-            raise InputError(f"rounds must be a number above 0 and at most 100, not {self.rounds!r}.")
-        for name, value, least, most in (("order", self.order, 2, 6), ("cells", self.cells, 1, 1 << 26)):
+            raise InputError(
+                f"rounds must be a number above 0 and at most 100, not {self.rounds!r}."
+            )
+        for name, value, least, most in (
+            ("order", self.order, 2, 6),
+            ("cells", self.cells, 1, 1 << 26),
+        ):
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(f"{name} must be a whole number from {least} to {most:,}, not {value!r}.")
+                raise InputError(
+                    f"{name} must be a whole number from {least} to {most:,}, not {value!r}."
+                )
         for group in self.workload:
             if not _names(group) or len(set(group)) < 2:
-                raise InputError(f"A group of the workload is a list of two or more attribute names, not {group!r}.")
+                raise InputError(
+                    f"A group of the workload is a list of two or more attribute names, not {group!r}."
+                )
         if self.target is not None and not isinstance(self.target, str):
             raise InputError(f"target must be the name of a column, not {self.target!r}.")
         if schema is not None:
@@ -138,7 +149,9 @@ class Adaptive(Synthesizer):
     def _check_names(self, schema: Schema) -> None:
         for name in sorted(self.named):
             if not schema[name].modelled:  # the schema says itself when there is no such column
-                raise InputError(f"{name!r} is of kind {schema[name].kind} and never read; no table can hold it.")
+                raise InputError(
+                    f"{name!r} is of kind {schema[name].kind} and never read; no table can hold it."
+                )
 
     def parameters(self) -> dict[str, Any]:
         """Name and parameters, as the model tells them."""
@@ -148,10 +161,15 @@ class Adaptive(Synthesizer):
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Single attributes, then rounds."""
-        self.check(curator.schema)  # where the domain was discovered this is the first time that it is known
+        self.check(
+            curator.schema
+        )  # where the domain was discovered this is the first time that it is known
         learner = Learner(curator)
         if not learner.sizes:  # only the number of rows can be learned
-            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
+            return replace(
+                Independent(epsilon=self.epsilon).learn(curator, budget, progress),
+                method=self.parameters(),
+            )
         groups = self._groups(learner)
         progress("measuring attributes", 0, 1)
         rest = self._singles(learner, budget, alone=not groups)
@@ -159,7 +177,13 @@ class Adaptive(Synthesizer):
             _Rounds(self, learner, groups, rest).run(progress)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
-        return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
+        return Model(
+            self.parameters(),
+            curator.schema,
+            learner.network(),
+            curator.ledger,
+            round(learner.rows),
+        )
 
     def _singles(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise in them; returns what is left."""
@@ -171,7 +195,9 @@ class Adaptive(Synthesizer):
         first, rest = budget.split(self.first, 1 - self.first)
         learner.measure(singles, first.equally(len(singles)))
         curator = learner.curator
-        noise = mean_noise(first.equally(len(singles))[0], curator.neighbours, curator.ledger.rows_per_person)
+        noise = mean_noise(
+            first.equally(len(singles))[0], curator.neighbours, curator.ledger.rows_per_person
+        )
         cells = statistics.fmean(learner.sizes.values())
         # Noise falls with the budget, or with its root: so many times as much would bring it down to what is wanted.
         times = (noise * cells / (ENOUGH * learner.rows)) ** (2 if budget.currency == "rho" else 1)
@@ -186,7 +212,9 @@ class Adaptive(Synthesizer):
         """All groups that may be measured: two attributes or more, within the workload, of bounded size."""
         names = list(learner.sizes)
         order = self.order
-        while order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MOST_GROUPS:
+        while (
+            order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MOST_GROUPS
+        ):
             order -= 1
         wholes = [set(group) for group in self.workload] or [set(names)]
         found: dict[Group, None] = {}
@@ -208,23 +236,31 @@ class _Rounds:
     says little about the others.
     """
 
-    def __init__(self, method: Adaptive, learner: Learner, groups: list[Group], budget: Budget) -> None:
+    def __init__(
+        self, method: Adaptive, learner: Learner, groups: list[Group], budget: Budget
+    ) -> None:
         self.method = method
         self.learner = learner
         self.groups = groups
         self.marginals = [marginal(*group) for group in groups]
         self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
-        self.needed = np.zeros(len(groups))  # how many cells the cliques would have with a group, when last looked at
+        self.needed = np.zeros(
+            len(groups)
+        )  # how many cells the cliques would have with a group, when last looked at
         self.whole = budget
         self.left = budget
         self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
         self.choices = max(1, len(learner.sizes) // WIDE)
-        self.rng = np.random.default_rng(0)  # public: which candidates a round looks at where there are too many
+        self.rng = np.random.default_rng(
+            0
+        )  # public: which candidates a round looks at where there are too many
 
     def run(self, progress: Progress) -> None:
         """All rounds."""
         while self.left.amount > 0:
-            progress("measuring tables", round(1000 * (1 - self.left.amount / self.whole.amount)), 1000)
+            progress(
+                "measuring tables", round(1000 * (1 - self.left.amount / self.whole.amount)), 1000
+            )
             now = self._next()
             choosing, measuring = now.split(self.method.choosing, 1 - self.method.choosing)
             noise = self._noise(measuring)
@@ -235,7 +271,9 @@ class _Rounds:
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                self.learner.measure([(name,) for name in self.learner.sizes], now.equally(len(self.learner.sizes)))
+                self.learner.measure(
+                    [(name,) for name in self.learner.sizes], now.equally(len(self.learner.sizes))
+                )
 
     def _next(self) -> Budget:
         """A choice's budget, with its table; what would be too little for another one goes with the last."""
@@ -254,7 +292,9 @@ class _Rounds:
     def _candidates(self, noise: float) -> NDArray[np.int64]:
         """Which groups could be measured now: the noise leaves something to see, and the cliques stay small."""
         room = self._room
-        places = np.flatnonzero((noise * self.cells <= self.learner.rows) & (self.needed <= 2 * room))
+        places = np.flatnonzero(
+            (noise * self.cells <= self.learner.rows) & (self.needed <= 2 * room)
+        )
         most = MOST_CANDIDATES * self.choices
         if len(places) > most:
             places = np.sort(self.rng.choice(places, most, replace=False))
@@ -267,7 +307,9 @@ class _Rounds:
         spent = 1 - self.left.amount / self.whole.amount
         return max(self.method.cells * max(spent, START), self.learner.fit.cells) * (1 + 1e-9)
 
-    def _round(self, places: NDArray[np.int64], choosing: Budget, measuring: Budget, noise: float) -> None:
+    def _round(
+        self, places: NDArray[np.int64], choosing: Budget, measuring: Budget, noise: float
+    ) -> None:
         learner = self.learner
         candidates = [self.groups[i] for i in places]
         expected = learner.expected(candidates)
@@ -300,7 +342,9 @@ class _Rounds:
         learner.measure([candidates[i] for i in chosen], costs)
         learner.refit(SWEEPS)
         for place in chosen:
-            change = np.abs(learner.fit.marginal(candidates[place]) * learner.rows - expected[place]).sum()
+            change = np.abs(
+                learner.fit.marginal(candidates[place]) * learner.rows - expected[place]
+            ).sum()
             if change <= noise * self.cells[places[place]]:
                 self.step *= ANNEALING ** (1 / self.choices)
 

@@ -58,7 +58,9 @@ class Independent(Synthesizer):
         rows = estimated_rows(measurements) if curator.rows is None else float(curator.rows)
         by_name = {m.marginal[0].attribute: m for m in measurements if m.marginal}
         nodes = [self._node(a.name, by_name.get(a.name), rows) for a in curator.schema.modelled]
-        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, round(rows))
+        return Model(
+            self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, round(rows)
+        )
 
     def _node(self, name: str, measured: Measurement | None, rows: float) -> Node:
         if measured is None:

@@ -84,7 +84,11 @@ class Marginals(Synthesizer):
         if self.repair not in ("project", "clip"):
             raise InputError(f"repair must be project or clip, not {self.repair!r}.")
         for group in self.marginals:
-            if isinstance(group, str) or not group or not all(isinstance(name, str) for name in group):
+            if (
+                isinstance(group, str)
+                or not group
+                or not all(isinstance(name, str) for name in group)
+            ):
                 raise InputError(f"A marginal is a list of attribute names, not {group!r}.")
             twice = [name for name, times in Counter(group).items() if times > 1]
             if twice:
@@ -100,7 +104,9 @@ class Marginals(Synthesizer):
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One table a group, then rows group by group."""
-        self.check(curator.schema)  # where the domain was discovered this is the first time that it is known
+        self.check(
+            curator.schema
+        )  # where the domain was discovered this is the first time that it is known
         groups = self._groups(curator.schema)
         asked = [marginal(*group) for group in groups] or [()]
         progress("measuring tables", 0, len(asked))
@@ -114,7 +120,9 @@ class Marginals(Synthesizer):
             tables = [repaired(measurement.counts, rows, self.repair) for measurement in measured]
         nodes: list[Node] = []
         for group, table, measurement in zip(groups, tables, measured, strict=False):
-            nodes += chained(group, table, measurement.deviation, {node.attribute for node in nodes})
+            nodes += chained(
+                group, table, measurement.deviation, {node.attribute for node in nodes}
+            )
         network = with_constants(nodes, curator.schema, rows)
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
 
@@ -155,7 +163,9 @@ def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
     """
     left, taken = list(groups), list[Group]()
     while left:
-        best = max(left, key=lambda group: max((len({*group} & {*other}) for other in taken), default=0))
+        best = max(
+            left, key=lambda group: max((len({*group} & {*other}) for other in taken), default=0)
+        )
         left.remove(best)
         known = {name for group in taken for name in group} & {*best}
         if known and not any(known <= set(group) for group in taken):
@@ -167,24 +177,37 @@ def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
     return taken
 
 
-def chained(group: Sequence[str], table: NDArray[Any], deviation: float, drawn: Collection[str] = ()) -> list[Node]:
+def chained(
+    group: Sequence[str], table: NDArray[Any], deviation: float, drawn: Collection[str] = ()
+) -> list[Node]:
     """A joint table as nodes: each attribute given the ones before it, the ones that are ``drawn`` already first."""
-    order = [name for name in group if name in drawn] + [name for name in group if name not in drawn]
+    order = [name for name in group if name in drawn] + [
+        name for name in group if name not in drawn
+    ]
     known = sum(name in drawn for name in group)
-    table = np.asarray(table, dtype=np.float64).transpose([list(group).index(name) for name in order])
+    table = np.asarray(table, dtype=np.float64).transpose(
+        [list(group).index(name) for name in order]
+    )
     nodes = []
     for place in range(known, len(order)):
         later = tuple(range(place + 1, len(order)))
         summed = math.prod(table.shape[i] for i in later)
         counts = table.sum(axis=later)
-        nodes.append(Node(order[place], marginal(*order[:place]), counts, deviation * math.sqrt(summed)))
+        nodes.append(
+            Node(order[place], marginal(*order[:place]), counts, deviation * math.sqrt(summed))
+        )
     return nodes
 
 
 def with_constants(nodes: Sequence[Node], schema: Schema, rows: float) -> Network:
     """The network, with the attributes that have only one value."""
     known = {node.attribute for node in nodes}
-    return Network((*nodes, *(Node(a.name, (), np.array([rows])) for a in schema.modelled if a.name not in known)))
+    return Network(
+        (
+            *nodes,
+            *(Node(a.name, (), np.array([rows])) for a in schema.modelled if a.name not in known),
+        )
+    )
 
 
 def _largest(groups: Sequence[Group]) -> list[Group]:
@@ -193,5 +216,6 @@ def _largest(groups: Sequence[Group]) -> list[Group]:
     return [
         group
         for place, (group, mine) in enumerate(zip(groups, sets, strict=True))
-        if mine and not any(mine < other or (mine == other and i < place) for i, other in enumerate(sets))
+        if mine
+        and not any(mine < other or (mine == other and i < place) for i, other in enumerate(sets))
     ]

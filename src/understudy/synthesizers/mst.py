@@ -46,7 +46,10 @@ class MST(Synthesizer):
         """Attributes, tree, pairs."""
         learner = Learner(curator)
         if not learner.sizes:  # only the number of rows can be learned
-            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
+            return replace(
+                Independent(epsilon=self.epsilon).learn(curator, budget, progress),
+                method=self.parameters(),
+            )
         singles: list[Group] = [(name,) for name in learner.sizes]
         if len(singles) == 1:
             learner.measure(singles, [budget])
@@ -61,7 +64,13 @@ class MST(Synthesizer):
             learner.measure(groups, pairs.equally(len(groups)))
         learner.refit(SWEEPS)
         progress("choosing pairs", 1, 1)
-        return Model(self.parameters(), curator.schema, learner.network(), curator.ledger, round(learner.rows))
+        return Model(
+            self.parameters(),
+            curator.schema,
+            learner.network(),
+            curator.ledger,
+            round(learner.rows),
+        )
 
     def _tree(self, learner: Learner, budget: Budget, progress: Progress) -> list[Group]:
         """Kruskal's algorithm by private choices."""
@@ -79,7 +88,9 @@ class MST(Synthesizer):
             if not pairs:  # what is left stays by itself
                 break
             independent = [learner.rows * np.multiply.outer(shares[a], shares[b]) for a, b in pairs]
-            place = learner.curator.choose([marginal(*pair) for pair in pairs], "misfit", cost, estimates=independent)
+            place = learner.curator.choose(
+                [marginal(*pair) for pair in pairs], "misfit", cost, estimates=independent
+            )
             chosen.append(pairs[place])
             joined, gone = (part[name] for name in pairs[place])
             part = {name: joined if mine == gone else mine for name, mine in part.items()}

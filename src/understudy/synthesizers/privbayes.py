@@ -153,7 +153,9 @@ class PrivBayes(Synthesizer):
         _check_range("penalty", self.penalty, 0, math.inf)
         _check_range("table_power", self.table_power, 0, 1)
         _check_choice("score", self.score, ("auto", "I", "F", "R"))
-        _check_choice("encoding", self.encoding, ("auto", "vanilla", "hierarchical", "binary", "gray"))
+        _check_choice(
+            "encoding", self.encoding, ("auto", "vanilla", "hierarchical", "binary", "gray")
+        )
         _check_choice("tables", self.tables, ("auto", "fixed", "bounded"))
         _check_choice("candidates", self.candidates, ("auto", "all", "maximal"))
         _check_choice("repair", self.repair, ("project", "clip"))
@@ -167,23 +169,35 @@ class PrivBayes(Synthesizer):
         if self.target is not None and not isinstance(self.target, str):
             raise InputError(f"target must be the name of a column, not {self.target!r}.")
         if self.target is not None and self.encoding in ("binary", "gray"):
-            raise InputError("A target goes with attributes as they are, not with their bits; use another encoding.")
+            raise InputError(
+                "A target goes with attributes as they are, not with their bits; use another encoding."
+            )
         if self.target is not None and self.degree == 0:
-            raise InputError("With a degree of 0 no attribute has the target as a parent; give a degree of at least 1.")
+            raise InputError(
+                "With a degree of 0 no attribute has the target as a parent; give a degree of at least 1."
+            )
         if self.degree is not None and self.tables == "bounded":
-            raise InputError("A degree goes with fixed tables; bounded tables have as many parents as fit.")
+            raise InputError(
+                "A degree goes with fixed tables; bounded tables have as many parents as fit."
+            )
         if schema is not None:
             self._check_schema(schema)
 
     def _check_schema(self, schema: Schema) -> None:
-        if self.target is not None and self.target not in {attribute.name for attribute in schema.modelled}:
-            raise InputError(f"There is no column {self.target!r} that is modelled; give another target.")
+        if self.target is not None and self.target not in {
+            attribute.name for attribute in schema.modelled
+        }:
+            raise InputError(
+                f"There is no column {self.target!r} that is modelled; give another target."
+            )
         sizes = [attribute.size for attribute in schema.modelled if attribute.size > 1]
         if self.encoding in ("binary", "gray"):
             Bits(schema, self.encoding == "gray").check()
             sizes = [2] * sum((size - 1).bit_length() for size in sizes)
         if self.score == "F" and max(sizes, default=2) > 2:
-            raise InputError("Score F is for attributes with two values; use R, or a binary or Gray encoding.")
+            raise InputError(
+                "Score F is for attributes with two values; use R, or a binary or Gray encoding."
+            )
         if self.degree is not None:
             self._check_degree(sizes)
 
@@ -207,8 +221,13 @@ class PrivBayes(Synthesizer):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Structure, then parameters."""
         whole = curator.schema
-        if all(attribute.size == 1 for attribute in whole.modelled):  # only the number of rows can be learned
-            return replace(Independent(epsilon=self.epsilon).learn(curator, budget, progress), method=self.parameters())
+        if all(
+            attribute.size == 1 for attribute in whole.modelled
+        ):  # only the number of rows can be learned
+            return replace(
+                Independent(epsilon=self.epsilon).learn(curator, budget, progress),
+                method=self.parameters(),
+            )
         bits = Bits(whole, self.encoding == "gray") if self.encoding in ("binary", "gray") else None
         if bits is not None:
             curator = curator.in_bits(bits)
@@ -218,7 +237,9 @@ class PrivBayes(Synthesizer):
         with _collector_at_rest():
             pairs = search.greedy_bayes(progress)
         progress("measuring tables", 0, 1)
-        network, rows = self._noisy_conditionals(curator, pairs, search.parameters, measured, rows, search.derive)
+        network, rows = self._noisy_conditionals(
+            curator, pairs, search.parameters, measured, rows, search.derive
+        )
         progress("measuring tables", 1, 1)
         return Model(self.parameters(), whole, network, curator.ledger, round(rows), bits=bits)
 
@@ -246,7 +267,9 @@ class PrivBayes(Synthesizer):
         """
         families = [(*parents, Axis(child)) for child, parents in pairs]
         sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled}
-        cells = [math.prod(sizes[axis.attribute][axis.level] for axis in family) for family in families]
+        cells = [
+            math.prod(sizes[axis.attribute][axis.level] for axis in family) for family in families
+        ]
         homes = _homes(families, cells) if derive else list(range(len(families)))
         asked = sorted(set(homes))
         if asked:
@@ -254,7 +277,9 @@ class PrivBayes(Synthesizer):
             tables = curator.measure([families[i] for i in asked], budget, weights)
             rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
             binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
-            if self.consistent or (self.consistent is None and (self.target is not None or not binary)):
+            if self.consistent or (
+                self.consistent is None and (self.target is not None or not binary)
+            ):
                 counts = agreed(tables, curator.schema, rows, self.repair, self.target)
             else:
                 counts = [repaired(table.counts, rows, self.repair) for table in tables]
@@ -262,7 +287,9 @@ class PrivBayes(Synthesizer):
         nodes = []
         for place, (child, parents) in enumerate(pairs):
             table, measurement = at[homes[place]]
-            spare = tuple(i for i, axis in enumerate(measurement.marginal) if axis not in families[place])
+            spare = tuple(
+                i for i, axis in enumerate(measurement.marginal) if axis not in families[place]
+            )
             summed = math.prod(table.shape[i] for i in spare)
             kept = [axis for axis in measurement.marginal if axis in families[place]]
             table = table.sum(axis=spare).transpose([kept.index(axis) for axis in families[place]])
@@ -284,7 +311,12 @@ class _Search:
     """The first phase: which attribute-parent pairs, under which bound, with which part of the budget."""
 
     def __init__(
-        self, method: PrivBayes, curator: Curator, attributes: Sequence[str], rows: float, budget: Budget
+        self,
+        method: PrivBayes,
+        curator: Curator,
+        attributes: Sequence[str],
+        rows: float,
+        budget: Budget,
     ) -> None:
         self.method = method
         self.curator = curator
@@ -294,15 +326,20 @@ class _Search:
         self.binary = all(sizes[0] == 2 for sizes in self.sizes.values())
         structure, self.parameters = budget.split(method.beta, 1 - method.beta)
         self.fixed = method.tables == "fixed" or (
-            method.tables == "auto" and (method.degree is not None or (self.binary and method.to_the_letter))
+            method.tables == "auto"
+            and (method.degree is not None or (self.binary and method.to_the_letter))
         )
         # Algorithm 1 derives the tables of the first k attributes, algorithm 3 measures all tables.
         self.derive = self.fixed or not method.to_the_letter
         self.handicapped = not self.fixed and (
             method.candidates == "all" or (method.candidates == "auto" and not self.binary)
         )
-        self.theta = method.theta if method.theta is not None else (1.0 if self.handicapped else 3.0)
-        self.degree = self._useful_degree() if self.fixed and method.degree is None else method.degree
+        self.theta = (
+            method.theta if method.theta is not None else (1.0 if self.handicapped else 3.0)
+        )
+        self.degree = (
+            self._useful_degree() if self.fixed and method.degree is None else method.degree
+        )
         self.bound = math.inf if self.fixed else min(self._useful_cells(), LARGEST_TABLE)
         if self.binary and not self.fixed and not method.to_the_letter:
             most = affordable_degree(self.sizes, self.bound, MOST_FAMILIES, cumulative=False)
@@ -318,10 +355,16 @@ class _Search:
         schema = self.curator.schema
         encoding = self.method.encoding
         if encoding == "auto":
-            natural = any(isinstance(a, Quantity) or (isinstance(a, Category) and a.taxonomy) for a in schema.modelled)
+            natural = any(
+                isinstance(a, Quantity) or (isinstance(a, Category) and a.taxonomy)
+                for a in schema.modelled
+            )
             encoding = "hierarchical" if natural else "vanilla"
         deep = encoding == "hierarchical"
-        return {name: schema[name].sizes_by_level() if deep else (schema[name].size,) for name in self.attributes}
+        return {
+            name: schema[name].sizes_by_level() if deep else (schema[name].size,)
+            for name in self.attributes
+        }
 
     # ---- theta-usefulness
 
@@ -384,8 +427,12 @@ class _Search:
             progress("learning the network", step, len(steps))
             candidates = pool.candidates([child for child, _ in pairs], left)
             if len(candidates) == 1 and not self.method.to_the_letter:
-                self.parameters = self.parameters.plus(budget)  # no choice, no cost: the tables get it
-            place = self.curator.choose(candidates, self._score(), budget, pool.offsets(left), self.method.rule)
+                self.parameters = self.parameters.plus(
+                    budget
+                )  # no choice, no cost: the tables get it
+            place = self.curator.choose(
+                candidates, self._score(), budget, pool.offsets(left), self.method.rule
+            )
             chosen = candidates[place]
             pairs.append((chosen[0].attribute, chosen[1:]))
             left.remove(chosen[0].attribute)
@@ -432,7 +479,9 @@ class _Pool:
             if search.target is None:
                 sets = subsets(placed, search.degree)
             else:
-                sets = [(Axis(search.target), *more) for more in subsets(placed[1:], search.degree - 1)]
+                sets = [
+                    (Axis(search.target), *more) for more in subsets(placed[1:], search.degree - 1)
+                ]
             return [(axis, *parents) for axis in map(Axis, left) for parents in sets]
         if search.handicapped:
             return self._all(placed, left)
@@ -446,7 +495,10 @@ class _Pool:
     def _must(self, child: str) -> Axis | None:
         """The parent that an attribute must have: the target, unless a table with it would be too large."""
         search = self.search
-        if search.target is None or search.sizes[child][0] * search.sizes[search.target][0] > search.bound:
+        if (
+            search.target is None
+            or search.sizes[child][0] * search.sizes[search.target][0] > search.bound
+        ):
             return None
         return Axis(search.target)
 
@@ -463,13 +515,19 @@ class _Pool:
         if not self.of_child:
             alone = {child for child in left if self._must(child) is None}
             self.of_child = {child: [(Axis(child),)] if child in alone else [] for child in left}
-            self.handicaps = {child: [unit * search.sizes[child][0]] if child in alone else [] for child in left}
+            self.handicaps = {
+                child: [unit * search.sizes[child][0]] if child in alone else [] for child in left
+            }
         grown = self.every.grown_by(placed[-1])
         for child in left:
             size, axis = search.sizes[child][0], Axis(child)
             room = search.bound / size
             must = self._must(child)
-            mine = [(parents, cells) for parents, cells in grown if cells <= room and (not must or must in parents)]
+            mine = [
+                (parents, cells)
+                for parents, cells in grown
+                if cells <= room and (not must or must in parents)
+            ]
             self.of_child[child] += [(axis, *parents) for parents, _ in mine]
             self.handicaps[child] += [unit * size * cells for _, cells in mine]
         if sum(len(self.of_child[child]) for child in left) > MOST_SETS:
@@ -500,7 +558,9 @@ def _homes(families: Sequence[Marginal], cells: Sequence[int]) -> list[int]:
         for place, mine in enumerate(sets)
         if not any(mine < other or (mine == other and i < place) for i, other in enumerate(sets))
     ]
-    return [min((m for m in measured if mine <= sets[m]), key=lambda m: (cells[m], m)) for mine in sets]
+    return [
+        min((m for m in measured if mine <= sets[m]), key=lambda m: (cells[m], m)) for mine in sets
+    ]
 
 
 @contextmanager
@@ -515,7 +575,9 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _check_range(name: str, value: Any, low: float, high: float, *, open_ended: bool = False) -> None:
+def _check_range(
+    name: str, value: Any, low: float, high: float, *, open_ended: bool = False
+) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     inside = number and (low < value < high if open_ended else low <= value <= high)
     if not inside or not math.isfinite(value):

@@ -45,7 +45,9 @@ class Random(Synthesizer):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Nothing is learned."""
         nodes = [Node(a.name, (), np.ones(a.size)) for a in curator.schema.modelled]
-        return Model(self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows)
+        return Model(
+            self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows
+        )
 
     def _discovery_shares(self) -> tuple[float, float]:
         return 1.0, 0.0

@@ -64,13 +64,17 @@ class SmoothedHistogram(Synthesizer):
         if draws is not None and (
             isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS
         ):
-            raise InputError(f"draws must be a whole number from 1 to {MOST_DRAWS:,}, not {draws!r}.")
+            raise InputError(
+                f"draws must be a whole number from 1 to {MOST_DRAWS:,}, not {draws!r}."
+            )
         if schema is not None:
             check_cells(joint_names(schema), schema)
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Some rows."""
-        self.check(curator.schema)  # where the domain was discovered this is the first time that it is known
+        self.check(
+            curator.schema
+        )  # where the domain was discovered this is the first time that it is known
         names = joint_names(curator.schema)
         cells = int(np.prod([curator.schema[name].size for name in names]))
         draws, rows = self.draws, curator.rows
@@ -79,7 +83,9 @@ class SmoothedHistogram(Synthesizer):
             if rows is None:
                 share, budget = budget.split(ROWS_SHARE, 1 - ROWS_SHARE)
                 rows = round(estimated_rows(curator.measure([()], share)))
-            draws = best_draws(rows, cells, budget, curator.neighbours, curator.ledger.rows_per_person)
+            draws = best_draws(
+                rows, cells, budget, curator.neighbours, curator.ledger.rows_per_person
+            )
         drawn = curator.draw(marginal(*names), draws, budget)
         progress("drawing rows", 1, 1)
         network = with_constants(chained(names, drawn, 0.0), curator.schema, float(draws))
@@ -88,7 +94,11 @@ class SmoothedHistogram(Synthesizer):
 
 
 def best_draws(
-    rows: int, cells: int, budget: Budget, neighbours: Neighbours = "add_remove", rows_per_person: int = 1
+    rows: int,
+    cells: int,
+    budget: Budget,
+    neighbours: Neighbours = "add_remove",
+    rows_per_person: int = 1,
 ) -> int:
     """So many draws that the expected error of the joint table is least, by a bound.
 

@@ -70,13 +70,16 @@ def test_against_slow_code(secret: str, cells: int, monkeypatch: pytest.MonkeyPa
         return [held.count(code) / len(held) for code in range(size)]
 
     entropy = min(
-        math.exp(-sum(share * math.log(share) for share in shares(rows) if share)) for rows in groups.values()
+        math.exp(-sum(share * math.log(share) for share in shares(rows) if share))
+        for rows in groups.values()
     )
     overall, farthest = shares(list(range(400))), 0.0
     for rows in groups.values():
         apart = [one - other for one, other in zip(shares(rows), overall, strict=True)]
         if secret == "weight":
-            farthest = max(farthest, sum(abs(sum(apart[: code + 1])) for code in range(size)) / (size - 1))
+            farthest = max(
+                farthest, sum(abs(sum(apart[: code + 1])) for code in range(size)) / (size - 1)
+            )
         else:
             farthest = max(farthest, sum(map(abs, apart)) / 2)
     assert k_anonymity(table, table, names).measured == min(map(len, groups.values()))

@@ -47,7 +47,9 @@ def test_copies_are_seen_by_all() -> None:
     assert result.verdict == "look at this"
 
 
-@pytest.mark.parametrize("method", [PrivBayes(epsilon=1.0), Independent(epsilon=1.0)], ids=lambda method: method.name)
+@pytest.mark.parametrize(
+    "method", [PrivBayes(epsilon=1.0), Independent(epsilon=1.0)], ids=lambda method: method.name
+)
 def test_private_rows_stay_within_the_promise(method: PrivBayes | Independent) -> None:
     synthetic = method.fit(REAL, SCHEMA, noise=SeededNoise(1)).sample(seed=1)
     result = all_of_them(synthetic, epsilon=1.0)
@@ -101,15 +103,29 @@ def test_identifiers_and_text_are_left_alone() -> None:
 
 
 def test_of_a_large_table_a_sample_is_looked_at() -> None:
-    assert attack(people(100, 1), people(5100, 2), SCHEMA)["closest record"].figures["synthetic_rows"] == 5000
+    assert (
+        attack(people(100, 1), people(5100, 2), SCHEMA)["closest record"].figures["synthetic_rows"]
+        == 5000
+    )
 
 
 def test_one_row_tables() -> None:
     lone = people(1, 1)
-    result = attack(lone, lone, SCHEMA, holdout=people(1, 2), quasi_identifiers=["age"], secret="ill", epsilon=1.0)
+    result = attack(
+        lone,
+        lone,
+        SCHEMA,
+        holdout=people(1, 2),
+        quasi_identifiers=["age"],
+        secret="ill",
+        epsilon=1.0,
+    )
     assert len(result.attacks) == 7
     json.dumps(result.to_dict(), allow_nan=False)
-    json.dumps(attack(lone, lone, SCHEMA, quasi_identifiers=["age"], secret="ill").to_dict(), allow_nan=False)
+    json.dumps(
+        attack(lone, lone, SCHEMA, quasi_identifiers=["age"], secret="ill").to_dict(),
+        allow_nan=False,
+    )
 
 
 def first(table: Table, rows: int) -> Table:
@@ -121,18 +137,32 @@ def first(table: Table, rows: int) -> Table:
 
 
 def without(table: Table, name: str) -> Table:
-    return Table({other: column for other, column in table.columns.items() if other != name}, table.source)
+    return Table(
+        {other: column for other, column in table.columns.items() if other != name}, table.source
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"quasi_identifiers": ["agee"]}, "no column 'agee' that could be a quasi-identifier; columns are age, town"),
+        (
+            {"quasi_identifiers": ["agee"]},
+            "no column 'agee' that could be a quasi-identifier; columns are age, town",
+        ),
         ({"secret": "illl"}, "no column 'illl' that could be the secret"),
         ({"secret": "age"}, "'age' is named as the secret and as a quasi-identifier"),
-        ({"holdout": without(HOLDOUT, "town")}, "The holdout does not fit the real table: .* no column 'town'"),
-        ({"holdout": Table({**HOLDOUT.columns, "x": words(*["a"] * 500)})}, "does not fit .* a column 'x'"),
-        ({"holdout": Table({name: integers() for name in SCHEMA.names})}, "The holdout has no rows"),
+        (
+            {"holdout": without(HOLDOUT, "town")},
+            "The holdout does not fit the real table: .* no column 'town'",
+        ),
+        (
+            {"holdout": Table({**HOLDOUT.columns, "x": words(*["a"] * 500)})},
+            "does not fit .* a column 'x'",
+        ),
+        (
+            {"holdout": Table({name: integers() for name in SCHEMA.names})},
+            "The holdout has no rows",
+        ),
         ({"holdout": REAL}, "The holdout must hold other people than the table"),
         ({"holdout": first(REAL, 100)}, "The holdout must hold other people than the table"),
         ({"epsilon": -1.0}, "epsilon must be"),
@@ -164,7 +194,13 @@ def test_the_demo_survey_stays_within_the_promise() -> None:
     synthetic = PrivBayes(epsilon=1.0).fit(used, demo_schema(), noise=SeededNoise(2)).sample(seed=2)
     known = ["age", "yrs_married", "children", "educ"]
     result = attack(
-        used, synthetic, demo_schema(), holdout=held, quasi_identifiers=known, secret="affairs", epsilon=1.0
+        used,
+        synthetic,
+        demo_schema(),
+        holdout=held,
+        quasi_identifiers=known,
+        secret="affairs",
+        epsilon=1.0,
     )
     assert all(found.verdict != "look at this" for found in result)
 
@@ -172,7 +208,12 @@ def test_the_demo_survey_stays_within_the_promise() -> None:
 @pytest.mark.data
 def test_adult_against_itself(data: Path) -> None:
     table, schema = published("adult", data)
-    some = Table({name: replace(column, values=column.values[:500]) for name, column in table.columns.items()})
+    some = Table(
+        {
+            name: replace(column, values=column.values[:500])
+            for name, column in table.columns.items()
+        }
+    )
     result = attack(table, some, schema)
     assert result["closest record"].measured == 0.0
     assert result["closest record"].figures == {"synthetic_rows": 500, "real_rows": 45222}

@@ -14,7 +14,13 @@ from understudy.synthesizers import no_progress
 REAL, HOLDOUT, FRESH = (coded(people(600, seed)) for seed in (1, 2, 3))
 
 
-def infer(synthetic: Coded, secret: str, *, holdout: Coded | None = HOLDOUT, promise: Promise | None = None) -> Attack:
+def infer(
+    synthetic: Coded,
+    secret: str,
+    *,
+    holdout: Coded | None = HOLDOUT,
+    promise: Promise | None = None,
+) -> Attack:
     known = [name for name in SCHEMA.names if name != secret]
     rng = np.random.default_rng(0)
     return attribute_inference(REAL, synthetic, holdout, known, secret, promise, rng, no_progress)
@@ -50,7 +56,9 @@ def test_fresh_people_look_like_a_finding_as_often_as_stated() -> None:
     for seed in range(100):
         ours, theirs, fresh = (coded(people(100, 1000 * part + seed)) for part in (1, 2, 3))
         rng = np.random.default_rng(seed)
-        attack = attribute_inference(ours, fresh, theirs, ["age", "grade"], "ill", None, rng, no_progress)
+        attack = attribute_inference(
+            ours, fresh, theirs, ["age", "grade"], "ill", None, rng, no_progress
+        )
         assert attack.p_value is not None
         alarms += attack.p_value < 0.1
     assert 1 <= alarms <= 24  # 10 expected, deviation 3

@@ -7,7 +7,12 @@ import pytest
 from people import coded, people
 
 from understudy.audit.attacks import Attack, Promise
-from understudy.audit.attacks.closest import closest_record, exact_copies, nearer_share, shuffled_shares
+from understudy.audit.attacks.closest import (
+    closest_record,
+    exact_copies,
+    nearer_share,
+    shuffled_shares,
+)
 from understudy.audit.attacks.rows import copied, groups, joined, picked
 from understudy.audit.attacks.verdicts import among_shuffled
 from understudy.encoding import Coded
@@ -16,7 +21,9 @@ from understudy.synthesizers import no_progress
 REAL, HOLDOUT, FRESH = (coded(people(400, seed)) for seed in (1, 2, 3))
 
 
-def both(real: Coded, synthetic: Coded, holdout: Coded | None, promise: Promise | None = None) -> list[Attack]:
+def both(
+    real: Coded, synthetic: Coded, holdout: Coded | None, promise: Promise | None = None
+) -> list[Attack]:
     rng = np.random.default_rng(0)
     return [
         closest_record(real, synthetic, holdout, promise, rng, no_progress),
@@ -79,13 +86,17 @@ def test_one_record_closest_to_most_rows_is_chance() -> None:
     for _ in range(runs):
         weights = np.zeros(1000)
         weights[rng.integers(1000, size=3)] += (400, 50, 50)
-        alarms += among_shuffled(nearer_share(weights, 100)[0], shuffled_shares(weights, 100, rng)) < 0.01
+        alarms += (
+            among_shuffled(nearer_share(weights, 100)[0], shuffled_shares(weights, 100, rng)) < 0.01
+        )
     assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
     everybody = coded(people(1000, 7))
     (found,), _ = groups([everybody], everybody.schema.names)
     unlike_others = np.flatnonzero(np.bincount(found)[found] == 1)[0]
     always_one = picked(everybody, np.full(50, unlike_others))
-    for attack in both(picked(everybody, np.arange(100)), always_one, picked(everybody, np.arange(100, 1000))):
+    for attack in both(
+        picked(everybody, np.arange(100)), always_one, picked(everybody, np.arange(100, 1000))
+    ):
         assert attack.measured == 1.0
         assert attack.p_value == pytest.approx(0.1, abs=0.03)
         assert attack.verdict == "nothing seen"
@@ -99,7 +110,9 @@ def test_parts_of_unequal_size_are_compared_row_for_row() -> None:
     for attack in both(large, large, HOLDOUT, Promise(0.5)):
         assert attack.verdict == "look at this"
     medians = both(large, FRESH, HOLDOUT)[0].figures
-    assert medians["median_distance_to_real"] == pytest.approx(medians["median_distance_to_holdout"], rel=0.2)
+    assert medians["median_distance_to_real"] == pytest.approx(
+        medians["median_distance_to_holdout"], rel=0.2
+    )
 
 
 def test_without_a_holdout_nothing_is_judged() -> None:

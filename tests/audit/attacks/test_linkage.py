@@ -17,7 +17,9 @@ KNOWN = ["age", "town"]
 def test_copies_are_found_and_tell_everything() -> None:
     attack = linkage(REAL, REAL, HOLDOUT, KNOWN, None, Promise(1.0))
     assert attack.verdict == "look at this"
-    assert attack.measured == attack.figures["linked"] == attack.figures["right_where_linked"] == 1.0
+    assert (
+        attack.measured == attack.figures["linked"] == attack.figures["right_where_linked"] == 1.0
+    )
     assert attack.beside == 0.0  # whoever is unique in both parts together is not in the other part
 
 
@@ -37,7 +39,9 @@ def test_the_figures_are_those_of_a_search_by_hand() -> None:
     ours, theirs = ([known(table, row) for row in range(500)] for table in (REAL, FRESH))
     unique = [row for row in range(500) if ours.count(ours[row]) == 1]
     linked = [row for row in unique if theirs.count(ours[row]) == 1]
-    right = [REAL.codes["ill"][row] == FRESH.codes["ill"][theirs.index(ours[row])] for row in linked]
+    right = [
+        REAL.codes["ill"][row] == FRESH.codes["ill"][theirs.index(ours[row])] for row in linked
+    ]
     assert attack.figures["unique_people"] == len(unique)
     assert attack.figures["linked"] == pytest.approx(len(linked) / len(unique))
     assert attack.measured == pytest.approx(sum(right) / len(unique))

@@ -36,7 +36,9 @@ def play(method: object, **options: object) -> Membership:
 def rows_of(table: Table, places: np.ndarray) -> Table:
     return Table(
         {
-            name: Column(c.kind, c.values[places], c.words, None if c.missing is None else c.missing[places])
+            name: Column(
+                c.kind, c.values[places], c.words, None if c.missing is None else c.missing[places]
+            )
             for name, c in table.columns.items()
         }
     )
@@ -67,7 +69,8 @@ def test_copies_refute_an_epsilon_that_is_larger_than_any_one_target_can_show() 
 
 
 @pytest.mark.parametrize(
-    ("promise", "verdict"), [(Promise(0.1, 0.3), "within the promise"), (Promise(0.1), "look at this")]
+    ("promise", "verdict"),
+    [(Promise(0.1, 0.3), "within the promise"), (Promise(0.1), "look at this")],
 )
 def test_delta_is_part_of_the_promise(promise: Promise, verdict: str) -> None:
     def sometimes_all(table: Table, rng: np.random.Generator) -> Table:
@@ -108,7 +111,9 @@ def test_rows_that_are_not_private_go_beyond_the_bound(method: object) -> None:
 
 
 def test_private_draws_are_attacked_as_they_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = Schema.from_dict({"attributes": {name: SCHEMA.to_dict()["attributes"][name] for name in ("age", "ill")}})
+    schema = Schema.from_dict(
+        {"attributes": {name: SCHEMA.to_dict()["attributes"][name] for name in ("age", "ill")}}
+    )
     table = Table({name: TABLE.columns[name] for name in schema.names})
     released, sample = set(), Model.sample
 
@@ -124,7 +129,9 @@ def test_private_draws_are_attacked_as_they_are_released(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("targets", "rate"), [(1, 0.1), (1, 0.5), (3, 0.3)])
-def test_rows_that_make_no_difference_look_like_a_finding_as_often_as_stated(targets: int, rate: float) -> None:
+def test_rows_that_make_no_difference_look_like_a_finding_as_often_as_stated(
+    targets: int, rate: float
+) -> None:
     rng, runs, alarms = np.random.default_rng(7), 1000, 0
     for _ in range(runs):
         drawn = (rng.random((targets, targets + 1, 10)) < rate).astype(np.float64)
@@ -168,7 +175,9 @@ def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
 
 def test_a_seed_makes_it_repeatable() -> None:
     method = Independent(epsilon=1.0)
-    one, same = (play(method, targets=1, shadows=10, rows=40, control=False, seed=3) for _ in range(2))
+    one, same = (
+        play(method, targets=1, shadows=10, rows=40, control=False, seed=3) for _ in range(2)
+    )
     assert one == same
 
 
@@ -176,14 +185,18 @@ def test_rare_rows_are_attacked_first() -> None:
     codes = coded(TABLE)
     result = play(resampled, targets=3, shadows=10, rows=40, control=False)
     assert [target.kind for target in result.targets] == ["rare", "rare", "random"]
-    shares = {name: np.bincount(column)[column] / codes.rows for name, column in codes.codes.items()}
+    shares = {
+        name: np.bincount(column)[column] / codes.rows for name, column in codes.codes.items()
+    }
     rarity = -sum(np.log(share) for share in shares.values())
     assert {target.place for target in result.targets[:2]} == set(np.argsort(-rarity)[:2].tolist())
 
 
 def test_the_control_shows_that_the_attack_can_see_and_all_is_told() -> None:
     told: list[tuple[int, int]] = []
-    result = play(Independent(epsilon=1.0), targets=1, progress=lambda what, done, of: told.append((done, of)))
+    result = play(
+        Independent(epsilon=1.0), targets=1, progress=lambda what, done, of: told.append((done, of))
+    )
     assert result.control is not None
     assert result.control.verdict == "look at this"
     assert result.control.measured is not None
@@ -201,7 +214,9 @@ def test_targeted_features_count_agreement() -> None:
     found = target_features(rows, target, queries)
     names = np.array(SCHEMA.names)
     for query, count in zip(queries, found, strict=False):
-        same = [all(rows.codes[name][row] == target[name] for name in names[query]) for row in range(60)]
+        same = [
+            all(rows.codes[name][row] == target[name] for name in names[query]) for row in range(60)
+        ]
         assert sum(same) == count
     at_least = found[len(queries) :]
     agree = [sum(int(rows.codes[name][row] == target[name]) for name in names) for row in range(60)]
@@ -212,7 +227,9 @@ def test_features_of_no_rows_are_features_too() -> None:
     rows = coded(people(30, 4))
     empty = picked(rows, np.array([], dtype=np.int64))
     some, none = table_features(rows), table_features(empty)
-    assert {name: len(values) for name, values in some.items()} == {name: len(values) for name, values in none.items()}
+    assert {name: len(values) for name, values in some.items()} == {
+        name: len(values) for name, values in none.items()
+    }
     assert all(math.isfinite(value) for values in none.values() for value in values)
 
 

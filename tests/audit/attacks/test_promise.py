@@ -14,7 +14,9 @@ from understudy.errors import InputError
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_randomised_response_reaches_the_largest_advantage(epsilon: float) -> None:
-    truth = math.exp(epsilon) / (1 + math.exp(epsilon))  # said with this probability: exactly epsilon-DP
+    truth = math.exp(epsilon) / (
+        1 + math.exp(epsilon)
+    )  # said with this probability: exactly epsilon-DP
     assert Promise(epsilon).advantage == pytest.approx(truth - (1 - truth))
     assert Promise(epsilon).accuracy == pytest.approx(truth)
     assert Promise(epsilon, neighbours="replace").most(1 - truth) == pytest.approx(truth)
@@ -37,7 +39,11 @@ def test_exchanging_two_people_is_two_steps_under_add_remove() -> None:
     promise = Promise(1.0, 1e-6)
     assert promise.exchanged == Promise(2.0, 1e-6 * (1 + math.e), "replace")
     assert Promise(1.0, neighbours="replace").exchanged == Promise(1.0, neighbours="replace")
-    assert promise.nearer(10, 10) > Promise(1.0).nearer(10, 10) == pytest.approx(math.exp(2) / (1 + math.exp(2)))
+    assert (
+        promise.nearer(10, 10)
+        > Promise(1.0).nearer(10, 10)
+        == pytest.approx(math.exp(2) / (1 + math.exp(2)))
+    )
 
 
 def test_closest_records_keep_the_bound_and_can_reach_it() -> None:
@@ -45,7 +51,9 @@ def test_closest_records_keep_the_bound_and_can_reach_it() -> None:
     epsilon = 1.0
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     share = 0.0
-    for ours, theirs in itertools.product((0, 1), repeat=2):  # all pairs of a row and its holdout, equally likely
+    for ours, theirs in itertools.product(
+        (0, 1), repeat=2
+    ):  # all pairs of a row and its holdout, equally likely
         for said in (0, 1):
             chance = (truth if said == ours else 1 - truth) / 4
             nearer = 0.5 if ours == theirs else float(said == ours)

@@ -78,7 +78,9 @@ def attack(
 
     promise = None if epsilon is None else Promise(epsilon, delta, neighbours)
     _check_seed(seed)
-    sides = compared(real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema)
+    sides = compared(
+        real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema
+    )
     known = _checked(sides.schema, quasi_identifiers, secret)
     ours, theirs = sides.real.coded, sides.synthetic.coded
     outside, notes = None, list(sides.notes)
@@ -87,7 +89,11 @@ def attack(
         _check_others(ours, outside)
         notes += [f"The holdout: {values}." for values in outside.outside]
     attacks = tuple(_all(ours, theirs, outside, known, secret, promise, seed, progress))
-    rows = {"real": ours.rows, "synthetic": theirs.rows, "holdout": 0 if outside is None else outside.rows}
+    rows = {
+        "real": ours.rows,
+        "synthetic": theirs.rows,
+        "holdout": 0 if outside is None else outside.rows,
+    }
     return Attacks(attacks, promise, rows, (*notes, *_left_out(known, secret)))
 
 
@@ -112,7 +118,9 @@ def _all(
     if secret is not None:
         seen = known or tuple(a.name for a in real.schema.modelled if a.name != secret)
         if seen:
-            yield attribute_inference(real, synthetic, holdout, seen, secret, promise, rng, progress)
+            yield attribute_inference(
+                real, synthetic, holdout, seen, secret, promise, rng, progress
+            )
     if known:
         progress("attacking: linkage", 0, 1)
         yield linkage(real, synthetic, holdout, known, secret, promise)
@@ -122,7 +130,9 @@ def _all(
         yield t_closeness(real, synthetic, known, secret)
 
 
-def _checked(schema: Schema, quasi_identifiers: Sequence[str] | None, secret: str | None) -> tuple[str, ...]:
+def _checked(
+    schema: Schema, quasi_identifiers: Sequence[str] | None, secret: str | None
+) -> tuple[str, ...]:
     """The quasi-identifiers, after everything that was named is known to be there."""
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
@@ -134,7 +144,9 @@ def _checked(schema: Schema, quasi_identifiers: Sequence[str] | None, secret: st
                 f"(identifiers and text are not attacked)."
             )
     if secret in known:
-        raise InputError(f"{secret!r} is named as the secret and as a quasi-identifier; it can only be one of them.")
+        raise InputError(
+            f"{secret!r} is named as the secret and as a quasi-identifier; it can only be one of them."
+        )
     return known
 
 

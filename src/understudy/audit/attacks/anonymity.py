@@ -31,7 +31,9 @@ _PROMISED = (
 def k_anonymity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str]) -> Attack:
     """The smallest group of rows that agree on the quasi-identifiers."""
     sizes, beside = (_group_sizes(table, quasi_identifiers) for table in (synthetic, real))
-    small, small_beside = (float(found[found < SMALL].sum() / found.sum()) for found in (sizes, beside))
+    small, small_beside = (
+        float(found[found < SMALL].sum() / found.sum()) for found in (sizes, beside)
+    )
     smallest, smallest_beside = int(sizes.min()), int(beside.min())
     return Attack(
         "k-anonymity",
@@ -53,7 +55,9 @@ def k_anonymity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str])
     )
 
 
-def l_diversity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str], secret: str) -> Attack:
+def l_diversity(
+    real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str], secret: str
+) -> Attack:
     """The fewest values of the secret in a group: distinct ones, and as many as the entropy is worth."""
     (distinct, entropy), (distinct_beside, entropy_beside) = (
         _diversity(table, quasi_identifiers, secret) for table in (synthetic, real)
@@ -72,7 +76,9 @@ def l_diversity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str],
     )
 
 
-def t_closeness(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str], secret: str) -> Attack:
+def t_closeness(
+    real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str], secret: str
+) -> Attack:
     """The largest distance between the secret's distribution in a group and in the whole table.
 
     Categories: total variation. Ordered values: the earth mover's distance, where moving all rows from one end of the

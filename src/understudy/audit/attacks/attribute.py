@@ -45,12 +45,15 @@ def attribute_inference(
     share = float(right.mean())
     commonest = int(np.bincount(pool.codes[secret]).argmax())
     blind = float((members.codes[secret] == commonest).mean())
-    found = (
-        f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of {members.rows:,} people in the table"
-    )
+    found = f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of {members.rows:,} people in the table"
     always = f"always guessing {real.schema[secret].label(commonest)!r} is right for {blind:.1%}"
     unit = f"share of right guesses of {secret}"
-    figures = {"members": members.rows, "commonest_value": blind, "known": list(known), "secret": secret}
+    figures = {
+        "members": members.rows,
+        "commonest_value": blind,
+        "known": list(known),
+        "secret": secret,
+    }
     if others is None:
         return Attack(
             "attribute inference",
@@ -92,7 +95,9 @@ def _right_guesses(
 ) -> NDArray[np.bool_]:
     """For each of the people, whether the synthetic rows closest to them vote for their secret."""
     secrets, size = pool.codes[secret], pool.schema[secret].size
-    overall = np.bincount(secrets, minlength=size) / (pool.rows + 1)  # less than a vote: it only breaks ties
+    overall = np.bincount(secrets, minlength=size) / (
+        pool.rows + 1
+    )  # less than a vote: it only breaks ties
     right = np.empty(people.rows, dtype=bool)
     for row, away in enumerate(distances(people, pool, known)):
         votes = np.bincount(secrets[away == away.min()], minlength=size) + overall

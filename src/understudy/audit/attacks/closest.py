@@ -36,7 +36,9 @@ _PROMISED = (
 )
 _NO_EPSILON = "No epsilon was given, so nothing is promised."
 _COPIED = " Copies, by all appearance: a new person equals a real row about as often as two real rows are equal."
-_NO_HOLDOUT = "Without a holdout there is nothing to compare with: give rows of people who were not used."
+_NO_HOLDOUT = (
+    "Without a holdout there is nothing to compare with: give rows of people who were not used."
+)
 
 
 def closest_record(
@@ -55,7 +57,9 @@ def closest_record(
         return _distances_only(real, looked_at, names, rng, progress)
     ours, theirs = some(real, POOL // 2, rng), some(holdout, POOL // 2, rng)
     pool, rows = joined(ours, theirs), ours.rows
-    pairs = [rng.choice(part.rows, min(rows, theirs.rows), replace=False) for part in (ours, theirs)]
+    pairs = [
+        rng.choice(part.rows, min(rows, theirs.rows), replace=False) for part in (ours, theirs)
+    ]
     weights = np.zeros(pool.rows)
     to_real, to_holdout = np.empty(looked_at.rows), np.empty(looked_at.rows)
     for row, away in enumerate(distances(looked_at, pool, names)):
@@ -95,22 +99,33 @@ def closest_record(
 
 
 def exact_copies(
-    real: Coded, synthetic: Coded, holdout: Coded | None, promise: Promise | None, rng: np.random.Generator
+    real: Coded,
+    synthetic: Coded,
+    holdout: Coded | None,
+    promise: Promise | None,
+    rng: np.random.Generator,
 ) -> Attack:
     """Synthetic rows that equal a record in all codes: how many of the records are in the table."""
     names = [attribute.name for attribute in real.schema.modelled]
     if holdout is None:
         return _copies_only(real, synthetic, names)
     (in_real, in_holdout, in_synthetic), count = groups([real, holdout, synthetic], names)
-    copies, ours, theirs = (np.bincount(g, minlength=count) for g in (in_synthetic, in_real, in_holdout))
+    copies, ours, theirs = (
+        np.bincount(g, minlength=count) for g in (in_synthetic, in_real, in_holdout)
+    )
     weights = copies / np.maximum(ours + theirs, 1)
     unit = "share of copies that are of the table's rows"
     # Among more rows there are more equal ones: those that were hit are counted on as many rows of both.
     pairs = min(real.rows, holdout.rows)
     of_real, of_holdout = (
-        float(np.isin(in_synthetic, rng.choice(part, pairs, replace=False)).mean()) for part in (in_real, in_holdout)
+        float(np.isin(in_synthetic, rng.choice(part, pairs, replace=False)).mean())
+        for part in (in_real, in_holdout)
     )
-    figures = {"copies_of_real": of_real, "copies_of_holdout": of_holdout, "rows_of_each_part": pairs}
+    figures = {
+        "copies_of_real": of_real,
+        "copies_of_holdout": of_holdout,
+        "rows_of_each_part": pairs,
+    }
     chance = real.rows / (real.rows + holdout.rows)
     allowed = None if promise is None else promise.nearer(real.rows, holdout.rows)
     found = (
@@ -136,7 +151,9 @@ def exact_copies(
         chance,
         allowed,
         _promised(promise, allowed),
-        "look at this" if are_copies else judged(p_value, share - _reach(shuffled, chance), allowed),
+        "look at this"
+        if are_copies
+        else judged(p_value, share - _reach(shuffled, chance), allowed),
         p_value,
         {"deviation": deviation, **figures},
     )
@@ -168,7 +185,9 @@ def shuffled_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Flo
     shares = np.empty(SHUFFLES)
     step = max(1, 1_000_000 // len(values))  # so many at a time: the draws take space
     for start in range(0, SHUFFLES, step):
-        drawn = rng.multivariate_hypergeometric(counts, rows, min(step, SHUFFLES - start), method="marginals")
+        drawn = rng.multivariate_hypergeometric(
+            counts, rows, min(step, SHUFFLES - start), method="marginals"
+        )
         shares[start : start + step] = drawn @ values
     return shares / float(weights.sum())
 

@@ -26,10 +26,12 @@ def table_features(rows: Coded) -> dict[str, Floats]:
     """The sets that do not depend on the target."""
     attributes = rows.schema.modelled
     return {
-        "summaries": np.array([float(rows.rows), *(x for a in attributes for x in _summary(a, rows.codes[a.name]))]),
-        "histograms": np.concatenate([np.bincount(rows.codes[a.name], minlength=a.size) for a in attributes]).astype(
-            np.float64
+        "summaries": np.array(
+            [float(rows.rows), *(x for a in attributes for x in _summary(a, rows.codes[a.name]))]
         ),
+        "histograms": np.concatenate(
+            [np.bincount(rows.codes[a.name], minlength=a.size) for a in attributes]
+        ).astype(np.float64),
         "correlations": _correlations(rows, attributes),
     }
 
@@ -60,13 +62,17 @@ def random_queries(attributes: int, rng: np.random.Generator) -> NDArray[np.bool
     """Sets of attributes, one a line: each alone, all together, and random ones."""
     sizes = rng.integers(2, max(attributes, 2) + 1, QUERIES)
     lots = rng.random((QUERIES, attributes)).argsort(axis=1)
-    queries = np.concatenate([np.eye(attributes), np.ones((1, attributes)), lots < sizes[:, None]]) > 0
+    queries = (
+        np.concatenate([np.eye(attributes), np.ones((1, attributes)), lots < sizes[:, None]]) > 0
+    )
     return np.unique(queries, axis=0)
 
 
 def target_features(rows: Coded, target: Mapping[str, int], queries: NDArray[np.bool_]) -> Floats:
     """How many rows agree with the target on each set of attributes, and on at least so many attributes."""
-    agrees = np.stack([rows.codes[name] == code for name, code in target.items()], axis=1).astype(np.float32)
+    agrees = np.stack([rows.codes[name] == code for name, code in target.items()], axis=1).astype(
+        np.float32
+    )
     on_each = (agrees @ queries.T.astype(np.float32) >= queries.sum(axis=1)).sum(axis=0)
     alike = np.bincount(agrees.sum(axis=1).astype(np.int64), minlength=len(target) + 1)
     return np.concatenate([on_each, alike[::-1].cumsum()[::-1]]).astype(np.float64)

@@ -35,7 +35,11 @@ def linkage(
     (in_synthetic, *in_parts), count = groups([synthetic, *parts], quasi_identifiers)
     # Unique in both parts together: whether somebody is singled out must not depend on the part that they are in.
     people = np.bincount(np.concatenate(in_parts), minlength=count)
-    learned = [secret] if secret else [a.name for a in real.schema.modelled if a.name not in quasi_identifiers]
+    learned = (
+        [secret]
+        if secret
+        else [a.name for a in real.schema.modelled if a.name not in quasi_identifiers]
+    )
     match = _only_row(in_synthetic, count)
     links = [
         _links(part, synthetic, np.flatnonzero(people[found] == 1), match[found], learned)
@@ -110,7 +114,9 @@ def _only_row(found: Ints, count: int) -> Ints:
     return match
 
 
-def _links(people: Coded, synthetic: Coded, alone: Ints, match: Ints, learned: Sequence[str]) -> Floats:
+def _links(
+    people: Coded, synthetic: Coded, alone: Ints, match: Ints, learned: Sequence[str]
+) -> Floats:
     """For each unique person the share of attributes that their match has right; -1 for those who are not linked."""
     place = match[alone]
     linked = place >= 0
@@ -118,7 +124,10 @@ def _links(people: Coded, synthetic: Coded, alone: Ints, match: Ints, learned: S
     if not learned:  # nothing is left to learn but that the combination occurs
         scores[linked] = 1.0
         return scores
-    right = [people.codes[name][alone[linked]] == synthetic.codes[name][place[linked]] for name in learned]
+    right = [
+        people.codes[name][alone[linked]] == synthetic.codes[name][place[linked]]
+        for name in learned
+    ]
     scores[linked] = np.mean(right, axis=0)
     return scores
 

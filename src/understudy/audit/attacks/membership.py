@@ -21,7 +21,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.audit.attacks.features import Floats, random_queries, table_features, target_features
+from understudy.audit.attacks.features import (
+    Floats,
+    random_queries,
+    table_features,
+    target_features,
+)
 from understudy.audit.attacks.promise import Promise
 from understudy.audit.attacks.rows import Ints
 from understudy.audit.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
@@ -176,9 +181,15 @@ def membership(
     'nothing seen'
     """
     _check_scikit_learn()
-    for name, value, least in (("targets", targets, 1), ("shadows", shadows, 10), ("rows", rows, FEWEST_ROWS)):
+    for name, value, least in (
+        ("targets", targets, 1),
+        ("shadows", shadows, 10),
+        ("rows", rows, FEWEST_ROWS),
+    ):
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1_000_000:
-            raise InputError(f"{name} must be a whole number from {least} to 1,000,000, not {value!r}.")
+            raise InputError(
+                f"{name} must be a whole number from {least} to 1,000,000, not {value!r}."
+            )
     if knows not in get_args(Knows):
         raise InputError(f"knows must be one of {', '.join(get_args(Knows))}, not {knows!r}.")
     people, public = _read(table, schema)
@@ -198,7 +209,12 @@ def membership(
     outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
     checked = None
     if control:
-        copies = game.play(_copies(game.rows), stand_in, 0.0, lambda done: told(game.fits + done, "attacking copies"))
+        copies = game.play(
+            _copies(game.rows),
+            stand_in,
+            0.0,
+            lambda done: told(game.fits + done, "attacking copies"),
+        )
         checked = _finding("copies", copies, None, game)
     found = _finding(name, outcome, promise, game)
     return Membership(found, checked, outcome.targets, promise, game.rows, shadows, knows)
@@ -249,7 +265,9 @@ class _Game:
     def fits(self) -> int:
         return 2 * self.shadows * (len(self.targets) + 1)
 
-    def play(self, release: Release, stand_in: bool, delta: float, told: Callable[[int], None]) -> _Outcome:
+    def play(
+        self, release: Release, stand_in: bool, delta: float, told: Callable[[int], None]
+    ) -> _Outcome:
         counter = itertools.count(1)
 
         def look(places: Ints, targets: Sequence[int]) -> _Look:
@@ -257,14 +275,20 @@ class _Game:
             told(next(counter))
             rows = _coded(synthetic, self.schema)
             return _Look(
-                table_features(rows), {t: target_features(rows, self.targets[t], self.queries) for t in targets}
+                table_features(rows),
+                {t: target_features(rows, self.targets[t], self.queries) for t in targets},
             )
 
         numbers = range(len(self.targets))
-        learning = self._looks(look, self.rest[0], stand_in, [numbers, *([number] for number in numbers)])
+        learning = self._looks(
+            look, self.rest[0], stand_in, [numbers, *([number] for number in numbers)]
+        )
         judging = self._looks(look, self.rest[1], stand_in, [numbers] * (len(numbers) + 1))
         games = [self._judged(number, learning, judging, delta) for number in numbers]
-        targets, alarms = tuple(target for target, _ in games), np.stack([alarm for _, alarm in games])
+        targets, alarms = (
+            tuple(target for target, _ in games),
+            np.stack([alarm for _, alarm in games]),
+        )
         advantage = float(np.mean([target.advantage for target in targets]))
         return _Outcome(targets, advantage, *_surely(alarms), _chance_of(alarms, self.rng))
 
@@ -283,7 +307,9 @@ class _Game:
         other, rest = (rest[:1], rest[1:]) if stand_in else (rest[:0], rest)
 
         def seen(extra: Ints, targets: Sequence[int]) -> _Look:
-            drawn = rest if len(rest) <= self.rows else self.rng.choice(rest, self.rows, replace=False)
+            drawn = (
+                rest if len(rest) <= self.rows else self.rng.choice(rest, self.rows, replace=False)
+            )
             return look(np.concatenate([drawn, extra]), targets)
 
         groups = [other, *(np.array([place]) for place in self.places)]
@@ -298,7 +324,9 @@ class _Game:
         """How the game went for a target, and its alarms on all fits for judging: a line for each group of them."""
         from sklearn.metrics import roc_auc_score
 
-        with_row, without = ([look.at(number) for look in learning[group]] for group in (number + 1, 0))
+        with_row, without = (
+            [look.at(number) for look in learning[group]] for group in (number + 1, 0)
+        )
         name, classify = _best_classifier((with_row, without), int(self.rng.integers(1 << 31)))
         scores = np.stack([classify([look.at(number) for look in looks]) for looks in judging])
         alarms = (scores > 0.5).astype(np.float64)
@@ -320,7 +348,13 @@ class _Game:
 
 
 def _game(
-    people: Table, public: Schema, targets: int, shadows: int, rows: int, knows: Knows, seed: int | None
+    people: Table,
+    public: Schema,
+    targets: int,
+    shadows: int,
+    rows: int,
+    knows: Knows,
+    seed: int | None,
 ) -> _Game:
     rng = np.random.default_rng(seed)
     schema = Schema(public.modelled)
@@ -342,7 +376,9 @@ def _game(
         rows = min(rows, max(half // 2, 1))  # of each half another sample every time
     chosen = tuple({a.name: int(coded.codes[a.name][place]) for a in schema} for place in places)
     queries = random_queries(len(schema), rng)
-    return _Game(people, schema, chosen, tuple(map(int, places)), kinds, rest, rows, shadows, queries, rng)
+    return _Game(
+        people, schema, chosen, tuple(map(int, places)), kinds, rest, rows, shadows, queries, rng
+    )
 
 
 def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints, tuple[str, ...]]:
@@ -404,7 +440,9 @@ def _check_scikit_learn() -> None:
 # --------------------------------------------------------------------------- what is attacked
 
 
-def _released(synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None) -> Release:
+def _released(
+    synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None
+) -> Release:
     noise = None if seed is None else SeededNoise(seed)
 
     def release(table: Table, rng: np.random.Generator) -> Frame:
@@ -454,7 +492,9 @@ def _coded(table: Table, schema: Schema) -> Coded:
 
 
 def _rows_of(table: Table, places: Ints) -> Table:
-    return Table({name: _cells(column, places) for name, column in table.columns.items()}, table.source)
+    return Table(
+        {name: _cells(column, places) for name, column in table.columns.items()}, table.source
+    )
 
 
 def _cells(column: Column, places: Ints) -> Column:
@@ -521,7 +561,9 @@ def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLE
     """
     targets, groups, fits = alarms.shape
     lines = alarms.reshape(targets, -1)
-    found = np.array([alarms[target, target + 1].mean() - alarms[target, 0].mean() for target in range(targets)])
+    found = np.array(
+        [alarms[target, target + 1].mean() - alarms[target, 0].mean() for target in range(targets)]
+    )
     shuffled = np.empty((shuffles, targets))
     for start in range(0, shuffles, 100):  # a hundred at a time: the orders of many fits take space
         places = np.tile(np.arange(groups * fits), (min(100, shuffles - start), 1))

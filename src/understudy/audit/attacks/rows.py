@@ -40,7 +40,9 @@ def some(coded: Coded, most: int, rng: np.random.Generator) -> Coded:
 
 def joined(one: Coded, other: Coded) -> Coded:
     """The rows of both."""
-    codes = {name: np.concatenate([column, other.codes[name]]) for name, column in one.codes.items()}
+    codes = {
+        name: np.concatenate([column, other.codes[name]]) for name, column in one.codes.items()
+    }
     return Coded(one.schema, codes, one.rows + other.rows, ())
 
 
@@ -77,7 +79,9 @@ def copied(rows: Ints, of: Ints) -> bool:
 
 def ordered(attribute: Attribute) -> bool:
     """Whether the values of an attribute have an order."""
-    return isinstance(attribute, Quantity) or (isinstance(attribute, Category) and attribute.ordered)
+    return isinstance(attribute, Quantity) or (
+        isinstance(attribute, Category) and attribute.ordered
+    )
 
 
 def distances(people: Coded, pool: Coded, names: Sequence[str]) -> Iterator[NDArray[np.int32]]:

@@ -99,7 +99,9 @@ class Attacks:
         for attack in self.attacks:
             if attack.name == name:
                 return attack
-        raise InputError(f"There is no attack {name!r}; there are {', '.join(a.name for a in self.attacks)}.")
+        raise InputError(
+            f"There is no attack {name!r}; there are {', '.join(a.name for a in self.attacks)}."
+        )
 
     @property
     def verdict(self) -> Verdict:
