@@ -38,7 +38,6 @@ from understudy.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
 from understudy.schema import Schema
-from understudy.synthesizers.privbayes import correlated
 from understudy.tables import Column
 
 SECTIONS = ("errors", "speed", "sampling", "wide", "peers")
@@ -460,7 +459,7 @@ def against_datasynthesizer(arguments: argparse.Namespace, venvs: Path, folder: 
     table, schema = published("nltcs", arguments.data)
 
     def ours() -> None:
-        model = correlated(1.0, degree=2).fit(read_table(source), schema)
+        model = PrivBayes(epsilon=1.0, degree=2).fit(read_table(source), schema)
         model.write(folder / "ours.csv", table.rows)
 
     mine = Times.of(arguments.repeats, ours)

@@ -288,7 +288,9 @@ def merging_run(options: Options, settings: Settings) -> Mapping[str, float]:
     )
     codes = {name: groups[real.codes[name]].astype(np.uint8) for name, groups in maps.items()}
     curator = CentralCurator(Coded(schema, codes, real.rows, ()), book, noise)
-    model = Adaptive(epsilon=epsilon, delta=DELTA, first=FIRST).learn(curator, rest, no_progress)
+    model = Adaptive(epsilon=epsilon, delta=DELTA, one_way_share=FIRST).learn(
+        curator, rest, no_progress
+    )
     drawn = encode(model.sample(real.rows, seed_of(settings) >> 2), schema)
     rng = np.random.default_rng(seed_of(settings))
     spread = {

@@ -1,12 +1,13 @@
 """Print how easily the code is read: sizes, density, the order of the rooms, repetition.
 
-    python tools/measure_code.py
+python tools/measure_code.py
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,7 +28,9 @@ def main() -> None:
     lines = sum(source.count("\n") for source in files.values())
     conditionals = sum(_count(tree, ast.IfExp) for tree in trees.values())
     nested = sum(_nested_conditionals(tree) for tree in trees.values())
-    long_lines = sum(len(line) > MAX_LINE for source in files.values() for line in source.split("\n"))
+    long_lines = sum(
+        len(line) > MAX_LINE for source in files.values() for line in source.split("\n")
+    )
     wide = sorted(_wide_functions(trees), reverse=True)
     repeated = list(_repetitions(files))
     rows = (
@@ -87,7 +90,7 @@ def _repetitions(files: dict[Path, str]) -> Iterator[str]:
             places[key].append((path, run[0][0], start))
     seen: set[tuple[Path, Path, int]] = set()
     for group in places.values():
-        for one, other in zip(group, group[1:], strict=False):
+        for one, other in itertools.pairwise(group):
             diagonal = (one[0], other[0], other[2] - one[2])
             if diagonal not in seen:
                 yield f"{_place(one)} ~ {_place(other)}"

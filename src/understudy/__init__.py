@@ -72,11 +72,22 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: `understudy --help` should not wait for compilers and engines."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'understudy' has no attribute {name!r}")
-    return getattr(import_module(f"understudy.{_HOMES[name]}"), name)
+    """Load a public name when it is first used: ``understudy --help`` waits for nothing else."""
+    if name in _HOMES:
+        return getattr(import_module(f"understudy.{_HOMES[name]}"), name)
+    if name[:1].isupper():  # a class, perhaps of a method that another package brings
+        for method in _other_methods():
+            if method.__name__ == name:
+                return method
+    raise AttributeError(f"module 'understudy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", *(method.__name__ for method in _other_methods())]
+
+
+def _other_methods() -> list[type]:
+    """The classes of methods that other packages bring."""
+    registry = import_module("understudy.synthesizers.registry")
+    found = {method.kind for method in registry.methods().values()}
+    return [kind for kind in found if kind.__name__ not in _HOMES]

@@ -14,7 +14,7 @@ import pytest
 import understudy.curator.central
 import understudy.synthesizers
 from understudy import Independent, InputError, PrivBayes
-from understudy.audit import SUBJECTS, Pair, audit
+from understudy.audit import Pair, audit, audit_subjects
 from understudy.audit.discovery import discovery, naming_probability, without_schema
 from understudy.audit.doors import PausedRun, exact_loss
 from understudy.audit.neighbours import (
@@ -29,17 +29,21 @@ from understudy.audit.neighbours import (
 from understudy.audit.subjects import (
     DELTA,
     RELATIONS,
-    SETTINGS,
     doors,
     fit_exactly,
     fit_often,
     run_pair,
+    settings_of,
 )
 from understudy.curator.mechanisms import Noise, SeededNoise, choice_scale, draw_smoothing, gridded
 from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.registry import methods
 from understudy.tables import Column, Table
 
 EPSILONS = (0.1, 1.0, 5.0)
+
+
+METHODS = [name for name in audit_subjects() if name not in ("doors", "discovery", "controls")]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -80,9 +84,9 @@ def test_a_door_that_is_built_wrong_would_be_seen(
 @pytest.mark.parametrize(
     "epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]]
 )
-@pytest.mark.parametrize("name", [name for make in SETTINGS.values() for name in make(1.0)])
+@pytest.mark.parametrize("name", [name for method in METHODS for name in settings_of(method, 1.0)])
 def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> None:
-    method = SETTINGS[name.split(",")[0]](epsilon)[name]
+    method = settings_of(name.split(",")[0], epsilon)[name]
     for finding in fit_exactly(name, method):
         assert finding.verdict == "kept", finding
         assert finding.measured >= 0.5 * finding.claimed, finding
@@ -92,9 +96,9 @@ ENOUGH = 60
 """Runs that can refute an epsilon of 1: with fewer the verdict is "too few runs", and no test here would pass."""
 
 
-@pytest.mark.parametrize("method", SETTINGS)
+@pytest.mark.parametrize("method", METHODS)
 def test_models_give_away_no_more_than_is_claimed(method: str) -> None:
-    for name, synthesizer in SETTINGS[method](1.0).items():
+    for name, synthesizer in settings_of(method, 1.0).items():
         for finding in fit_often(name, synthesizer, runs=ENOUGH, seed=1):
             assert finding.verdict == "kept", finding
 
@@ -135,17 +139,19 @@ def test_no_synthesizer_is_forgotten() -> None:
         understudy.synthesizers.__path__, "understudy.synthesizers."
     ):
         importlib.import_module(module.name)
-    methods: list[Any] = [
+    audited: list[Any] = [
         *without_schema(1.0).values(),
-        *(m for make in SETTINGS.values() for m in make(1.0).values()),
+        *(m for method in METHODS for m in settings_of(method, 1.0).values()),
     ]
     known = {
         kind
         for kind in _classes(Synthesizer)
         if kind.__module__.startswith(understudy.synthesizers.__name__)
     }
-    assert known == {type(method) for method in methods}
-    assert {"doors", "discovery", *SETTINGS, "controls"} == set(SUBJECTS)
+    assert known == {type(method) for method in audited}
+    assert set(METHODS) == {
+        name for name, one in methods().items() if one.kind.asks and not one.defaults
+    }
 
 
 # --------------------------------------------------------------------------- pairs

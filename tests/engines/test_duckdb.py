@@ -58,7 +58,6 @@ from understudy.engines.folders import PREFIX
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.schema import Quantity
-from understudy.synthesizers.privbayes import correlated
 
 # --------------------------------------------------------------------------- codes
 
@@ -205,7 +204,7 @@ METHODS = [
     PrivBayes(epsilon=1.0, encoding="binary"),
     PrivBayes(epsilon=1.0, encoding="gray", neighbours="replace"),
     PrivBayes.paper(epsilon=1.0),
-    correlated(epsilon=1.0),
+    PrivBayes(epsilon=1.0, degree=2),
     Adaptive(epsilon=1.0, delta=1e-6),
     MST(epsilon=1.0),
     Independent(epsilon=1.0),

@@ -151,7 +151,7 @@ def test_subsets_are_all_sets_of_the_degree_or_the_whole_where_that_is_smaller(
 
 
 def test_more_sets_than_can_be_enumerated_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent_sets, "MOST_SETS", 200)
+    monkeypatch.setattr(parent_sets, "MAX_PARENT_SETS", 200)
     sizes = {f"x{i}": (2,) for i in range(12)}
     with pytest.raises(
         InputError, match=r"over 200 parent sets.*smaller degree, fewer columns or fewer bins"
@@ -170,7 +170,7 @@ def test_too_many_sets_are_foretold_only_where_it_is_true(
     if len(sizes) < 2:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parent_sets, "MOST_SETS", most)
+        patch.setattr(parent_sets, "MAX_PARENT_SETS", most)
         foretold = surely_too_many(sizes, bound)
     if foretold:
         for last in sizes:

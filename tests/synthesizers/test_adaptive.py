@@ -93,7 +93,7 @@ def test_the_same_answers_make_the_same_model_and_it_survives_its_file(tmp_path:
 
 
 def test_cliques_keep_their_limit() -> None:
-    small = fitted(cells=60, epsilon=20.0)
+    small = fitted(max_cells=60, epsilon=20.0)
     # Nodes of a clique repeat its cells once for each attribute that it adds; each of them fits.
     assert max(node.table.size for node in small.network) <= 60
     assert sum(node.table.size for node in fitted(epsilon=20.0).network) > sum(
@@ -138,12 +138,12 @@ def test_tables_with_nothing_to_combine(kinds: Any) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"first": 0.0}, "first"),
-        ({"choosing": 1.0}, "choosing"),
+        ({"one_way_share": 0.0}, "one_way_share"),
+        ({"selection_share": 1.0}, "selection_share"),
         ({"penalty": -1.0}, "penalty"),
         ({"rounds": 0}, "rounds"),
         ({"order": 1}, "order"),
-        ({"cells": True}, "cells"),
+        ({"max_cells": True}, "max_cells"),
         ({"workload": ["ab"]}, "workload"),
         ({"workload": [("a",)]}, "workload"),
         ({"workload": [3]}, "workload"),
@@ -209,7 +209,9 @@ def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.Monkey
     """Each chord of a ring fits by itself; the second one of a look would make the cliques too large."""
     rows, known = wide(34)
     limit = 34 * 9
-    model = Adaptive(epsilon=20.0, delta=1e-6, cells=limit).fit(rows, known, noise=SeededNoise(0))
+    model = Adaptive(epsilon=20.0, delta=1e-6, max_cells=limit).fit(
+        rows, known, noise=SeededNoise(0)
+    )
     cells = sum(node.table.size for node in model.network.nodes)
     assert cells <= 3 * limit
     assert 20.0 * (1 - 1e-3) <= model.ledger.spent()[0] <= 20.0
@@ -217,8 +219,8 @@ def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.Monkey
 
 def test_fast_is_smaller_and_still_close() -> None:
     quick = Adaptive.fast(epsilon=3.0, delta=1e-6)
-    assert quick.cells < Adaptive(epsilon=3.0).cells
-    assert Adaptive.fast(epsilon=1.0, cells=9).cells == 9
+    assert quick.max_cells < Adaptive(epsilon=3.0).max_cells
+    assert Adaptive.fast(epsilon=1.0, max_cells=9).max_cells == 9
     model = quick.fit(table(), schema(), noise=SeededNoise(0))
     alone = Independent(epsilon=3.0, delta=1e-6).fit(table(), schema(), noise=SeededNoise(0))
     assert error(model) < 0.6 * error(alone)

@@ -21,7 +21,8 @@ from understudy.encoding import encode
 from understudy.marginals import Axis
 from understudy.schema import Schema
 from understudy.synthesizers import no_progress
-from understudy.synthesizers.privbayes import PrivBayes, _Search, correlated
+from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.privbayes_search import Search
 from understudy.tables import Column, Table
 
 # --------------------------------------------------------------------------- tables
@@ -91,16 +92,16 @@ class Recorder:
         return method.learn(self, self.inner.ledger.left, no_progress)  # type: ignore[arg-type]
 
 
-def search(method: PrivBayes, rows: float, *sizes: int) -> _Search:
+def search(method: PrivBayes, rows: float, *sizes: int) -> Search:
     """The first phase as it stands before anything is asked: only public facts enter."""
     return search_over(method, rows, of_sizes(*sizes))
 
 
-def search_over(method: PrivBayes, rows: float, schema: Schema) -> _Search:
+def search_over(method: PrivBayes, rows: float, schema: Schema) -> Search:
     ledger = Ledger(method.epsilon, neighbours=method.neighbours)
     curator: Any = SimpleNamespace(schema=schema, neighbours=method.neighbours, ledger=ledger)
     names = [attribute.name for attribute in schema.modelled if attribute.size > 1]
-    return _Search(method, curator, names, rows, ledger.budget)
+    return Search(method, curator, names, rows, ledger.budget)
 
 
 # --------------------------------------------------------------------------- theta-usefulness
@@ -363,7 +364,8 @@ def test_the_paper_uses_the_exponential_mechanism_the_default_permute_and_flip_a
 
 
 @pytest.mark.parametrize(
-    "method", [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, degree=1), correlated(1.0, 2)]
+    "method",
+    [PrivBayes(epsilon=1.0), PrivBayes(epsilon=1.0, degree=1), PrivBayes(epsilon=1.0, degree=2)],
 )
 def test_under_add_remove_the_number_of_rows_is_measured_and_never_seen(method: PrivBayes) -> None:
     recorder = Recorder(method, random_table(700, 3, 2, 4), of_sizes(3, 2, 4))
@@ -433,7 +435,7 @@ def test_the_first_attribute_is_drawn_uniformly() -> None:
     method = PrivBayes.paper(1.0, degree=1)
     recorder = Recorder(method, random_table(60, *[2] * d), of_sizes(*[2] * d))
     recorder.inner.choose = lambda *_: 0  # type: ignore[method-assign]
-    phase = _Search(method, recorder, recorder.schema.names, 60.0, Budget(1.0))  # type: ignore[arg-type]
+    phase = Search(method, recorder, recorder.schema.names, 60.0, Budget(1.0))  # type: ignore[arg-type]
     firsts = Counter(phase.greedy_bayes(no_progress)[0][0] for _ in range(runs))
     expected = runs / d
     assert len(firsts) == d
@@ -449,7 +451,7 @@ def test_a_given_degree_is_the_number_of_parents() -> None:
     for degree in (1, 2, 3):
         model = fitted(PrivBayes(epsilon=1.0, degree=degree), 1000, 3, 2, 2, 4, 2)
         assert [len(node.parents) for node in model.network] == [min(i, degree) for i in range(5)]
-    assert fitted(correlated(1.0), 1000, 3, 2, 2, 4).network.degree == 2
+    assert fitted(PrivBayes(epsilon=1.0, degree=2), 1000, 3, 2, 2, 4).network.degree == 2
 
 
 def test_a_derived_table_is_the_sum_over_the_one_that_was_measured() -> None:
@@ -660,8 +662,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"encoding": "morse"}, "encoding must be one of"),
     ({"tables": "round"}, "tables must be one of"),
     ({"candidates": "some"}, "candidates must be one of"),
-    ({"repair": "glue"}, "repair must be one of"),
-    ({"rule": "dice"}, "rule must be one of"),
+    ({"repair": "glue"}, "repair must be project or clip"),
+    ({"rule": "dice"}, "rule must be permute_and_flip or exponential"),
     ({"consistent": "yes"}, "consistent must be True or False"),
     ({"degree": -1}, "degree must be a whole number"),
     ({"degree": 1.5}, "degree must be a whole number"),

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
-    "SUBJECTS",
     "AuditResult",
     "Evidence",
     "Finding",
     "Loss",
     "Pair",
     "audit",
+    "audit_subjects",
     "black_box",
     "epsilon_bound",
     "exact_loss",
@@ -37,18 +37,16 @@ __all__ = [
     "tell_apart",
 ]
 
-SUBJECTS = (
-    "doors",
-    "discovery",
-    "independent",
-    "privbayes",
-    "adaptive",
-    "mst",
-    "marginals",
-    "perturbed-histogram",
-    "smoothed-histogram",
-    "controls",
-)
+
+def audit_subjects() -> tuple[str, ...]:
+    """The names of everything that can be audited."""
+    from understudy.synthesizers.registry import methods
+
+    audited = [
+        name for name, method in methods().items() if method.kind.asks and not method.defaults
+    ]
+    return ("doors", "discovery", *audited, "controls")
+
 
 RUNS = 2000
 
@@ -131,8 +129,9 @@ def audit(
 def _claim(subject: Any, epsilon: float, pair: Pair | tuple[Any, Any] | None) -> tuple[str, float]:
     """What is audited and what it claims, if that makes sense."""
     if isinstance(subject, str):
-        if subject not in SUBJECTS:
-            raise InputError(f"There is no {subject!r} to audit; known are {', '.join(SUBJECTS)}.")
+        known = audit_subjects()
+        if subject not in known:
+            raise InputError(f"There is no {subject!r} to audit; known are {', '.join(known)}.")
         if pair is not None:
             raise InputError(
                 "A pair goes with a synthesizer or a function; what has a name has pairs of its own."
@@ -163,32 +162,33 @@ def _findings(
     seed: int | None,
 ) -> Iterator[Finding]:
     # Compilers and engines load when they are needed, as everywhere.
-    from understudy.audit import controls, discovery, subjects
+    from understudy.audit import controls, discovery
+    from understudy.audit.subjects import doors, features, fit_exactly, fit_often, settings_of
 
     if subject == "doors":
-        yield from subjects.doors(epsilon)
+        yield from doors(epsilon)
     elif subject == "discovery":
         yield from discovery.discovery(epsilon, runs, confidence, seed)
     elif subject == "controls":
         for control in controls.controls():
             yield control.finding(max(runs, CONTROL_RUNS), confidence, seed)
     elif isinstance(subject, str):
-        named = subjects.SETTINGS[subject](epsilon)
+        named = settings_of(subject, epsilon)
         for name, synthesizer in named.items():
-            yield from subjects.fit_exactly(name, synthesizer)
+            yield from fit_exactly(name, synthesizer)
         for name, synthesizer in named.items():
-            yield from subjects.fit_often(name, synthesizer, runs, confidence, seed)
+            yield from fit_often(name, synthesizer, runs, confidence, seed)
     elif hasattr(subject, "fit"):
         given = pair if isinstance(pair, Pair) else None
-        yield from subjects.fit_exactly(subject.name, subject, None if given is None else (given,))
-        yield from subjects.fit_often(subject.name, subject, runs, confidence, seed, given)
+        yield from fit_exactly(subject.name, subject, None if given is None else (given,))
+        yield from fit_often(subject.name, subject, runs, confidence, seed, given)
     else:
         assert pair is not None
         table, other = (pair.table, pair.other) if isinstance(pair, Pair) else pair
         name = pair.name if isinstance(pair, Pair) else "the given pair"
 
         def run(table: Any) -> Any:
-            return subjects.features(subject(table))
+            return features(subject(table))
 
         found = black_box(run, table, other, runs, confidence, delta)
         what = getattr(subject, "__name__", "function")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from understudy.audit import CONFIDENCE, CONTROL_RUNS, SUBJECTS, audit
+from understudy.audit import CONFIDENCE, CONTROL_RUNS, audit, audit_subjects
 from understudy.audit.findings import Finding, markdown, number, overall
 
 EPSILONS = (0.1, 1.0, 5.0)
@@ -20,7 +20,9 @@ EPSILONS = (0.1, 1.0, 5.0)
 def tables(runs: int) -> dict[str, Callable[[], str]]:
     """What makes each table."""
     many = max(runs, CONTROL_RUNS)
-    compared = {name: partial(_side_by_side, name, runs) for name in SUBJECTS if name != "controls"}
+    compared = {
+        name: partial(_side_by_side, name, runs) for name in audit_subjects() if name != "controls"
+    }
     return {
         **compared,
         "controls": lambda: audit("controls", runs=many).markdown() + _note(many),

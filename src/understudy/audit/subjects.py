@@ -6,7 +6,6 @@ import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,14 +42,8 @@ from understudy.encoding import encode
 from understudy.frames import Frame
 from understudy.marginals import marginal
 from understudy.model import Model
-from understudy.synthesizers import Synthesizer
-from understudy.synthesizers.adaptive import Adaptive
-from understudy.synthesizers.independent import Independent
-from understudy.synthesizers.marginals import Marginals
-from understudy.synthesizers.mst import MST
-from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
-from understudy.synthesizers.privbayes import PrivBayes
-from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
+from understudy.synthesizers.registry import find_method
 from understudy.tables import Table
 
 DELTA = 1e-6
@@ -273,93 +266,12 @@ def _in_epsilon(loss: Loss, delta: float) -> float:
 # --------------------------------------------------------------------------- synthesizers
 
 
-def _independent(epsilon: float) -> dict[str, Synthesizer]:
-    plain = Independent(epsilon=epsilon)
-    return {
-        "independent": plain,
-        "independent, replace": replace(plain, neighbours="replace"),
-        f"independent, delta {DELTA:g}": replace(plain, delta=DELTA),
-        f"independent, {MOST} rows per person": replace(
-            plain, person=PERSON, max_rows_per_person=MOST
-        ),
-    }
-
-
-def _privbayes(epsilon: float) -> dict[str, Synthesizer]:
-    default = PrivBayes(epsilon=epsilon)
-    one = replace(default, degree=1)
-    return {
-        "privbayes": default,
-        "privbayes, degree 1": one,
-        "privbayes, degree 2, replace": replace(default, degree=2, neighbours="replace"),
-        "privbayes, bits, score F": replace(one, encoding="binary", score="F"),
-        "privbayes, score I, replace": replace(one, score="I", neighbours="replace"),
-        "privbayes, the paper": PrivBayes.paper(epsilon),
-        "privbayes, the paper, degree 1": PrivBayes.paper(epsilon, degree=1),
-        f"privbayes, degree 1, delta {DELTA:g}": replace(one, delta=DELTA),
-        f"privbayes, degree 1, {MOST} rows per person": replace(
-            one, person=PERSON, max_rows_per_person=MOST
-        ),
-    }
-
-
-def _marginals(epsilon: float) -> dict[str, Synthesizer]:
-    plain = Marginals(epsilon=epsilon, marginals=[("a", "b")])
-    return {
-        "marginals": plain,
-        "marginals, replace": replace(plain, neighbours="replace"),
-        f"marginals, delta {DELTA:g}": replace(plain, delta=DELTA),
-        f"marginals, {MOST} rows per person": replace(
-            plain, person=PERSON, max_rows_per_person=MOST
-        ),
-    }
-
-
-def _perturbed(epsilon: float) -> dict[str, Synthesizer]:
-    plain = PerturbedHistogram(epsilon=epsilon)
-    return {
-        "perturbed-histogram": plain,
-        "perturbed-histogram, replace": replace(plain, neighbours="replace"),
-        f"perturbed-histogram, delta {DELTA:g}": replace(plain, delta=DELTA),
-    }
-
-
-def _smoothed(epsilon: float) -> dict[str, Synthesizer]:
-    plain = SmoothedHistogram(epsilon=epsilon)
-    return {
-        "smoothed-histogram": plain,
-        "smoothed-histogram, 5 draws": replace(plain, draws=5),
-        "smoothed-histogram, 5 draws, replace": replace(plain, draws=5, neighbours="replace"),
-        f"smoothed-histogram, 5 draws, delta {DELTA:g}": replace(plain, draws=5, delta=DELTA),
-        f"smoothed-histogram, 5 draws, {MOST} rows per person": replace(
-            plain, draws=5, person=PERSON, max_rows_per_person=MOST
-        ),
-    }
-
-
-def _adaptive(epsilon: float) -> dict[str, Synthesizer]:
-    default = Adaptive(epsilon=epsilon)
-    return {
-        "adaptive": default,
-        f"adaptive, replace, delta {DELTA:g}": replace(default, neighbours="replace", delta=DELTA),
-    }
-
-
-def _mst(epsilon: float) -> dict[str, Synthesizer]:
-    default = MST(epsilon=epsilon)
-    return {"mst": default, f"mst, delta {DELTA:g}": replace(default, delta=DELTA)}
-
-
-SETTINGS: dict[str, Callable[[float], dict[str, Synthesizer]]] = {
-    "independent": _independent,
-    "privbayes": _privbayes,
-    "adaptive": _adaptive,
-    "mst": _mst,
-    "marginals": _marginals,
-    "perturbed-histogram": _perturbed,
-    "smoothed-histogram": _smoothed,
-}
-"""For each synthesizer the settings in which it is audited, by name, given epsilon."""
+def settings_of(method: str, epsilon: float) -> dict[str, Synthesizer]:
+    """The settings in which a method is audited, by name."""
+    audited = AuditedGuarantee(
+        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=MOST
+    )
+    return find_method(method).kind.audit_settings(audited)
 
 
 def all_pairs(method: Synthesizer) -> tuple[Pair, ...]:
@@ -386,11 +298,8 @@ def fit_exactly(
 def run_pair(method: Synthesizer) -> Pair:
     """The pair on which a synthesizer is run many times."""
     columns = 1 + (getattr(method, "degree", None) or 1)
-    # Draws tell most where there is nothing else to draw.
-    rows = 1 if isinstance(method, SmoothedHistogram) else ROWS
-    return small_pair(
-        method.neighbours, columns, method.max_rows_per_person if method.person else 0, rows
-    )
+    rows_per_person = method.max_rows_per_person if method.person else 0
+    return small_pair(method.neighbours, columns, rows_per_person, method.audit_rows or ROWS)
 
 
 def fit_often(
@@ -414,7 +323,7 @@ def fit_often(
     yield Finding(
         name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit
     )
-    if method.delta and not isinstance(method, PrivBayes | SmoothedHistogram | Adaptive | MST):
+    if method.delta and method.only_measures:
         claimed, limit = mu_of(method.epsilon, method.delta), found.mu_limit
         yield Finding(name, pair.name, "runs", claimed, found.mu, "mu", confidence, limit=limit)
 

@@ -13,9 +13,11 @@ import typer
 from rich.console import Console
 
 from understudy.cli.checks import check_distinct
+from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     Delta,
     Epsilon,
+    MethodNeighbour,
     Neighbour,
     QuietResult,
     Relation,
@@ -24,7 +26,6 @@ from understudy.cli.options import (
     relation_of,
 )
 from understudy.cli.root import app, examples
-from understudy.cli.synthesize import Method, synthesizer_of
 from understudy.cli.talk import Talk, grid_of, print_sentence, safe
 from understudy.errors import InputError
 
@@ -158,22 +159,19 @@ class Knowledge(Enum):
     population = "population"
 
 
-@app.command(
+@method_command(
     epilog=examples(
         "understudy membership patients.csv --schema patients.json --epsilon 1",
         "# quick and rough",
         "understudy membership patients.csv --targets 2 --shadows 30",
-    )
+    ),
 )
 def membership(
     table: SensitiveTable,
     schema: OwnersSchema = None,
-    method: Annotated[
-        Method, typer.Option(metavar="METHOD", help="The method that is attacked.")
-    ] = Method.adaptive,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
-    neighbours: Neighbour = Relation.add_remove,
+    neighbours: MethodNeighbour = None,
     targets: Annotated[
         int,
         typer.Option(
@@ -205,6 +203,7 @@ def membership(
     ] = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
+    **options: Any,
 ) -> None:
     """Play the membership game with shadow models: was this person in the table? For you, not for release."""
     from understudy.audit.attacks import membership as play
@@ -214,7 +213,9 @@ def membership(
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
     with talk.working("attacking") as progress:
         result = play(
-            synthesizer_of(method, epsilon, delta, neighbours),
+            make_synthesizer(
+                options, epsilon=epsilon, delta=delta, neighbours=relation_of(neighbours)
+            ),
             table,
             schema,
             targets=targets,

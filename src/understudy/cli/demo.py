@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from understudy.cli.evaluate import write_owner_page
-from understudy.cli.options import Epsilon, Quiet, Relation
+from understudy.cli.options import Epsilon, Quiet
 from understudy.cli.root import app, examples
-from understudy.cli.synthesize import run_synthesis, synthesizer_of
+from understudy.cli.synthesize import run_synthesis
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -29,9 +29,10 @@ def demo(
     """See it work: a real survey on affairs goes in, a private synthetic one comes out."""
     from understudy.demo import demo_frame, demo_schema
     from understudy.frames import as_table
+    from understudy.synthesizers.registry import DEFAULT, find_method
 
     talk = Talk(quiet)
-    synthesizer = synthesizer_of(None, epsilon, 0.0, Relation.add_remove)
+    synthesizer = find_method(DEFAULT).make(epsilon=epsilon)
     talk.say(
         "The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels."
     )

@@ -11,10 +11,19 @@ import typer
 
 from understudy.cli.checks import check_distinct, check_output
 from understudy.cli.holder import Cert, Key, check_extra, identity_of
-from understudy.cli.options import Delta, Epsilon, Neighbour, Out, Quiet, Relation, Rows, Seed
-from understudy.cli.root import app, examples
+from understudy.cli.methods import make_synthesizer, method_command
+from understudy.cli.options import (
+    Delta,
+    Epsilon,
+    MethodNeighbour,
+    Out,
+    Quiet,
+    Rows,
+    Seed,
+    relation_of,
+)
+from understudy.cli.root import examples
 from understudy.cli.sample import write_rows
-from understudy.cli.synthesize import Method, synthesizer_of
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -28,15 +37,6 @@ class Way(Enum):
     models = "models"
 
 
-class SharedMethod(Enum):
-    """Methods that holders can work by together, by name."""
-
-    privbayes = "privbayes"
-    adaptive = "adaptive"
-    mst = "mst"
-    independent = "independent"
-
-
 class Structure(Enum):
     """Where a network comes from, by name."""
 
@@ -44,13 +44,14 @@ class Structure(Enum):
     tables = "tables"
 
 
-@app.command(
+@method_command(
+    curator="federated",
     epilog=examples(
         "# each holder runs understudy holder serve; see there",
         "understudy federate --holders parties.toml --schema s.json --cert me.pem -o synthetic.csv",
         "# goes on when one of four holders or more falls silent",
         "understudy federate --holders parties.toml --schema s.json --cert me.pem --dropouts 1 -o out.csv",
-    )
+    ),
 )
 def federate(
     holders: Annotated[
@@ -71,22 +72,6 @@ def federate(
             "tables once; voting: holders vote on the network; models: each sends a model of its own.",
         ),
     ] = Way.secure,
-    method: Annotated[
-        SharedMethod,
-        typer.Option(metavar="METHOD", help="privbayes, adaptive, mst or independent."),
-    ] = SharedMethod.privbayes,
-    degree: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="Parents of each attribute (privbayes); as many as are useful."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="A column to be predicted from the others (privbayes, adaptive)."
-        ),
-    ] = None,
     structure: Annotated[
         Structure,
         typer.Option(
@@ -94,7 +79,7 @@ def federate(
             help="Where the network comes from (secure, privbayes): choices, or tables where holders differ in kind.",
         ),
     ] = Structure.choices,
-    neighbours: Neighbour = Relation.add_remove,
+    neighbours: MethodNeighbour = None,
     dropouts: Annotated[
         int, typer.Option(metavar="N", help="Holders that may fall silent on the way.")
     ] = 0,
@@ -117,6 +102,7 @@ def federate(
     ] = 60.0,
     seed: Seed = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Make one private synthetic table out of the rows of many holders, none of whom shows a row."""
     check_extra()
@@ -143,8 +129,10 @@ def federate(
     identity = identity_of(cert, key)
     parties = Parties.load(holders)
     public = Schema.load(schema)
-    synthesizer = synthesizer_of(
-        Method(method.value), epsilon, delta, neighbours, degree=degree, target=target
+    if way is Way.statistics or structure is Structure.tables:
+        options["method"] = options["method"] or "privbayes"  # no other method learns from tables
+    synthesizer = make_synthesizer(
+        options, "federated", epsilon=epsilon, delta=delta, neighbours=relation_of(neighbours)
     )
     with ExitStack() as lines:
         links = [HttpLink(holder, identity, patience) for holder in parties.holders]

@@ -44,6 +44,13 @@ Neighbour = Annotated[
         help="Protect the presence of a row (add_remove) or its values (replace).",
     ),
 ]
+MethodNeighbour = Annotated[
+    Relation | None,
+    typer.Option(
+        metavar="RELATION",
+        help="Protect the presence of a row (add_remove, the default) or its values (replace).",
+    ),
+]
 Person = Annotated[
     str | None,
     typer.Option(
@@ -151,6 +158,6 @@ def names_between(text: str) -> list[str]:
     ]
 
 
-def relation_of(neighbours: Relation) -> Any:
-    """The relation as the library names it."""
-    return neighbours.value
+def relation_of(neighbours: Relation | None) -> Any:
+    """The relation as the library names it; ``None`` where the method's own is to be used."""
+    return None if neighbours is None else neighbours.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,14 @@ def examples(*lines: str) -> str:
     return "\n\n".join([f"[bold]{heading}[/]", *shown])
 
 
+_incomplete: dict[str, tuple[Callable[[], Callable[..., None]], str]] = {}
+
+
+def complete_later(name: str, complete: Callable[[], Callable[..., None]], epilog: str) -> None:
+    """Let a command have more options, which are looked up only when it runs or shows its help."""
+    _incomplete[name] = complete, epilog
+
+
 class _Commands(TyperGroup):
     """Commands as a newcomer meets them, not as they were imported."""
 
@@ -34,6 +43,24 @@ class _Commands(TyperGroup):
         """Those that are named above, in that order, then any others."""
         return sorted(super().list_commands(ctx), key=lambda name: (*self.ORDER, name).index(name))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is to run, with all its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in _incomplete:
+            complete, epilog = _incomplete[name]
+            whole = typer.Typer(**_LOOKS)
+            whole.command(name, epilog=epilog)(complete())
+            command = typer.main.get_command(whole)
+        return name, command, rest
+
+
+_LOOKS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,  # its tracebacks print local variables: private rows
+    "rich_markup_mode": "rich",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
 
 app = typer.Typer(
     name="understudy",
@@ -45,10 +72,7 @@ app = typer.Typer(
         "understudy COMMAND --help",
     ),
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks print local variables: private rows among them
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_LOOKS,
 )
 
 

@@ -2,77 +2,37 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from understudy.cli.checks import check_distinct, check_ledger, check_output
+from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
     LedgerPath,
-    Neighbour,
+    MethodNeighbour,
     Out,
     Partitions,
     Person,
     Quiet,
-    Relation,
     Rows,
     RowsAnywhere,
     RowsPerPerson,
     SchemaFile,
     Seed,
-    names_between,
     relation_of,
 )
-from understudy.cli.root import app, examples
+from understudy.cli.root import examples
 from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 
-class Method(Enum):
-    """Synthesizers by name."""
-
-    privbayes = "privbayes"
-    correlated = "correlated"
-    adaptive = "adaptive"
-    mst = "mst"
-    marginals = "marginals"
-    perturbed_histogram = "perturbed-histogram"
-    smoothed_histogram = "smoothed-histogram"
-    independent = "independent"
-    random = "random"
-
-
-class Score(Enum):
-    """Scores of attribute-parent pairs by name."""
-
-    auto = "auto"
-    mutual_information = "I"
-    assignment = "F"
-    dependence = "R"
-
-
-class Encoding(Enum):
-    """Encodings of PrivBayes by name."""
-
-    auto = "auto"
-    hierarchical = "hierarchical"
-    vanilla = "vanilla"
-    binary = "binary"
-    gray = "gray"
-
-
-_ROUNDS: Any = {"rich_help_panel": "Options of adaptive"}
-_NETWORK: Any = {"rich_help_panel": "Options of privbayes and correlated"}
-_TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"}
-
-
-@app.command(
+@method_command(
     epilog=examples(
         "# a budget of 1 pays for everything, finding out the domain included",
         "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",
@@ -88,7 +48,7 @@ _TABLES: Any = {"rich_help_panel": "Options of marginals and smoothed-histogram"
         "understudy synthesize 'postgresql://me@db/d?table=patients' --schema s.json",
         "# as many rows as you like, in a folder of Parquet files",
         "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
-    )
+    ),
 )
 def synthesize(
     table: RowsAnywhere,
@@ -96,18 +56,7 @@ def synthesize(
     delta: Delta = 0.0,
     output: Out = "-",
     schema: SchemaFile = None,
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            metavar="METHOD",
-            help="adaptive, the default: what the model gets most wrong is measured, in rounds; privbayes: how columns "
-            "depend on each other, by a network; correlated: the same with --degree parents each; mst: a tree of "
-            "pairs; marginals: the tables named by --marginal; perturbed-histogram: all columns in one table, if they "
-            "are few; smoothed-histogram: a few rows drawn privately; independent: every column by itself; "
-            "random: types only, free.",
-        ),
-    ] = None,
-    neighbours: Neighbour = Relation.add_remove,
+    neighbours: MethodNeighbour = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
@@ -126,82 +75,6 @@ def synthesize(
     ] = None,
     ledger: LedgerPath = None,
     seed: Seed = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column to be predicted: accuracy goes to how others tell it.",
-            **_ROUNDS,
-        ),
-    ] = None,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME,NAME", help="Columns to be accurate together; repeatable.", **_ROUNDS
-        ),
-    ] = None,
-    fast: Annotated[
-        bool,
-        typer.Option("--fast", help="Several times faster, a little less accurate.", **_ROUNDS),
-    ] = False,
-    degree: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="Parents of each attribute; as many as are useful when not given.",
-            **_NETWORK,
-        ),
-    ] = None,
-    score: Annotated[
-        Score | None,
-        typer.Option(
-            metavar="SCORE",
-            help="R, I, F, or auto: F where all is binary, else R (--paper).",
-            **_NETWORK,
-        ),
-    ] = None,
-    encoding: Annotated[
-        Encoding | None,
-        typer.Option(
-            metavar="ENCODING", help="auto, hierarchical, vanilla, binary or gray.", **_NETWORK
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE", help="Share of the budget for the network's structure.", **_NETWORK
-        ),
-    ] = None,
-    theta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER", help="How useful a table must be to be considered.", **_NETWORK
-        ),
-    ] = None,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper",
-            help="PrivBayes as published, to the letter (neighbours: replace).",
-            **_NETWORK,
-        ),
-    ] = False,
-    marginal: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="Columns that share a table (marginals); repeatable.",
-            **_TABLES,
-        ),
-    ] = None,
-    draws: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="Rows to draw privately (smoothed-histogram); fewer cost less each.",
-            **_TABLES,
-        ),
-    ] = None,
     partitions: Partitions = None,
     engine: CountedBy = None,
     to: Annotated[
@@ -218,32 +91,19 @@ def synthesize(
         ),
     ] = False,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
-    network = {
-        "degree": degree,
-        "score": None if score is None else score.value,
-        "encoding": None if encoding is None else encoding.value,
-        "beta": beta,
-        "theta": theta,
-    }
     run_synthesis(
         table,
-        synthesizer_of(
-            method,
-            epsilon,
-            delta,
-            neighbours,
-            discovery,
+        make_synthesizer(
+            options,
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=relation_of(neighbours),
+            discovery=discovery,
             person=person,
             max_rows_per_person=rows_per_person,
-            paper=paper,
-            marginals=[_named("marginal", text) for text in marginal] if marginal else None,
-            target=target,
-            workload=[_named("workload", text) for text in workload] if workload else None,
-            fast=fast,
-            draws=draws,
-            **network,
         ),
         schema=schema,
         output=output,
@@ -258,15 +118,6 @@ def synthesize(
         explain=explain,
         partitions=partitions,
     )
-
-
-def _named(option: str, text: str) -> list[str]:
-    names = names_between(text)
-    if not names:
-        raise InputError(
-            f"--{option} {text!r} names no column; give names between commas, like --{option} age,sex."
-        )
-    return names
 
 
 def run_synthesis(
@@ -373,91 +224,3 @@ def _say_undiscovered(released: Any, talk: Talk) -> None:
             f"No value of {', '.join(names)} is frequent enough to be told from the noise, so every row has [text] "
             f"there; list the values in a schema (understudy schema --blank), or give more budget."
         )
-
-
-def synthesizer_of(
-    method: Method | None,
-    epsilon: float,
-    delta: float,
-    neighbours: Relation,
-    discovery: float = 0.1,
-    *,
-    person: str | None = None,
-    max_rows_per_person: int = 1,
-    paper: bool = False,
-    marginals: list[list[str]] | None = None,
-    draws: int | None = None,
-    target: str | None = None,
-    workload: list[list[str]] | None = None,
-    fast: bool = False,
-    **network: Any,
-) -> Any:
-    """The method as the options set it up; where none is named, the one that the options go with."""
-    from understudy.curator.budget import check_delta, check_epsilon
-    from understudy.synthesizers.adaptive import Adaptive
-    from understudy.synthesizers.independent import Independent
-    from understudy.synthesizers.marginals import Marginals
-    from understudy.synthesizers.mst import MST
-    from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
-    from understudy.synthesizers.privbayes import PrivBayes
-    from understudy.synthesizers.random import Random
-    from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
-
-    common: dict[str, Any] = {
-        "epsilon": check_epsilon(epsilon),
-        "delta": check_delta(delta),
-        "discovery": discovery,
-        "person": person,
-        "max_rows_per_person": max_rows_per_person,
-    }
-    given = {name: value for name, value in network.items() if value is not None}
-    networks = (Method.privbayes, Method.correlated)
-    every = {  # options that go with some methods only
-        "marginal": (marginals is not None, (Method.marginals,)),
-        "draws": (draws is not None, (Method.smoothed_histogram,)),
-        "target": (target is not None, (Method.adaptive, *networks)),
-        "workload": (workload is not None, (Method.adaptive,)),
-        "fast": (fast, (Method.adaptive,)),
-        "paper": (paper, networks),
-        **dict.fromkeys(given, (True, networks)),
-    }
-    own = {option: methods for option, (asked, methods) in every.items() if asked}
-    for option, methods in own.items():
-        if method is None:
-            method = next(
-                (one for one in methods if all(one in others for others in own.values())),
-                methods[0],
-            )
-        if method not in methods:
-            names = _listed([one.value for one in methods])
-            raise InputError(
-                f"--{option} goes with the method{'s' if len(methods) > 1 else ''} {names}, not with {method.value}."
-            )
-    if method not in (Method.privbayes, Method.correlated):
-        common["neighbours"] = relation_of(neighbours)
-        if method is None or method is Method.adaptive:
-            return (Adaptive.fast if fast else Adaptive)(
-                target=target, workload=workload or (), **common
-            )
-        if method is Method.marginals:
-            return Marginals(marginals=marginals or (), **common)
-        if method is Method.smoothed_histogram:
-            return SmoothedHistogram(draws=draws, **common)
-        simple: dict[Method, Any] = {
-            Method.mst: MST,
-            Method.perturbed_histogram: PerturbedHistogram,
-            Method.independent: Independent,
-            Method.random: Random,
-        }
-        return simple[method](**common)
-    if method is Method.correlated:
-        given.setdefault("degree", 2)
-    if target is not None:
-        given["target"] = target
-    if paper:
-        return PrivBayes.paper(**common, **given)
-    return PrivBayes(neighbours=relation_of(neighbours), **common, **given)
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

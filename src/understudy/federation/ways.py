@@ -44,24 +44,12 @@ from understudy.networks.consistency import pooled
 from understudy.networks.parameters import estimated_rows, projected
 from understudy.schema import Schema
 from understudy.synthesizers import Progress, Synthesizer, no_progress
-from understudy.synthesizers.adaptive import Adaptive
-from understudy.synthesizers.independent import Independent
-from understudy.synthesizers.marginals import Marginals
-from understudy.synthesizers.mst import MST
 from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.registry import find_method, methods_for
 from understudy.tables import Table, write_table
 
 Way = Literal["secure", "statistics", "voting", "models"]
 Structure = Literal["choices", "tables"]
-
-METHODS: dict[str, type[Synthesizer]] = {
-    "privbayes": PrivBayes,
-    "adaptive": Adaptive,
-    "mst": MST,
-    "independent": Independent,
-    "marginals": Marginals,
-}
-"""The methods that several holders can work by: those that measure tables and choose."""
 
 
 def federate(
@@ -149,9 +137,10 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
         raise InputError(f"way must be one of {', '.join(WAYS)}, not {way!r}.")
     if structure not in ("choices", "tables"):
         raise InputError(f"structure must be choices or tables, not {structure!r}.")
-    if synthesizer.name not in METHODS:
+    if "federated" not in find_method(synthesizer.name).curators:
+        shared = ", ".join(method.name for method in methods_for("federated"))
         raise InputError(
-            f"Several holders cannot work by the method {synthesizer.name}; use one of {', '.join(METHODS)}."
+            f"Several holders cannot work by the method {synthesizer.name}; use one of {shared}."
         )
     if synthesizer.person is not None or synthesizer.max_rows_per_person != 1:
         raise InputError(
@@ -179,14 +168,14 @@ def _told(session: Session) -> dict[str, Any]:
 
 def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
     """A synthesizer from its name and parameters, as they stand in a message."""
-    kind = METHODS.get(str(parameters.get("name")))
-    if kind is None:
-        raise InputError(f"There is no method {parameters.get('name')!r} that holders know.")
+    method = find_method(parameters.get("name"))
+    if "federated" not in method.curators:
+        raise InputError(f"There is no method {method.name!r} that holders can work by.")
     given = {name: value for name, value in parameters.items() if name != "name"}
-    unknown = sorted(given.keys() - {field.name for field in fields(kind)})
+    unknown = sorted(given.keys() - {field.name for field in fields(method.kind)})
     if unknown:
-        raise InputError(f"The method {parameters['name']} has no parameter {unknown[0]!r}.")
-    return kind(**given)
+        raise InputError(f"The method {method.name} has no parameter {unknown[0]!r}.")
+    return method.make(**given)
 
 
 # --------------------------------------------------------------------------- noisy sufficient statistics

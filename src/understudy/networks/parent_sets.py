@@ -17,7 +17,7 @@ from understudy.marginals import Axis, Marginal
 Sizes = Mapping[str, Sequence[int]]
 """For each attribute the number of codes at level 0, 1, ..., as far as levels may be used."""
 
-MOST_SETS = 2_000_000
+MAX_PARENT_SETS = 2_000_000
 """More parent sets than this are refused: their scores would not fit into memory."""
 
 
@@ -65,7 +65,7 @@ class MaximalParentSets:
                     used.add(others)
                     chosen.append((*others, Axis(newest, level)))
         chosen.extend(others for others in self._sets(rest, bound) if others not in used)
-        if len(chosen) > MOST_SETS:
+        if len(chosen) > MAX_PARENT_SETS:
             raise too_many()
         self._found[key] = tuple(chosen)
         return self._found[key]
@@ -107,7 +107,7 @@ class AllParentSets:
                 ):
                     fresh.append(((*parents, axis), cells * size, coarser))
         self._sets += fresh
-        if len(self._sets) > MOST_SETS:
+        if len(self._sets) > MAX_PARENT_SETS:
             raise too_many()
         return [(parents, cells) for parents, cells, _ in fresh]
 
@@ -152,7 +152,7 @@ def surely_too_many(sizes: Sizes, bound: float) -> bool:
     # Every k attributes at their finest lie in a maximal set, and one of m attributes holds C(m, k) of those.
     k = _how_many(finest[::-1], bound / finest[-1])
     m = max(_how_many(coarsest, bound / finest[0]), k)
-    return math.comb(len(finest) - 1, k) // math.comb(m, k) > MOST_SETS
+    return math.comb(len(finest) - 1, k) // math.comb(m, k) > MAX_PARENT_SETS
 
 
 def _how_many(sizes: Sequence[int], room: float) -> int:
@@ -164,5 +164,6 @@ def _how_many(sizes: Sequence[int], room: float) -> int:
 def too_many() -> InputError:
     """What to say when there are more parent sets than can be enumerated."""
     return InputError(
-        f"There are over {MOST_SETS:,} parent sets to choose from; give a smaller degree, fewer columns or fewer bins."
+        f"There are over {MAX_PARENT_SETS:,} parent sets to choose from; give a smaller degree, "
+        f"fewer columns or fewer bins."
     )

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from understudy.counting.columns import Columns
 from understudy.counting.cuboids import CuboidCounter
@@ -20,6 +20,7 @@ from understudy.curator.budget import (
     Neighbours,
     check_delta,
     check_epsilon,
+    check_neighbours,
     exact,
     rounded_down,
 )
@@ -36,6 +37,13 @@ from understudy.errors import InputError, UnderstudyError
 from understudy.frames import Frame, Likeness
 from understudy.model import Model
 from understudy.schema import Schema
+from understudy.synthesizers.parameters import (
+    ColumnName,
+    Optional,
+    Share,
+    as_plain_value,
+    parameters_of,
+)
 from understudy.tables import Table
 
 Notify = Callable[[str], None]
@@ -90,10 +98,37 @@ class Synthesizer(ABC):
     person: str | None = None
     max_rows_per_person: int = 1
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the method is called on the command line and in models."""
+    name: ClassVar[str]
+    """What the method is called on the command line and in models; given by the registry."""
+    asks: ClassVar[bool] = True
+    """Whether the method asks anything about private rows, so that there is something to audit."""
+    only_measures: ClassVar[bool] = False
+    """Whether the method asks for noisy tables alone, so that with a delta all noise is Gaussian."""
+    audit_rows: ClassVar[int | None] = None
+    """How many rows the tables have that the audit runs it on; by default the audit's own number."""
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that no table could make sense of."""
+        self._check_guarantee()
+        for declared in parameters_of(type(self)):
+            declared.check(getattr(self, declared.name))
+        self.check_parameters()
+
+    def _check_epsilon(self) -> None:
+        check_epsilon(self.epsilon)
+
+    def _check_guarantee(self) -> None:
+        self._check_epsilon()
+        check_delta(self.delta)
+        check_neighbours(self.neighbours)
+        check_rows_per_person(self.max_rows_per_person)
+        if not Share().allows(self.discovery):
+            raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
+        if not Optional(ColumnName()).allows(self.person):
+            raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
+
+    def check_parameters(self) -> None:  # noqa: B027 - some methods have nothing to add
+        """Refuse values that are each allowed but do not go together."""
 
     @abstractmethod
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
@@ -104,8 +139,8 @@ class Synthesizer(ABC):
         """The columns that the parameters name."""
         return frozenset()
 
-    def check(self, schema: Schema | None) -> None:  # noqa: B027 - some methods have nothing to add
-        """Refuse parameters that make no sense or, where it is known, do not go with the schema, before a debit."""
+    def check(self, schema: Schema) -> None:  # noqa: B027 - some methods have nothing to add
+        """Refuse parameters that do not go with the schema; called before anything is debited."""
 
     def fit(
         self,
@@ -173,7 +208,6 @@ class Synthesizer(ABC):
         book = self._ledger(columns, schema, notify)
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
-        self.check(None)
         if schema is None:
             self._check_named(columns)
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
@@ -208,15 +242,10 @@ class Synthesizer(ABC):
         return model
 
     def _discovery_shares(self) -> tuple[float, float]:
-        if not 0 < self.discovery < 1:
-            raise InputError(f"discovery must be a share between 0 and 1, not {self.discovery!r}.")
         return self.discovery, rounded_down(1 - exact(self.discovery))
 
     def _check_person(self, rows: Table | EngineTable) -> None:
         """Refuse what makes no sense before a row is looked at."""
-        check_rows_per_person(self.max_rows_per_person)
-        if self.person is not None and not isinstance(self.person, str):
-            raise InputError(f"person must be the name of a column, not {self.person!r}.")
         if self.person is not None:
             if isinstance(rows, Table):
                 person_column(rows, self.person)
@@ -286,4 +315,52 @@ class Synthesizer(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Name and parameters, as the model tells them."""
-        return {"name": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}
+        told = {name: as_plain_value(value) for name, value in self.get_params().items()}
+        return {"name": self.name, **told}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name, as scikit-learn asks for them (``deep`` changes nothing)."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **changes: Any) -> Self:
+        """A copy with other parameters; the method itself never changes."""
+        unknown = sorted(changes.keys() - self.get_params().keys())
+        if unknown:
+            raise InputError(f"The method {self.name} has no parameter {unknown[0]!r}.")
+        return replace(self, **changes)
+
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """The settings in which the audit attacks the method, by name."""
+        plain = cls(epsilon=audited.epsilon)
+        return {
+            cls.name: plain,
+            f"{cls.name}, replace": replace(plain, neighbours="replace"),
+            f"{cls.name}, {audited.delta_name}": replace(plain, delta=audited.delta),
+            f"{cls.name}, {audited.person_name}": audited.for_persons(plain),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedGuarantee:
+    """The guarantee whose claims an audit tests."""
+
+    epsilon: float
+    delta: float
+    person: str
+    """The column that tells whose row it is, in the audit's tables of persons."""
+    max_rows_per_person: int
+
+    @property
+    def delta_name(self) -> str:
+        """How settings with a delta are called."""
+        return f"delta {self.delta:g}"
+
+    @property
+    def person_name(self) -> str:
+        """How settings that protect persons are called."""
+        return f"{self.max_rows_per_person} rows per person"
+
+    def for_persons(self, method: Synthesizer) -> Synthesizer:
+        """A method that protects all rows of a person."""
+        return replace(method, person=self.person, max_rows_per_person=self.max_rows_per_person)

@@ -1,10 +1,12 @@
 """Adaptive: measure what the model gets most wrong, fit it, and look again.
 
-After AIM (McKenna, Mullins, Sheldon, Miklau; VLDB 2022). All attributes are measured one by one first. Then, in rounds,
-a private choice finds the table on which the model and the rows differ most, after a handicap for the noise that
-measuring it would bring; that table is measured, and a model of the largest entropy is fitted to all tables measured
-so far (:mod:`understudy.graphical`). Where a round changed the model by no more than noise, later rounds cost twice as
-much and bring less noise. Tables are chosen such that the model's cliques stay small enough to compute with.
+After AIM (McKenna, Mullins, Sheldon, Miklau; VLDB 2022). First the one-way marginals are measured.
+Then, in rounds, the method *selects* the marginal on which the model and the rows differ most, by a
+private choice with a handicap for the noise that measuring it would bring; *measures* it;
+*estimates* the model of the largest entropy that fits everything measured so far
+(:mod:`understudy.graphical`); and *anneals*: where a round changed the model by no more than noise,
+later rounds cost more and bring less noise. Marginals are selected such that the model's cliques
+stay small enough to compute with.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,34 +30,52 @@ from understudy.graphical.learner import Learner
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, Synthesizer
-from understudy.synthesizers.independent import Independent
+from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers.independent import learn_rows_only
+from understudy.synthesizers.parameters import (
+    ColumnGroups,
+    ColumnName,
+    Number,
+    Optional,
+    Share,
+    WholeNumber,
+    parameter,
+)
+from understudy.synthesizers.registry import register
 
 SWEEPS = 5
 LAST_SWEEPS = 50
 """How often the fit walks through its cliques after a round, and after the last one."""
 
-MOST_CANDIDATES = 2_500
-"""Where there are more, each round looks at as many of them, drawn at random."""
+MAX_CANDIDATES = 2_500
+"""Where there are more, each round looks at this many of them, drawn at random."""
 
-MOST_GROUPS = 200_000
+MAX_GROUPS = 200_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
-WIDE = 16
-"""A look is for as many choices as the attributes are times this."""
+ATTRIBUTES_PER_SELECTION = 16
+"""A round selects one marginal for each of this many attributes, and at least one."""
 
-START = 0.1
-"""From the beginning the cliques may have this share of their cells; the rest comes with the budget spent."""
+FIRST_CELLS_SHARE = 0.1
+"""From the beginning the cliques may have this share of their cells; the rest comes with the
+budget spent."""
 
-ENOUGH = 0.1
-MOST_TIMES = 6.0
-"""Single attributes are measured again where their noise is more than this share of the rows, for so many times the
-first share at most, and never for more than half of the budget."""
+WANTED_NOISE = 0.1
+MAX_ONE_WAY_FACTOR = 6.0
+"""One-way marginals are measured again where their noise is more than this share of the rows, for
+at most this many times their first share, and never for more than half of the budget."""
 
 ANNEALING = 2.0
 """How much more a round costs after one that changed the model by no more than noise."""
 
 
+@register(
+    "adaptive",
+    summary="whatever its model gets most wrong, in rounds",
+    cost="many small questions",
+    curators=("central", "federated"),
+    presets={"fast": "Several times faster, a little less accurate."},
+)
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(Synthesizer):
     """Measures what the model gets most wrong, in rounds.
@@ -63,24 +83,27 @@ class Adaptive(Synthesizer):
     Parameters
     ----------
     workload
-        Groups of attribute names on which the rows should be accurate, such as ``[("age", "education", "income")]``;
-        only tables within a group are measured. By default all.
+        Groups of attribute names on which the rows should be accurate, such as
+        ``[("age", "education", "income")]``; only marginals within a group are measured. By default
+        all.
     target
-        The column that somebody will predict from the others: only tables that hold it are measured.
+        The column that somebody will predict from the others: only marginals that hold it are
+        measured.
     order
-        The most attributes that a table has.
-    cells
-        The most cells that the cliques of the model have together: larger is more accurate, slower, and makes larger
-        model files.
+        The most attributes that a measured marginal has.
+    max_cells
+        The most cells that the cliques of the model have together: larger is more accurate, slower,
+        and makes larger model files.
     rounds
         How many rounds there would be, for each attribute, if all cost the same.
-    first
-        The share of the budget that goes to the tables of single attributes; several times as much where there would be
-        too much noise in them.
-    choosing
-        The share of a round that goes to the choice.
+    one_way_share
+        The share of the budget that goes to the one-way marginals; several times as much where
+        there would be too much noise in them.
+    selection_share
+        The share of a round that goes to the selection.
     penalty
-        The handicap of a table: this times its expected noise. It is public, so it costs nothing.
+        The handicap of a marginal: this times its expected noise. It is public, so it costs
+        nothing.
 
     See Also
     --------
@@ -88,93 +111,84 @@ class Adaptive(Synthesizer):
 
     Examples
     --------
-    >>> model = Adaptive(epsilon=1.0, delta=1e-9).fit("patients.csv", "schema.json")   # doctest: +SKIP
+    >>> method = Adaptive(epsilon=1.0, delta=1e-9)
+    >>> model = method.fit("patients.csv", "schema.json")   # doctest: +SKIP
     """
 
-    workload: Sequence[Sequence[str]] = field(default=())
-    target: str | None = None
-    order: int = 3
-    cells: int = 250_000
-    rounds: float = 2.0
-    first: float = 0.05
-    choosing: float = 0.1
-    penalty: float = 1.0
+    workload: Sequence[Sequence[str]] = parameter(
+        (), ColumnGroups(2), "Columns to be accurate together; repeatable."
+    )
+    target: str | None = parameter(
+        None,
+        Optional(ColumnName()),
+        "A column to be predicted: accuracy goes to how others tell it.",
+    )
+    order: int = parameter(3, WholeNumber(2, 6), "The most columns that a measured table has.")
+    max_cells: int = parameter(
+        250_000, WholeNumber(1, 1 << 26), "The most cells of the model; more is slower and better."
+    )
+    rounds: float = parameter(
+        2.0, Number(above=0, high=100), "Rounds for each column, if all cost the same."
+    )
+    one_way_share: float = parameter(
+        0.05, Share(), "Share of the budget for tables of single columns.", option=None
+    )
+    selection_share: float = parameter(
+        0.1, Share(), "Share of a round for selecting what to measure.", option=None
+    )
+    penalty: float = parameter(
+        1.0,
+        Number(low=0, high=1000),
+        "Handicap of a table, in units of its expected noise.",
+        option=None,
+    )
 
     @classmethod
     def fast(cls, **parameters: Any) -> Adaptive:
-        """A tenth of the cells and half of the rounds: several times faster, and a little less accurate."""
-        return cls(**{"cells": 25_000, "rounds": 1.0} | parameters)
-
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method adaptive``."""
-        return "adaptive"
+        """A tenth of the cells and half of the rounds: several times faster, a little less accurate."""
+        return cls(**{"max_cells": 25_000, "rounds": 1.0} | parameters)
 
     @property
     def named(self) -> frozenset[str]:
         """The target and the columns of the workload."""
-        return frozenset(name for group in self.workload for name in group) | frozenset(
-            filter(None, (self.target,))
-        )
+        names = {name for group in self.workload for name in group}
+        if self.target is not None:
+            names.add(self.target)
+        return frozenset(names)
 
-    def check(self, schema: Schema | None) -> None:
-        """Refuse parameters that make no sense, or not with this schema."""
-        for name, share in (("first", self.first), ("choosing", self.choosing)):
-            if not _number(share) or not 0 < share < 1:
-                raise InputError(f"{name} must be a share between 0 and 1, not {share!r}.")
-        if not _number(self.penalty) or not 0 <= self.penalty <= 1000:
-            raise InputError(f"penalty must be a number from 0 to 1,000, not {self.penalty!r}.")
-        if not _number(self.rounds) or not 0 < self.rounds <= 100:
-            raise InputError(
-                f"rounds must be a number above 0 and at most 100, not {self.rounds!r}."
-            )
-        for name, value, least, most in (
-            ("order", self.order, 2, 6),
-            ("cells", self.cells, 1, 1 << 26),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(
-                    f"{name} must be a whole number from {least} to {most:,}, not {value!r}."
-                )
-        for group in self.workload:
-            if not _names(group) or len(set(group)) < 2:
-                raise InputError(
-                    f"A group of the workload is a list of two or more attribute names, not {group!r}."
-                )
-        if self.target is not None and not isinstance(self.target, str):
-            raise InputError(f"target must be the name of a column, not {self.target!r}.")
-        if schema is not None:
-            self._check_names(schema)
-
-    def _check_names(self, schema: Schema) -> None:
+    def check(self, schema: Schema) -> None:
+        """The columns that the parameters name must be modelled."""
         for name in sorted(self.named):
             if not schema[name].modelled:  # the schema says itself when there is no such column
                 raise InputError(
                     f"{name!r} is of kind {schema[name].kind} and never read; no table can hold it."
                 )
 
-    def parameters(self) -> dict[str, Any]:
-        """Name and parameters, as the model tells them."""
-        return {**super().parameters(), "workload": [list(group) for group in self.workload]}
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """Pure, and with a delta under replace."""
+        plain = cls(epsilon=audited.epsilon)
+        other = replace(plain, neighbours="replace", delta=audited.delta)
+        return {cls.name: plain, f"{cls.name}, replace, {audited.delta_name}": other}
 
     # ---- the method
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
-        """Single attributes, then rounds."""
-        self.check(
-            curator.schema
-        )  # where the domain was discovered this is the first time that it is known
+        """One-way marginals, then rounds: select, measure, estimate, anneal."""
+        self.check(curator.schema)  # a discovered domain is known only now
         learner = Learner(curator)
-        if not learner.sizes:  # only the number of rows can be learned
-            return replace(
-                Independent(epsilon=self.epsilon).learn(curator, budget, progress),
-                method=self.parameters(),
-            )
-        groups = self._groups(learner)
+        if not learner.sizes:
+            return learn_rows_only(self, curator, budget, progress)
+        groups = self._find_groups(learner)
         progress("measuring attributes", 0, 1)
-        rest = self._singles(learner, budget, alone=not groups)
+        rest = self._measure_one_way(learner, budget, alone=not groups)
         if groups:
-            _Rounds(self, learner, groups, rest).run(progress)
+            rounds = _Rounds(self, learner, groups, rest)
+            while rounds.begin(progress):
+                selection = rounds.select()
+                rounds.measure(selection)
+                rounds.estimate()
+                rounds.anneal(selection)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
         return Model(
@@ -185,36 +199,11 @@ class Adaptive(Synthesizer):
             round(learner.rows),
         )
 
-    def _singles(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
-        """Measure single attributes, and again where there is too much noise in them; returns what is left."""
-        singles: list[Group] = [(name,) for name in learner.sizes]
-        if alone:
-            learner.measure(singles, budget.equally(len(singles)))
-            learner.refit(SWEEPS)
-            return Budget(0.0, budget.currency)
-        first, rest = budget.split(self.first, 1 - self.first)
-        learner.measure(singles, first.equally(len(singles)))
-        curator = learner.curator
-        noise = mean_noise(
-            first.equally(len(singles))[0], curator.neighbours, curator.ledger.rows_per_person
-        )
-        cells = statistics.fmean(learner.sizes.values())
-        # Noise falls with the budget, or with its root: so many times as much would bring it down to what is wanted.
-        times = (noise * cells / (ENOUGH * learner.rows)) ** (2 if budget.currency == "rho" else 1)
-        more = min(times, MOST_TIMES, 0.5 / self.first) - 1
-        if more > 0:
-            again, rest = rest.split(more * self.first, 1 - (1 + more) * self.first)
-            learner.measure(singles, again.equally(len(singles)))
-        learner.refit(SWEEPS)
-        return rest
-
-    def _groups(self, learner: Learner) -> list[Group]:
-        """All groups that may be measured: two attributes or more, within the workload, of bounded size."""
+    def _find_groups(self, learner: Learner) -> list[Group]:
+        """All groups that may be measured: two attributes or more, within the workload, not too large."""
         names = list(learner.sizes)
         order = self.order
-        while (
-            order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MOST_GROUPS
-        ):
+        while order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_GROUPS:
             order -= 1
         wholes = [set(group) for group in self.workload] or [set(names)]
         found: dict[Group, None] = {}
@@ -225,15 +214,55 @@ class Adaptive(Synthesizer):
         return [
             group
             for group in found
-            if (self.target is None or self.target in group) and learner.cells(group) <= self.cells
+            if (self.target is None or self.target in group)
+            and learner.cells(group) <= self.max_cells
         ]
+
+    def _measure_one_way(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
+        """Measure single attributes, and again where there is too much noise; returns what is left."""
+        singles: list[Group] = [(name,) for name in learner.sizes]
+        if alone:
+            learner.measure(singles, budget.equally(len(singles)))
+            learner.refit(SWEEPS)
+            return Budget(0.0, budget.currency)
+        share = self.one_way_share
+        first, rest = budget.split(share, 1 - share)
+        costs = first.equally(len(singles))
+        learner.measure(singles, costs)
+        more = self._one_way_factor(learner, costs[0]) - 1
+        if more > 0:
+            again, rest = rest.split(more * share, 1 - (1 + more) * share)
+            learner.measure(singles, again.equally(len(singles)))
+        learner.refit(SWEEPS)
+        return rest
+
+    def _one_way_factor(self, learner: Learner, cost: Budget) -> float:
+        """How many times the first share would bring the one-way noise down to what is wanted."""
+        noise = _mean_noise(learner.curator, cost)
+        cells = statistics.fmean(learner.sizes.values())
+        excess = noise * cells / (WANTED_NOISE * learner.rows)
+        # Noise falls with the budget in epsilon, and with its root in rho.
+        factor = excess**2 if cost.currency == "rho" else excess
+        return min(factor, MAX_ONE_WAY_FACTOR, 0.5 / self.one_way_share)
+
+
+@dataclass(kw_only=True)
+class _Selection:
+    """What a round selected."""
+
+    groups: list[Group]
+    costs: list[Budget]
+    expected: list[NDArray[np.float64]]
+    """The groups' tables by the model before the round."""
+    noise: float
+    """The average size of the noise in a cell of theirs."""
 
 
 class _Rounds:
-    """Look, choose, measure, fit; and again until the budget is spent.
+    """The rounds: what is left of the budget, and what the next round may cost.
 
-    In a wide table each look is for several choices, of groups that have no attribute in common: what is learned of one
-    says little about the others.
+    In a wide table each round selects several groups that have no attribute in common: what is
+    learned of one says little about the others.
     """
 
     def __init__(
@@ -244,114 +273,120 @@ class _Rounds:
         self.groups = groups
         self.marginals = [marginal(*group) for group in groups]
         self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
-        self.needed = np.zeros(
-            len(groups)
-        )  # how many cells the cliques would have with a group, when last looked at
+        self.clique_cells = np.zeros(len(groups))
+        """How many cells the cliques would have with a group, when last looked at."""
         self.whole = budget
         self.left = budget
         self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
-        self.choices = max(1, len(learner.sizes) // WIDE)
-        self.rng = np.random.default_rng(
-            0
-        )  # public: which candidates a round looks at where there are too many
+        self.selections = max(1, len(learner.sizes) // ATTRIBUTES_PER_SELECTION)
+        # Public: which candidates a round looks at where there are too many.
+        self.rng = np.random.default_rng(0)
+        self.places = np.zeros(0, dtype=np.int64)
 
-    def run(self, progress: Progress) -> None:
-        """All rounds."""
+    def begin(self, progress: Progress) -> bool:
+        """Find the candidates of the next round; False where the budget is spent."""
         while self.left.amount > 0:
-            progress(
-                "measuring tables", round(1000 * (1 - self.left.amount / self.whole.amount)), 1000
-            )
-            now = self._next()
-            choosing, measuring = now.split(self.method.choosing, 1 - self.method.choosing)
-            noise = self._noise(measuring)
-            places = self._candidates(noise)
-            if len(places):
-                self._round(places, choosing, measuring, noise)
-            elif self.left.amount > 0:  # too small a step for any table: no question was asked yet
+            spent = 1 - self.left.amount / self.whole.amount
+            progress("measuring tables", round(1000 * spent), 1000)
+            now = self._take_step()
+            self.selecting, self.measuring = self._split(now)
+            self.noise = _mean_noise(self.learner.curator, self.measuring)
+            self.places = self._find_candidates()
+            if len(self.places):
+                return True
+            if self.left.amount > 0:  # too small a step for any table: nothing was asked yet
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                self.learner.measure(
-                    [(name,) for name in self.learner.sizes], now.equally(len(self.learner.sizes))
-                )
+                singles: list[Group] = [(name,) for name in self.learner.sizes]
+                self.learner.measure(singles, now.equally(len(singles)))
+        return False
 
-    def _next(self) -> Budget:
-        """A choice's budget, with its table; what would be too little for another one goes with the last."""
-        if self.left.amount < 2 * self.step:
-            now, self.left = self.left, Budget(0.0, self.left.currency)
-        else:
-            share = self.step / self.left.amount
-            now, self.left = self.left.split(share, 1 - share)
-        return now
-
-    def _noise(self, measuring: Budget) -> float:
-        """The average size of the noise in a cell."""
-        curator = self.learner.curator
-        return mean_noise(measuring, curator.neighbours, curator.ledger.rows_per_person)
-
-    def _candidates(self, noise: float) -> NDArray[np.int64]:
-        """Which groups could be measured now: the noise leaves something to see, and the cliques stay small."""
-        room = self._room
-        places = np.flatnonzero(
-            (noise * self.cells <= self.learner.rows) & (self.needed <= 2 * room)
-        )
-        most = MOST_CANDIDATES * self.choices
-        if len(places) > most:
-            places = np.sort(self.rng.choice(places, most, replace=False))
-        self.needed[places] = self.learner.fit.cells_with_each([self.groups[i] for i in places])
-        return places[self.needed[places] <= room]
-
-    @property
-    def _room(self) -> float:
-        """How many cells all cliques may have now."""
-        spent = 1 - self.left.amount / self.whole.amount
-        return max(self.method.cells * max(spent, START), self.learner.fit.cells) * (1 + 1e-9)
-
-    def _round(
-        self, places: NDArray[np.int64], choosing: Budget, measuring: Budget, noise: float
-    ) -> None:
+    def select(self) -> _Selection:
+        """Choose the groups on which the model and the rows differ most, after their handicaps."""
         learner = self.learner
-        candidates = [self.groups[i] for i in places]
+        candidates = [self.groups[place] for place in self.places]
         expected = learner.expected(candidates)
-        handicaps = -self.method.penalty * noise * self.cells[places]
-        left = list(range(len(places)))
+        handicaps = -self.method.penalty * self.noise * self.cells[self.places]
         chosen: list[int] = []
         costs: list[Budget] = []
+        left = list(range(len(candidates)))
         while True:
-            if len(left) == 1:
-                measuring = measuring.plus(choosing)  # no choice, no cost
-            found = left[
-                learner.curator.choose(
-                    [self.marginals[places[i]] for i in left],
-                    "misfit",
-                    choosing,
-                    handicaps[left],
-                    estimates=[expected[i] for i in left],
-                )
-            ]
-            together = learner.fit.cells_with([*(candidates[i] for i in chosen), candidates[found]])
-            if together > self._room:  # each fits by itself, but not all
-                self.left = self.left.plus(measuring)
+            if len(left) == 1:  # no choice, no cost
+                self.measuring = self.measuring.plus(self.selecting)
+            place = learner.curator.choose(
+                [self.marginals[self.places[i]] for i in left],
+                "misfit",
+                self.selecting,
+                handicaps[left],
+                estimates=[expected[i] for i in left],
+            )
+            found = left[place]
+            together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
+            if together > self._max_cells_now():  # each fits by itself, but not all
+                self.left = self.left.plus(self.measuring)
                 break
             chosen.append(found)
-            costs.append(measuring)
+            costs.append(self.measuring)
             left = [i for i in left if not set(candidates[i]) & set(candidates[found])]
-            if len(chosen) == self.choices or not left or self.left.amount < 2 * self.step:
+            if len(chosen) == self.selections or not left or self.left.amount < 2 * self.step:
                 break
-            choosing, measuring = self._next().split(self.method.choosing, 1 - self.method.choosing)
-        learner.measure([candidates[i] for i in chosen], costs)
-        learner.refit(SWEEPS)
-        for place in chosen:
-            change = np.abs(
-                learner.fit.marginal(candidates[place]) * learner.rows - expected[place]
-            ).sum()
-            if change <= noise * self.cells[places[place]]:
-                self.step *= ANNEALING ** (1 / self.choices)
+            self.selecting, self.measuring = self._split(self._take_step())
+        return _Selection(
+            groups=[candidates[i] for i in chosen],
+            costs=costs,
+            expected=[expected[i] for i in chosen],
+            noise=self.noise,
+        )
+
+    def measure(self, selection: _Selection) -> None:
+        """Ask for the tables of the selected groups."""
+        self.learner.measure(selection.groups, selection.costs)
+
+    def estimate(self) -> None:
+        """Fit the model to everything measured so far."""
+        self.learner.refit(SWEEPS)
+
+    def anneal(self, selection: _Selection) -> None:
+        """Let later rounds cost more where this one changed the model by no more than noise."""
+        learner = self.learner
+        for group, before in zip(selection.groups, selection.expected, strict=True):
+            change = np.abs(learner.fit.marginal(group) * learner.rows - before).sum()
+            if change <= selection.noise * learner.cells(group):
+                self.step *= ANNEALING ** (1 / self.selections)
+
+    def _take_step(self) -> Budget:
+        """The budget of one selection and its table; too little for another one goes along."""
+        if self.left.amount < 2 * self.step:
+            now, self.left = self.left, Budget(0.0, self.left.currency)
+            return now
+        share = self.step / self.left.amount
+        now, self.left = self.left.split(share, 1 - share)
+        return now
+
+    def _split(self, step: Budget) -> tuple[Budget, ...]:
+        """The parts of a step for selecting and for measuring."""
+        return step.split(self.method.selection_share, 1 - self.method.selection_share)
+
+    def _find_candidates(self) -> NDArray[np.int64]:
+        """The groups that could be measured now: noise leaves something to see, cliques stay small."""
+        max_cells = self._max_cells_now()
+        visible = self.noise * self.cells <= self.learner.rows
+        places = np.flatnonzero(visible & (self.clique_cells <= 2 * max_cells))
+        max_candidates = MAX_CANDIDATES * self.selections
+        if len(places) > max_candidates:
+            places = np.sort(self.rng.choice(places, max_candidates, replace=False))
+        groups = [self.groups[place] for place in places]
+        self.clique_cells[places] = self.learner.fit.cells_with_each(groups)
+        return places[self.clique_cells[places] <= max_cells]
+
+    def _max_cells_now(self) -> float:
+        """How many cells all cliques may have now: more as the budget is spent."""
+        spent = 1 - self.left.amount / self.whole.amount
+        allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
+        return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
 
 
-def _names(group: Any) -> bool:
-    return isinstance(group, list | tuple) and all(isinstance(name, str) for name in group)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _mean_noise(curator: Curator, cost: Budget) -> float:
+    """The average size of the noise in a cell of a table that costs ``cost``."""
+    return mean_noise(cost, curator.neighbours, curator.ledger.rows_per_person)

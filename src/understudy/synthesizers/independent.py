@@ -6,21 +6,28 @@ as if attributes had nothing to do with each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from understudy.curator import Curator, Measurement
 from understudy.curator.budget import Budget
-from understudy.errors import InputError
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
-from understudy.schema import Schema
 from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers.parameters import repair_parameter
+from understudy.synthesizers.registry import register
 
 
+@register(
+    "independent",
+    summary="every column's distribution",
+    cost="one noisy histogram per column",
+    curators=("central", "federated"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Independent(Synthesizer):
     """Noisy one-way marginals.
@@ -36,17 +43,8 @@ class Independent(Synthesizer):
     understudy.synthesizers.Synthesizer : the parameters that all methods share.
     """
 
-    repair: Repair = "project"
-
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method independent``."""
-        return "independent"
-
-    def check(self, schema: Schema | None) -> None:
-        """Only the two repairs are known."""
-        if self.repair not in ("project", "clip"):
-            raise InputError(f"repair must be project or clip, not {self.repair!r}.")
+    only_measures: ClassVar[bool] = True
+    repair: Repair = repair_parameter()
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One histogram an attribute."""
@@ -66,3 +64,11 @@ class Independent(Synthesizer):
         if measured is None:
             return Node(name, (), np.array([rows]))
         return Node(name, (), repaired(measured.counts, rows, self.repair), measured.deviation)
+
+
+def learn_rows_only(
+    method: Synthesizer, curator: Curator, budget: Budget, progress: Progress
+) -> Model:
+    """The model where every attribute has one value: only the number of rows can be learned."""
+    learned = Independent(epsilon=method.epsilon).learn(curator, budget, progress)
+    return replace(learned, method=method.parameters())

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,9 @@ from understudy.networks.consistency import agreed
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers.parameters import ColumnGroups, parameter, repair_parameter
+from understudy.synthesizers.registry import register
 
 Group = tuple[str, ...]
 """The names of attributes that share a table."""
@@ -38,6 +40,12 @@ MOST_CELLS = 1 << 22
 """Tables of more cells than this are refused: each cell is noised, kept and written into the model."""
 
 
+@register(
+    "marginals",
+    summary="the tables that you name",
+    cost="one noisy table each",
+    curators=("central", "federated"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Marginals(Synthesizer):
     """Noisy tables over chosen groups of attributes.
@@ -66,41 +74,43 @@ class Marginals(Synthesizer):
     ['table of a x b', 'table of c']
     """
 
-    marginals: Sequence[Sequence[str]] = field(default=())
-    repair: Repair = "project"
-
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method marginals``."""
-        return "marginals"
+    only_measures: ClassVar[bool] = True
+    marginals: Sequence[Sequence[str]] = parameter(
+        (), ColumnGroups(), "Columns that share a table; repeatable.", option="marginal"
+    )
+    repair: Repair = repair_parameter()
 
     @property
     def named(self) -> frozenset[str]:
         """The columns of the marginals."""
         return frozenset(name for group in self.marginals for name in group)
 
-    def check(self, schema: Schema | None) -> None:
-        """Groups are lists of known names, of a size that can be counted, and free of circles."""
-        if self.repair not in ("project", "clip"):
-            raise InputError(f"repair must be project or clip, not {self.repair!r}.")
+    def check_parameters(self) -> None:
+        """No marginal names a column twice."""
         for group in self.marginals:
-            if (
-                isinstance(group, str)
-                or not group
-                or not all(isinstance(name, str) for name in group)
-            ):
-                raise InputError(f"A marginal is a list of attribute names, not {group!r}.")
             twice = [name for name, times in Counter(group).items() if times > 1]
             if twice:
                 raise InputError(f"The marginal {', '.join(group)} names {twice[0]!r} twice.")
-        if schema is not None:
-            for name in sorted(self.named):
-                if not schema[name].modelled:
-                    raise InputError(
-                        f"{name!r} is of kind {schema[name].kind} and never read; take it off the marginal."
-                    )
-            for group in self._groups(schema):
-                check_cells(group, schema)
+
+    def check(self, schema: Schema) -> None:
+        """Marginals are of known columns, of a size that can be counted, and free of circles."""
+        for name in sorted(self.named):
+            if not schema[name].modelled:
+                raise InputError(
+                    f"{name!r} is of kind {schema[name].kind} and never read; "
+                    f"take it off the marginal."
+                )
+        for group in self._groups(schema):
+            check_cells(group, schema)
+
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """A pair of the audit's columns, in every setting."""
+        settings = super().audit_settings(audited)
+        return {
+            name: replace(setting, marginals=[("a", "b")])  # type: ignore[call-arg]
+            for name, setting in settings.items()
+        }
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One table a group, then rows group by group."""
@@ -125,10 +135,6 @@ class Marginals(Synthesizer):
             )
         network = with_constants(nodes, curator.schema, rows)
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
-
-    def parameters(self) -> dict[str, Any]:
-        """Name and parameters, as the model tells them."""
-        return {**super().parameters(), "marginals": [list(group) for group in self.marginals]}
 
     def _groups(self, schema: Schema) -> list[Group]:
         """What is measured, in the order in which rows are drawn; one table for each attribute unnamed."""

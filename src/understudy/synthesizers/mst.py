@@ -19,8 +19,9 @@ from understudy.graphical import Group
 from understudy.graphical.learner import Learner
 from understudy.marginals import marginal
 from understudy.model import Model
-from understudy.synthesizers import Progress, Synthesizer
-from understudy.synthesizers.independent import Independent
+from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers.independent import learn_rows_only
+from understudy.synthesizers.registry import register
 
 SWEEPS = 50
 
@@ -28,6 +29,12 @@ MOST_CELLS = 1 << 20
 """Pairs of attributes with larger tables are not considered: noise would be all that is in them."""
 
 
+@register(
+    "mst",
+    summary="a tree of pairs",
+    cost="a choice and a noisy table per column",
+    curators=("central", "federated"),
+)
 @dataclass(frozen=True, kw_only=True)
 class MST(Synthesizer):
     """A spanning tree of the pairs that depend on each other most.
@@ -37,19 +44,11 @@ class MST(Synthesizer):
     understudy.synthesizers.Synthesizer : the parameters that all methods share.
     """
 
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method mst``."""
-        return "mst"
-
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Attributes, tree, pairs."""
         learner = Learner(curator)
-        if not learner.sizes:  # only the number of rows can be learned
-            return replace(
-                Independent(epsilon=self.epsilon).learn(curator, budget, progress),
-                method=self.parameters(),
-            )
+        if not learner.sizes:
+            return learn_rows_only(self, curator, budget, progress)
         singles: list[Group] = [(name,) for name in learner.sizes]
         if len(singles) == 1:
             learner.measure(singles, [budget])
@@ -71,6 +70,15 @@ class MST(Synthesizer):
             curator.ledger,
             round(learner.rows),
         )
+
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """Pure, and with a delta."""
+        plain = cls(epsilon=audited.epsilon)
+        return {
+            cls.name: plain,
+            f"{cls.name}, {audited.delta_name}": replace(plain, delta=audited.delta),
+        }
 
     def _tree(self, learner: Learner, budget: Budget, progress: Progress) -> list[Group]:
         """Kruskal's algorithm by private choices."""

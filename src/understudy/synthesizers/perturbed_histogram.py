@@ -8,18 +8,25 @@ attributes; beyond that there are more cells than rows, and the noise of the emp
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
-from understudy.errors import InputError
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.networks.parameters import Repair, estimated_rows, repaired
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+from understudy.synthesizers.parameters import repair_parameter
+from understudy.synthesizers.registry import register
 
 
+@register(
+    "perturbed-histogram",
+    summary="few columns, all their relations",
+    cost="one noisy table of all columns",
+)
 @dataclass(frozen=True, kw_only=True)
 class PerturbedHistogram(Synthesizer):
     """One noisy joint table.
@@ -35,19 +42,18 @@ class PerturbedHistogram(Synthesizer):
     understudy.synthesizers.Synthesizer : the parameters that all methods share.
     """
 
-    repair: Repair = "project"
+    only_measures: ClassVar[bool] = True
+    repair: Repair = repair_parameter()
 
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method perturbed-histogram``."""
-        return "perturbed-histogram"
-
-    def check(self, schema: Schema | None) -> None:
+    def check(self, schema: Schema) -> None:
         """The joint domain must be small enough for a table."""
-        if self.repair not in ("project", "clip"):
-            raise InputError(f"repair must be project or clip, not {self.repair!r}.")
-        if schema is not None:
-            check_cells(joint_names(schema), schema)
+        check_cells(joint_names(schema), schema)
+
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """Persons are left to other methods that ask for one table."""
+        settings = super().audit_settings(audited)
+        return {name: setting for name, setting in settings.items() if setting.person is None}
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One table."""

@@ -7,6 +7,7 @@ one the whole budget goes to discovering the domain.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from understudy.model import Model
 from understudy.networks.network import Network, Node
 from understudy.schema import Schema
 from understudy.synthesizers import Notify, Progress, Synthesizer
+from understudy.synthesizers.registry import register
 from understudy.tables import Table
 
 
+@register("random", summary="columns and types", cost="nothing")
 @dataclass(frozen=True, kw_only=True)
 class Random(Synthesizer):
     """Uniform over the domain, attribute by attribute; for trying out software, not for analysis.
@@ -35,12 +38,12 @@ class Random(Synthesizer):
     2
     """
 
+    asks: ClassVar[bool] = False
     epsilon: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method random``."""
-        return "random"
+    def _check_epsilon(self) -> None:
+        if self.epsilon != 0:
+            super()._check_epsilon()
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Nothing is learned."""

@@ -11,22 +11,23 @@ is drawn from them, which costs nothing and tells nothing new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from understudy.curator import Curator
 from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.mechanisms import draw_smoothing
-from understudy.errors import InputError
 from understudy.marginals import marginal
 from understudy.model import CHUNK, Model
 from understudy.networks.parameters import estimated_rows
 from understudy.plan import sampling_error
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+from understudy.synthesizers.parameters import Optional, WholeNumber, parameter
+from understudy.synthesizers.registry import register
 
 MOST_DRAWS = CHUNK
 """A model gives this many rows back in one piece, cell by cell as they were drawn."""
@@ -35,6 +36,11 @@ ROWS_SHARE = 0.01
 """The share of the budget that goes to the number of rows where that is private and decides how many are drawn."""
 
 
+@register(
+    "smoothed-histogram",
+    summary="few columns, all their relations",
+    cost="a few rows, drawn privately",
+)
 @dataclass(frozen=True, kw_only=True)
 class SmoothedHistogram(Synthesizer):
     """Rows drawn from a smoothed joint table.
@@ -51,24 +57,17 @@ class SmoothedHistogram(Synthesizer):
     understudy.synthesizers.Synthesizer : the parameters that all methods share.
     """
 
-    draws: int | None = None
+    # Draws tell most where there is nothing else to draw.
+    audit_rows: ClassVar[int | None] = 1
+    draws: int | None = parameter(
+        None,
+        Optional(WholeNumber(1, MOST_DRAWS)),
+        "Rows to draw privately; fewer cost less each.",
+    )
 
-    @property
-    def name(self) -> str:
-        """On the command line: ``--method smoothed-histogram``."""
-        return "smoothed-histogram"
-
-    def check(self, schema: Schema | None) -> None:
-        """A number of draws that a model can hold, and a joint domain small enough for a table."""
-        draws = self.draws
-        if draws is not None and (
-            isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS
-        ):
-            raise InputError(
-                f"draws must be a whole number from 1 to {MOST_DRAWS:,}, not {draws!r}."
-            )
-        if schema is not None:
-            check_cells(joint_names(schema), schema)
+    def check(self, schema: Schema) -> None:
+        """The joint domain must be small enough for a table."""
+        check_cells(joint_names(schema), schema)
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Some rows."""
@@ -91,6 +90,20 @@ class SmoothedHistogram(Synthesizer):
         network = with_constants(chained(names, drawn, 0.0), curator.schema, float(draws))
         told: dict[str, Any] = {**self.parameters(), "draws": draws}
         return Model(told, curator.schema, network, curator.ledger, rows)
+
+    @classmethod
+    def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
+        """The default, and a few draws, which tell most each."""
+        plain = cls(epsilon=audited.epsilon)
+        few = replace(plain, draws=5)
+        name = f"{cls.name}, 5 draws"
+        return {
+            cls.name: plain,
+            name: few,
+            f"{name}, replace": replace(few, neighbours="replace"),
+            f"{name}, {audited.delta_name}": replace(few, delta=audited.delta),
+            f"{name}, {audited.person_name}": audited.for_persons(few),
+        }
 
 
 def best_draws(

@@ -1,0 +1,47 @@
+"""Chain: each column depends on the one before it, in the order of the table.
+
+A method never sees a row. It is handed a curator, asks it for noisy tables, and builds a model out
+of the answers; so it is private because the questions are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy import Model, Synthesizer
+from understudy.curator import Curator
+from understudy.curator.budget import Budget
+from understudy.marginals import marginal
+from understudy.networks.network import Node
+from understudy.networks.parameters import estimated_rows, repaired
+from understudy.synthesizers import Progress
+from understudy.synthesizers.marginals import chained, with_constants
+from understudy.synthesizers.parameters import WholeNumber, parameter
+from understudy.synthesizers.registry import register
+
+
+@register(
+    "chain",
+    summary="how each column depends on the one before it",
+    cost="one noisy table per pair of neighbouring columns",
+    curators=("central", "federated"),
+)
+@dataclass(frozen=True, kw_only=True)
+class Chain(Synthesizer):
+    """A table for each column and the ``length`` columns before it."""
+
+    length: int = parameter(1, WholeNumber(1, 3), "How many columns before it one depends on.")
+
+    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """Ask for the tables, then make a network of them, column by column."""
+        names = [column.name for column in curator.schema.modelled if column.size > 1]
+        width = min(self.length + 1, len(names))
+        groups = [tuple(names[i : i + width]) for i in range(len(names) - width + 1)] or [()]
+        measured = curator.measure([marginal(*group) for group in groups], budget)
+        rows = estimated_rows(measured) if curator.rows is None else float(curator.rows)
+        nodes: list[Node] = []
+        for group, table in zip(groups, measured, strict=True):
+            counts = repaired(table.counts, rows, "project")
+            nodes += chained(group, counts, table.deviation, {node.attribute for node in nodes})
+        network = with_constants(nodes, curator.schema, rows)
+        return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
