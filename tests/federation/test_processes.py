@@ -39,14 +39,16 @@ import sys
 from understudy.federation import server
 record, plain = sys.argv.pop(1), server.app_of
 
-def recording(answer, analysts):
+def recording(holder, analysts):
+    answer = holder.answer
     def answer_and_record(message, asker):
         answered = answer(message, asker)
         with open(record, "ab") as file:
             for part in (message, answered):
                 file.write(len(part).to_bytes(8, "big") + part)
         return answered
-    return plain(answer_and_record, analysts)
+    holder.answer = answer_and_record
+    return plain(holder, analysts)
 
 server.app_of = recording
 from understudy.cli import main

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,6 +149,21 @@ def serve(
             "fewer are refused.",
         ),
     ] = 1,
+    session_share: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="The largest share of your allowance, from 0 to 1, that one release may take.",
+        ),
+    ] = 0.5,
+    analyst_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="The largest share of it that one analyst may take, over all releases; all "
+            "analysts have the same share when not given.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
@@ -172,6 +188,8 @@ def serve(
     listener = listening(listen)
     coded = coded_rows(table, schema, talk)
     ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
+    analysts = [party.certificate for party in parties.analysts]
+    each = Fraction(1, len(analysts)) if analyst_share is None else analyst_share
     holder = Holder(
         identity.name,
         coded,
@@ -180,15 +198,21 @@ def serve(
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
         colluders=colluders,
+        session_share=session_share,
+        analyst_share=each,
     )
-    analysts = [party.certificate for party in parties.analysts]
     left = ledger_file.left()
     host, port = listener.getsockname()[:2]
     talk.say(
         f"{identity.name} listens at {host}:{port} for {', '.join(c.name for c in analysts)}; "
         f"epsilon {left[0]:g}, delta {left[1]:g} left in {book}; log: {journal}. Stop by Ctrl-C."
     )
-    answer_until_stopped(server_of(app_of(holder.answer, analysts), identity, analysts), listener)
+    allowed = ledger_file.read()["allowance"]["epsilon"]
+    talk.say(
+        f"Of epsilon {allowed:g} in all, one release may take {session_share * allowed:.4g} at most "
+        f"and one analyst {float(each * allowed):.4g} (--session-share, --analyst-share)."
+    )
+    answer_until_stopped(server_of(app_of(holder, analysts), identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")
 
 

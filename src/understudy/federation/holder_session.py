@@ -13,7 +13,8 @@ from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyError
+from understudy.federation.allowance import Reservation
 from understudy.federation.delegates import Delegate, DelegatedSum
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.messages import Array, Message
@@ -43,8 +44,8 @@ class HolderSession:
         The holder's own noise.
     keys
         What secure sums are made with.
-    number
-        Of the reservation in the holder's ledger file.
+    reservation
+        Its price, on the holder's books.
     """
 
     def __init__(
@@ -55,14 +56,14 @@ class HolderSession:
         coded: Coded,
         noise: Noise,
         keys: SessionKeys | None,
-        number: str | None,
+        reservation: Reservation,
     ) -> None:
         self.holder = holder
         self.asker = asker
         self.terms = terms
         self.ledger = terms.ledger
         self.keys = keys
-        self.number = number
+        self.reservation = reservation
         self.round = 0
         self.sum: SecureSum | None = None
         self.last = b"", b""
@@ -88,6 +89,16 @@ class HolderSession:
 
     def ask(self, asked: Message) -> Message:
         """A new round: debit, count, add noise; then answer, or begin a secure sum."""
+        debited = len(self.ledger.entries)
+        try:
+            return self._ask(asked)
+        except UnderstudyError as error:
+            # A method refuses by what it was told with noise; anybody else, before a row is read.
+            if self.terms.way != "models" and len(self.ledger.entries) > debited:
+                raise RuntimeError("refused after rows were read") from error
+            raise
+
+    def _ask(self, asked: Message) -> Message:
         number = asked.get("round", int)
         if number != self.round + 1:
             raise InputError(f"The next round is {self.round + 1}, not {number}.")

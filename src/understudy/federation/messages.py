@@ -186,9 +186,17 @@ def _json(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def _whole_number(digits: str) -> int:
+    """Of 64 bits, as in arrays: what is larger would be no floating-point number, and fail far from here."""
+    number = int(digits)
+    if number.bit_length() > 63:
+        raise ValueError("a whole number is too large")
+    return number
+
+
 def _header(data: bytes) -> tuple[str, dict[str, Any], list[tuple[str, str, int]]]:
     try:
-        document = json.loads(data)
+        document = json.loads(data, parse_int=_whole_number)
         kind, content, arrays = document["kind"], document["content"], document["arrays"]
         shapes = [(name, form, size) for name, form, size in arrays]
         proper = isinstance(kind, str) and isinstance(content, dict) and _json(document) == data
