@@ -26,6 +26,8 @@ from understudy.federation.terms import Terms
 from understudy.marginals import Marginal
 from understudy.networks.bits import Bits
 
+LARGEST_WEIGHT = 1 << 53
+
 
 class HolderSession:
     """What a holder knows of a session.
@@ -133,7 +135,7 @@ class HolderSession:
         self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget
     ) -> Message:
         """Noisy counts, in the open or in a sum."""
-        weights = asked.array("weights", "f8").tolist() if "weights" in asked.arrays else None
+        weights = _weights(asked, len(marginals))
         numbers = _flat(rows.measure(marginals, budget, weights))
         if self.keys is None:
             return Message("answer", {}, {"numbers": numbers})
@@ -232,6 +234,18 @@ class HolderSession:
             raise InputError("The estimates do not have the shapes of the tables.")
         parts = np.split(flat, ends[:-1])
         return [part.reshape(rows.shape(axes)) for part, axes in zip(parts, marginals, strict=True)]
+
+
+def _weights(asked: Message, tables: int) -> list[float] | None:
+    """How a question splits its price over tables."""
+    if "weights" not in asked.arrays:
+        return None
+    weights: list[float] = asked.array("weights", "f8").tolist()
+    if len(weights) != tables or not all(0 < weight <= LARGEST_WEIGHT for weight in weights):
+        raise InputError(
+            f"There must be a weight for each table, above 0 and at most {LARGEST_WEIGHT:,}."
+        )
+    return weights
 
 
 def _flat(found: Sequence[Measurement]) -> NDArray[np.int64]:

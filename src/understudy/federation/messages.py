@@ -112,6 +112,13 @@ class Message:
             raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
         return value
 
+    def texts(self, name: str) -> list[str]:
+        """An entry of the content that must be a list of texts."""
+        found: list[str] = self.get(name, list)
+        if not all(isinstance(text, str) for text in found):
+            raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
+        return found
+
     def array(self, name: str, form: str) -> Array:
         """An array that must be of a type."""
         array = self.arrays.get(name)
