@@ -77,9 +77,8 @@ class Allowance:
 
     def reserve(self, terms: Terms, analyst: str) -> Reservation:
         """Put the whole price of a session on the books, or refuse."""
-        release = {"analyst": analyst, "session": terms.session}
-        price = {"epsilon": terms.epsilon, "delta": terms.delta}
-        entry = {**release, **price}
+        details = {"analyst": analyst, "session": terms.session}
+        entry = {**details, "epsilon": terms.epsilon, "delta": terms.delta}
         refused = (
             f"The holder {self._holder} does not allow a release at epsilon {terms.epsilon:g}, "
             f"delta {terms.delta:g}"
@@ -99,7 +98,12 @@ class Allowance:
             what = f"{terms.way}, {terms.method.get('name', 'tables')}, session {terms.session}"
             try:
                 number = self._file.reserve(
-                    what, **price, neighbours=terms.neighbours, details=release, check=check
+                    what,
+                    terms.epsilon,
+                    terms.delta,
+                    terms.neighbours,
+                    details=details,
+                    check=check,
                 )
             except Refused:
                 raise
