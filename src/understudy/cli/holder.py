@@ -168,6 +168,7 @@ def serve(
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
+    from understudy.federation.allowance import check_share
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
     from understudy.federation.server import (
@@ -185,11 +186,14 @@ def serve(
     identity = identity_of(cert, key)
     parties = Parties.load(peers)
     check_parties(identity, parties, peers)
+    analysts = [party.certificate for party in parties.analysts]
+    of_session = check_share("--session-share", session_share)
+    of_analyst = Fraction(1, len(analysts))
+    if analyst_share is not None:
+        of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
     coded = coded_rows(table, schema, talk)
     ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
-    analysts = [party.certificate for party in parties.analysts]
-    each = Fraction(1, len(analysts)) if analyst_share is None else analyst_share
     holder = Holder(
         identity.name,
         coded,
@@ -198,8 +202,8 @@ def serve(
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
         colluders=colluders,
-        session_share=session_share,
-        analyst_share=each,
+        session_share=of_session,
+        analyst_share=of_analyst,
     )
     left = ledger_file.left()
     host, port = listener.getsockname()[:2]
@@ -209,8 +213,8 @@ def serve(
     )
     allowed = ledger_file.read()["allowance"]["epsilon"]
     talk.say(
-        f"Of epsilon {allowed:g} in all, one release may take {session_share * allowed:.4g} at most "
-        f"and one analyst {float(each * allowed):.4g} (--session-share, --analyst-share)."
+        f"Of epsilon {allowed:g} in all, one release may take {of_session * allowed:.4g} at most "
+        f"and one analyst {of_analyst * allowed:.4g} (--session-share, --analyst-share)."
     )
     answer_until_stopped(server_of(app_of(holder, analysts), identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")

@@ -67,8 +67,8 @@ class Allowance:
             )
         self._holder = holder
         self._file = ledger_file
-        self._session_share = _checked_share("session_share", session_share)
-        self._analyst_share = _checked_share("analyst_share", analyst_share)
+        self._session_share = check_share("session_share", session_share)
+        self._analyst_share = check_share("analyst_share", analyst_share)
         self._tell_owner = tell_owner
         self._book: dict[str, Any] | None = None
         if epsilon is not None:
@@ -153,7 +153,8 @@ def _overdrawn(
     )
 
 
-def _checked_share(name: str, share: Any) -> Fraction:
+def check_share(name: str, share: Any) -> Fraction:
+    """Return a share of an allowance as the exact number that it is written as, if it can be one."""
     if not isinstance(share, float | int | Fraction) or not 0 < share <= 1:
         raise InputError(f"{name} must be a number above 0 and at most 1, not {share!r}.")
     return share if isinstance(share, Fraction) else exact(share)
