@@ -11,8 +11,9 @@ demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one come
 test: $(VENV)/dev.stamp  ## install and run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader
+fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders
 	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/audit/test_fuzz.py $(ARGS)
+	UNDERSTUDY_FUZZ=20000 $(BIN)/python -m pytest -s tests/federation/test_differential_fuzz.py $(ARGS)
 
 lint: $(VENV)/dev.stamp  ## formatting, linting, types
 	$(BIN)/ruff format --check .

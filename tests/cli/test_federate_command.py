@@ -53,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             log=AuditLog(folder / f"{name}.log"),
         )
         listener = listening("127.0.0.1:0")
-        server = server_of(app_of(holder.answer, analysts), known[name], analysts)
+        server = server_of(app_of(holder, analysts), known[name], analysts)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         running.append((server, thread))

@@ -97,6 +97,8 @@ def test_a_certificate_and_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ),
         ({"peers": "p.toml"}, "There is no list of parties at p.toml; check the name."),
         ({"listen": "8443"}, "--listen must be host:port, such as 127.0.0.1:8443, not '8443'."),
+        ({"session-share": 2}, "--session-share must be a number above 0 and at most 1, not 2.0."),
+        ({"analyst-share": 0}, "--analyst-share must be a number above 0 and at most 1, not 0.0."),
         ({"allowance": 0}, "epsilon must be a finite number above 0"),
         (
             {"allowance": None},

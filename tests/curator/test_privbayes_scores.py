@@ -23,7 +23,9 @@ from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import SeededNoise
 from understudy.curator.scores import Information, score_named
-from understudy.marginals import Axis, marginal
+from understudy.encoding import Coded
+from understudy.marginals import Axis, Marginal, marginal
+from understudy.schema import Schema
 
 Tables = np.ndarray[Any, Any]
 Shape = tuple[int, int]
@@ -292,3 +294,29 @@ def test_assignment_refuses_a_child_of_three_values_before_a_debit() -> None:
     assert curator.ledger.entries == []
     curator.choose([marginal("a", "b"), marginal("a", "c")], "F", Budget(0.5))
     assert len(curator.ledger.entries) == 1
+
+
+@pytest.mark.parametrize("others", [[], [marginal("x", "p")]])
+@pytest.mark.parametrize("counts", [(10, 1, 1), (4, 4, 4)])
+def test_assignment_refuses_a_child_of_one_value_whatever_the_counts_are(
+    others: list[Marginal], counts: tuple[int, ...]
+) -> None:
+    """Such a table has no halves, and whether the kernel failed depended on the exact counts."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "one": {"kind": "categorical", "values": ["only"]},
+                "x": {"kind": "categorical", "values": [0, 1]},
+                "p": {"kind": "categorical", "values": [0, 1, 2]},
+            }
+        }
+    )
+    p = np.repeat(np.arange(3, dtype=np.uint8), counts)
+    rows = Coded(schema, {"one": 0 * p, "x": (p > 0).astype(np.uint8), "p": p}, len(p), ())
+    curator = CentralCurator(rows, Ledger(1.0), SeededNoise(0))
+    candidates = [*others, marginal("one", "p"), marginal("one", "p", "x")]
+    with pytest.raises(InputError, match="two values"):
+        curator.choose(candidates, "F", Budget(0.5))
+    assert curator.ledger.entries == []
+    with pytest.raises(InputError, match="two values"):
+        score_named("F").evaluate(curator._counter, candidates)

@@ -37,10 +37,11 @@ def holders_of(parts: Sequence[Coded], **more: Any) -> list[Holder]:
     """A holder for each part of the rows, all of whom have pinned each other, and fear nobody unless told to."""
     identities = [Identity.new(f"h{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
+    files = more.pop("ledger_files", [more.pop("ledger_file", None)] * len(parts))
     given = {"allowance": 1e6, "delta": 0.5, "colluders": 0} | more
     return [
-        Holder(identity.name, part, identity=identity, peers=peers, **given)
-        for identity, part in zip(identities, parts, strict=True)
+        Holder(identity.name, part, identity=identity, peers=peers, ledger_file=file, **given)
+        for identity, part, file in zip(identities, parts, files, strict=True)
     ]
 
 

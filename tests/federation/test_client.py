@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from answering import Answering
 
 from understudy.federation import HolderGone, client
 from understudy.federation.client import HttpLink
@@ -37,7 +38,7 @@ def serving(known: dict[str, Identity], answer: Callable[[bytes], bytes]) -> Ite
     listener = listening("127.0.0.1:0")
     analysts = [known["registry"].certificate]
     server = server_of(
-        app_of(lambda message, _: answer(message), analysts), known["north"], analysts
+        app_of(Answering(lambda message, _: answer(message)), analysts), known["north"], analysts
     )
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
+from understudy.counting.rollups import RollUps
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import SeededNoise
 from understudy.errors import InputError
@@ -346,21 +348,150 @@ def test_garbage_gets_a_sentence(raw):
     assert Message.from_bytes(five()[0].answer(raw)).kind == "refused"
 
 
-def test_whatever_goes_wrong_inside_stays_inside(monkeypatch):
+def fail_with(error):
+    def fail(*_):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("count of row 17 is 3"),
+        ValueError("17"),
+        MemoryError(),
+        KeyError(17),
+        InputError("Row 17 is too old."),  # on purpose, but not before a row was read
+    ],
+)
+def test_a_holder_that_meets_the_unexpected_closes(monkeypatch, error):
+    """Whether it does may depend on one row: that is told once at most, and nothing else with it."""
+    log = []
+    holders = five(log=log.append)
+    started(holders)
+    said(holders[0], terms(holders, "voting", session="s2").to_message())
+    log.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(RollUps, "count", fail_with(error))
+        first = holders[0].answer(question().to_bytes())
+    messages = (question(), question(2), Message("hello"), Message("close", {"session": "s2"}))
+    assert {holders[0].answer(message.to_bytes(), "other") for message in messages} == {first}
+    assert holders[0].answer(b"garbage") == first
+    assert Message.from_bytes(first).content == {
+        "sentence": "The holder h0 has closed; its log says where it failed, and its owner must "
+        "start it again.",
+        "gone": True,
+    }
+    (entry,) = log
+    assert re.fullmatch(rf"{type(error).__name__} at test_holder\.py:\d+", entry["why"])
+    assert said(holders[1], question()).kind == "masked"  # it alone
+
+
+def test_an_error_before_rows_are_read_closes_a_holder_too(monkeypatch):
+    holders = five()
+    with monkeypatch.context() as patched:
+        patched.setattr(Message, "from_bytes", fail_with(RecursionError()))
+        answer = holders[0].answer(b"")
+    assert b"has closed" in answer
+    assert said(holders[0], Message("hello")).kind == "refused"
+
+
+def test_what_ends_the_process_closes_the_holder_and_goes_on(monkeypatch):
     holders = five()
     started(holders)
-    log = []
-    holders[0]._log = log.append
+    monkeypatch.setattr(RollUps, "count", fail_with(SystemExit()))
+    with pytest.raises(SystemExit):
+        holders[0].answer(question().to_bytes())
+    assert "has closed" in sentence(holders[0], Message("hello"))
 
-    def fail(*_):
-        raise RuntimeError("count of row 17 is 3")
 
-    monkeypatch.setattr("understudy.federation.holder_rows.HolderRows.measure", fail)
-    told = sentence(holders[0], question())
-    assert "17" not in told
-    assert "its log says where" in told
-    assert len(log) == 1
-    assert re.fullmatch(r"RuntimeError at test_holder\.py:\d+", log[0]["why"])
+def test_what_is_refused_before_rows_are_read_closes_nobody():
+    holders = five()
+    started(holders)
+    assert "no attribute" in sentence(holders[0], question(tables=(("z",),)))
+    assert said(holders[0], question(2)).kind == "masked"
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 1.0], [1e300, 1.0], [1.0] * 3, []])
+def test_weights_that_are_none_are_refused_and_close_nobody(weights):
+    holders = five()
+    started(holders)
+    two = (("a", "b"), ("c",))
+    ask = question(tables=two, arrays={"weights": np.array(weights, dtype=np.float64)})
+    assert "a weight for each table" in sentence(holders[0], ask)
+    ask = question(2, tables=two, arrays={"weights": np.array([1.0, 3.0])})
+    assert said(holders[0], ask).kind == "masked"
+
+
+def test_terms_that_cannot_be_accounted_for_are_refused_before_they_are_reserved():
+    holder = Holder("h0", rows(10), allowance=1e6, delta=0.5)
+    message = terms([holder], "voting").to_message()
+    message = Message("open", {**message.content, "epsilon": 1e6, "delta": 1e-6})
+    assert "epsilon that large" in sentence(holder, message)
+    assert said(holder, terms([holder], "voting", epsilon=1e6).to_message()).kind == "opened"
+
+
+# ---- what one answer costs and holds
+
+
+def asking_for_sizes(holders, amount, times, delta=0.0):
+    """The noise in many answers of the first holder, and the ledger of the session."""
+    content = {"session": "s1", "what": "size", "amount": amount}
+    answers = [
+        said(holders[0], Message("ask", {**content, "round": number}))
+        for number in range(1, times + 1)
+    ]
+    sizes = np.array([answer.content["size"] for answer in answers])
+    return sizes - holders[0]._coded.rows, holders[0]._sessions["s1"].ledger
+
+
+@pytest.mark.parametrize("way", ["secure", "voting"])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_a_size_has_the_whole_noise_of_its_price(way, relation, delta):
+    """Also in the way secure, where all else has a share of the noise alone."""
+    holders = five(neighbours=relation)
+    agreed = {"neighbours": relation, "epsilon": 400.0, "delta": delta}
+    if way == "secure":
+        started(holders, **agreed)
+    else:
+        said(holders[0], terms(holders, way, **agreed).to_message())
+    amount, times = (0.1, 400) if not delta else (0.005, 400)
+    noise, ledger = asking_for_sizes(holders, amount, times)
+    moved = 1 if relation == "add_remove" else 2
+    deviation = math.sqrt(2) * moved / amount if not delta else math.sqrt(moved / (2 * amount))
+    # Six standard errors of the mean, and of the deviation (a Laplace variable has kurtosis 6).
+    assert abs(noise.mean()) < 6 * deviation / math.sqrt(times)
+    assert noise.std() == pytest.approx(deviation, rel=6 * math.sqrt(5 / (4 * times)))
+    assert len(ledger.entries) == times
+    assert {(e.question, e.amount) for e in ledger.entries} == {
+        ("number of rows of this holder", amount)
+    }
+    assert ledger.left.amount == pytest.approx(ledger.budget.amount - times * amount)
+
+
+def test_a_size_that_is_not_paid_for_is_not_told():
+    holders = five()
+    said(holders[0], terms(holders, "voting").to_message())
+    ask = {"session": "s1", "round": 1, "what": "size"}
+    assert "only 1 of 1 is left" in sentence(holders[0], Message("ask", {**ask, "amount": 1.5}))
+    assert "for nothing" in sentence(holders[0], Message("ask", {**ask, "amount": 0, "round": 2}))
+
+
+@pytest.mark.parametrize("what", ["scores", "top"])
+@pytest.mark.parametrize("lie", [None, 0, 1, 49, -50])
+def test_a_question_that_takes_the_holder_to_have_fewer_rows_is_refused(what, lie):
+    """The noise goes by the sensitivity, and that, under replace, by the number of rows."""
+    holders = holders_of([rows(50), rows(20), rows(30)], neighbours="replace")
+    started(holders, neighbours="replace")
+    more = {"score": "I", **({"delegate": "h1"} if what == "top" else {})}
+    ask = question(what=what, tables=(("a", "b"), ("a", "c")), most_rows=lie, **more)
+    assert "fewer rows than it has told" in sentence(holders[0], ask)
+    assert holders[0]._sessions["s1"].ledger.entries == []
+    for number, most in ((2, 50), (3, 5000)):
+        ask = question(number, what, tables=(("a", "b"), ("a", "c")), most_rows=most, **more)
+        assert said(holders[0], ask).kind in ("masked", "sealed")
 
 
 @pytest.mark.parametrize(
@@ -404,19 +535,20 @@ def test_fields_that_are_not_read_or_of_another_type_are_refused_before_anything
     assert holders[0]._sessions["s1"].ledger.entries == []
 
 
-def test_a_question_that_cannot_be_logged_is_not_answered_then_or_later():
+@pytest.mark.parametrize("full", [InputError, OSError, RuntimeError])
+def test_a_question_that_cannot_be_logged_is_not_answered_then_or_later(full):
     written = []
 
     def log(entry):
         if entry.get("asked") == "ask" and not written:
             written.append(entry)
-            raise RuntimeError("the disk is full")
+            raise full("the disk is full")
 
     holders = five(log=log)
     said(holders[0], terms(holders, "voting").to_message())
     ask = question()
-    assert said(holders[0], ask).kind == "refused"
-    assert "next round is 2" in sentence(holders[0], ask)
+    for message in (ask, ask, question(2), Message("hello")):
+        assert "has closed" in sentence(holders[0], message)
 
 
 def test_a_repetition_stands_in_the_log():

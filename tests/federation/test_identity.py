@@ -213,6 +213,28 @@ def test_what_a_pinned_party_signs_for_another_is_refused(tmp_path: Path) -> Non
         met(north.tls([analyst.certificate], serving=True), client)
 
 
+def test_tls_before_1_3_is_refused_on_either_side(tmp_path: Path) -> None:
+    north, analyst = made(tmp_path, "north"), made(tmp_path, "analyst")
+
+    def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+        return (
+            north.tls([analyst.certificate], serving=True),
+            analyst.tls([north.certificate], serving=False),
+        )
+
+    for place in (0, 1):
+        both = contexts()
+        old = both[place]
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises(OSError, match=r"protocol version|unsupported protocol|EOF"):
+            met(*both)
+    both = contexts()
+    for old in both:  # the two would understand each other
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(AssertionError, match=r"TLSv1\.2"):
+        met(*both)
+
+
 def test_a_party_that_was_never_saved_has_no_tls() -> None:
     north = Identity.new("north")
     with pytest.raises(InputError, match="save the identity first"):

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -251,3 +254,50 @@ def test_the_largest_of_noisy_sums_costs_what_is_said(epsilon, others, gap):
     there = top_probabilities([gap + step, *[-step] * others], scale, more)
     assert np.abs(np.log(here / there)).max() <= epsilon + 1e-9
     assert top_scale(epsilon) >= 2 * (SHARED_GRID + 2) / epsilon
+
+
+FORKING = """
+import json, os, sys
+from fractions import Fraction
+import numpy as np
+from understudy.curator.mechanisms import SystemNoise
+from understudy.federation.noise_shares import ShareNoise
+
+noise, shares, zeros = SystemNoise(), ShareNoise(3, SystemNoise()), np.zeros(64, dtype=np.int64)
+
+def draw():
+    return {
+        "shares of Laplace noise": shares.laplace(zeros, 1000.0).tolist(),
+        "shares of geometric noise": shares.geometric(zeros, 1000.0).tolist(),
+        "shares of Gaussian noise": shares.gaussian(zeros, 1000.0).tolist(),
+        "Laplace noise": noise.laplace(zeros, 1000.0).tolist(),
+        "Gaussian noise": noise.gaussian(zeros, 1000.0).tolist(),
+        "permute and flip": [noise.choose(zeros, 1.0, "permute_and_flip") for _ in range(64)],
+        "exponential": [noise.choose(zeros, 1.0, "exponential") for _ in range(64)],
+        "draws": noise.draw(zeros + 1, 64, Fraction(1)).tolist(),
+    }
+
+draw()  # fills whatever is kept for later
+print(end="", flush=True)
+for _ in range(2):
+    child = os.fork()
+    if not child:
+        break
+drawn = json.dumps(draw()) + "\\n"
+if child:
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+os.write(1, drawn.encode())
+os._exit(0)
+"""
+
+
+def test_a_parent_and_its_children_have_no_noise_in_common():
+    """Noise that two answers share can be taken off one of them by the other."""
+    ran = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, check=True)
+    first, second, parent = map(json.loads, ran.stdout.splitlines())
+    for name, drawn in parent.items():
+        assert drawn != first[name] != second[name] != drawn, name

@@ -39,14 +39,16 @@ import sys
 from understudy.federation import server
 record, plain = sys.argv.pop(1), server.app_of
 
-def recording(answer, analysts):
+def recording(holder, analysts):
+    answer = holder.answer
     def answer_and_record(message, asker):
         answered = answer(message, asker)
         with open(record, "ab") as file:
             for part in (message, answered):
                 file.write(len(part).to_bytes(8, "big") + part)
         return answered
-    return plain(answer_and_record, analysts)
+    holder.answer = answer_and_record
+    return plain(holder, analysts)
 
 server.app_of = recording
 from understudy.cli import main
@@ -356,6 +358,44 @@ def test_an_overdraft_is_refused_and_costs_nobody_anything(town: Town) -> None:
         released(town, method=Independent(epsilon=5000.0))
     assert counted(town) == before
     assert any("was refused" in line["words"] for line in town.sites["north"].log)
+
+
+def test_one_release_takes_half_of_the_allowance_at_most(town: Town) -> None:
+    before = counted(town)
+    with pytest.raises(HolderRefused, match="more than one session may take of its allowance"):
+        released(town, method=Independent(epsilon=500.1))
+    assert counted(town) == before
+    assert "Of epsilon 1000 in all, one release may take 500 at most" in town.sites["north"].said
+
+
+def test_an_opening_is_not_taken_again_after_a_restart(town: Town) -> None:
+    """Whoever recorded one cannot use up the allowance by it."""
+    links = [Meddling(link, lambda number: None) for link in town.links()]
+    federate(links, town.folder / "schema.json", Independent(epsilon=1.0), colluders=0)
+    (opening,) = [m for m, _ in links[2].heard if Message.from_bytes(m).kind == "open"]
+    restarted(town.sites["west"])
+    before = counted(town)
+    refused = Message.from_bytes(town.links()[2].ask(opening))
+    assert "there was a session of that name before" in refused.content["sentence"]
+    assert counted(town) == before
+
+
+def test_a_holder_that_cannot_log_answers_nobody_until_it_is_started_again(town: Town) -> None:
+    log, aside, west = town.folder / "west.log", town.folder / "west.aside", town.links()[2]
+    log.rename(aside)
+    log.mkdir()
+    try:
+        with pytest.raises(HolderGone, match="The holder west has closed"):
+            released(town, method=Independent(epsilon=1.0))
+    finally:
+        log.rmdir()
+        aside.rename(log)
+    for _ in range(2):  # although it could log again
+        answer = Message.from_bytes(west.ask(Message("hello").to_bytes()))
+        assert (answer.kind, answer.content["gone"]) == ("refused", True)
+    assert "west.log cannot be written" in town.sites["west"].said
+    restarted(town.sites["west"])
+    assert Message.from_bytes(west.ask(Message("hello").to_bytes())).kind == "hello"
 
 
 def test_the_analyst_is_killed(town: Town) -> None:

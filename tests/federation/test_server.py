@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
+from answering import Answering
+from starlette.requests import ClientDisconnect
 
 from understudy import InputError
 from understudy.federation import server as served
@@ -29,7 +31,7 @@ def asked(
     path: str = "/ask",
 ) -> list[httpx.Response]:
     """What the application answers to messages that arrive at the same time, under a certificate that TLS let in."""
-    app = app_of(lambda message, _: answer(message), [ANALYST])
+    app = app_of(Answering(lambda message, _: answer(message)), [ANALYST])
 
     async def with_certificate(scope: Any, receive: Any, send: Any) -> None:
         await app({**scope, "state": {"certificate": certificate}}, receive, send)
@@ -98,7 +100,7 @@ def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_who_asks_is_told_to_the_holder() -> None:
-    app = app_of(lambda message, asker: asker.encode(), [ANALYST])
+    app = app_of(Answering(lambda message, asker: asker.encode()), [ANALYST])
 
     async def with_certificate(scope: Any, receive: Any, send: Any) -> None:
         await app({**scope, "state": {"certificate": ANALYST.der}}, receive, send)
@@ -186,17 +188,55 @@ def test_a_log_that_cannot_be_written_is_an_error(
         log({"asked": "one"})
 
 
-def test_a_holder_that_can_no_longer_log_falls_silent(tmp_path: Path) -> None:
-    calls: list[bytes] = []
+def test_what_the_owner_should_see_is_shown_when_the_log_fails(tmp_path: Path) -> None:
+    shown: list[str] = []
+    log = AuditLog(tmp_path / "audit.jsonl", show=shown.append)
+    (tmp_path / "audit.jsonl").unlink()
+    (tmp_path / "audit.jsonl").mkdir()
+    with pytest.raises(InputError):
+        log({"asked": "one"})
+    assert len(shown) == 1
+    assert shown[0].endswith("nothing is answered without it.")
 
-    def answer(message: bytes) -> bytes:
-        calls.append(message)
-        raise InputError("The log cannot be written.")
 
-    answers = asked(answer, b"one", b"two")
-    assert [answer.status_code for answer in answers] == [503, 503]
-    assert answers[0].text.startswith("This holder cannot answer or log any more")
-    assert len(calls) == 1
+def test_whatever_text_an_analyst_sends_can_be_logged(tmp_path: Path) -> None:
+    AuditLog(tmp_path / "audit.jsonl")({"answered": "refused", "why": "no rule \ud800"})
+    assert lines(tmp_path / "audit.jsonl")[0]["why"] == "no rule \ud800"
+
+
+def test_what_goes_wrong_around_a_holder_closes_it() -> None:
+    """And an exception of the holder's own, which it should have seen to by itself."""
+
+    def fail(message: bytes) -> bytes:
+        raise MemoryError
+
+    answers = asked(fail, b"one", b"two")
+    assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"closed")] * 2
+
+
+def test_an_error_while_a_message_is_read_closes_the_holder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def break_down(request: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(served, "_bounded_body", break_down)
+    holder = Answering(lambda message, _: b"fine")
+    monkeypatch.setattr("test_server.Answering", lambda answer: holder)
+    (answer,) = asked(lambda message: b"fine", b"one")
+    assert (answer.content, holder.answer(b"", "")) == (b"closed", b"closed")
+    assert [type(error) for error in holder.closed_by] == [MemoryError]
+
+
+def test_one_that_hangs_up_in_the_middle_closes_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or every analyst could close a holder at will."""
+
+    def hang_up(request: Any) -> None:
+        raise ClientDisconnect
+
+    monkeypatch.setattr(served, "_bounded_body", hang_up)
+    (answer,) = asked(lambda message: b"fine", b"one")
+    assert answer.status_code == 400
 
 
 # ---- listening

@@ -210,9 +210,7 @@ def test_what_cannot_be_done_together_is_refused_before_anybody_is_asked(method,
 def test_ledgers_are_right_afterwards(way, tmp_path):
     parts = split(WHOLE, "equal", 3)
     files = [LedgerFile.create(tmp_path / f"{place}.ledger", 3.0) for place in range(3)]
-    holders = holders_of(parts, allowance=None, ledger_file=files[0])
-    for holder, file in zip(holders, files, strict=True):
-        holder._file = file
+    holders = holders_of(parts, allowance=None, ledger_files=files)
     method = PrivBayes(epsilon=1.0, degree=1)
     federate(holders, SCHEMA, method, way)
     for file in files:
@@ -227,9 +225,7 @@ def test_ledgers_are_right_afterwards(way, tmp_path):
 
 def test_a_run_that_ends_early_costs_everybody_in_full(tmp_path):
     files = [LedgerFile.create(tmp_path / f"{place}.ledger", 3.0) for place in range(3)]
-    holders = holders_of(split(WHOLE, "equal", 3), allowance=None, ledger_file=files[0])
-    for holder, file in zip(holders, files, strict=True):
-        holder._file = file
+    holders = holders_of(split(WHOLE, "equal", 3), allowance=None, ledger_files=files)
     links = [FailingLink(holders[0], "ask", what="top"), *map(MemoryLink, holders[1:])]
     with pytest.raises(HolderGone, match="h0 does not answer"):
         federate(links, SCHEMA, PrivBayes(epsilon=1.0, degree=1), colluders=0)
@@ -241,9 +237,7 @@ def test_a_run_that_ends_early_costs_everybody_in_full(tmp_path):
 def test_holders_that_have_not_pinned_each_other_end_the_run_before_it_costs_anything(tmp_path):
     """One has another certificate of its fellow than that one has."""
     files = [LedgerFile.create(tmp_path / f"{place}.ledger", 3.0) for place in range(3)]
-    holders = holders_of(split(WHOLE, "equal", 3), allowance=None, ledger_file=files[0])
-    for holder, file in zip(holders, files, strict=True):
-        holder._file = file
+    holders = holders_of(split(WHOLE, "equal", 3), allowance=None, ledger_files=files)
     holders[0].peers["h1"] = Identity.new("h1").certificate
     with pytest.raises(
         HolderRefused, match="The key of h1 is not signed by the certificate that h0 has pinned"

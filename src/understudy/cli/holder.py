@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,10 +149,26 @@ def serve(
             "fewer are refused.",
         ),
     ] = 1,
+    session_share: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="The largest share of your allowance, from 0 to 1, that one release may take.",
+        ),
+    ] = 0.5,
+    analyst_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="The largest share of it that one analyst may take, over all releases; all "
+            "analysts have the same share when not given.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
+    from understudy.federation.allowance import check_share
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
     from understudy.federation.server import (
@@ -169,6 +186,11 @@ def serve(
     identity = identity_of(cert, key)
     parties = Parties.load(peers)
     check_parties(identity, parties, peers)
+    analysts = [party.certificate for party in parties.analysts]
+    of_session = check_share("--session-share", session_share)
+    of_analyst = Fraction(1, len(analysts))
+    if analyst_share is not None:
+        of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
     coded = coded_rows(table, schema, talk)
     ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
@@ -180,15 +202,21 @@ def serve(
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
         colluders=colluders,
+        session_share=of_session,
+        analyst_share=of_analyst,
     )
-    analysts = [party.certificate for party in parties.analysts]
     left = ledger_file.left()
     host, port = listener.getsockname()[:2]
     talk.say(
         f"{identity.name} listens at {host}:{port} for {', '.join(c.name for c in analysts)}; "
         f"epsilon {left[0]:g}, delta {left[1]:g} left in {book}; log: {journal}. Stop by Ctrl-C."
     )
-    answer_until_stopped(server_of(app_of(holder.answer, analysts), identity, analysts), listener)
+    allowed = ledger_file.read()["allowance"]["epsilon"]
+    talk.say(
+        f"Of epsilon {allowed:g} in all, one release may take {of_session * allowed:.4g} at most "
+        f"and one analyst {of_analyst * allowed:.4g} (--session-share, --analyst-share)."
+    )
+    answer_until_stopped(server_of(app_of(holder, analysts), identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")
 
 

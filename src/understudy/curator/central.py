@@ -115,8 +115,8 @@ class CentralCurator:
         if not candidates or not all(candidates):
             raise InputError("There is nothing to choose from.")
         self._check([axes for axes in candidates if axes not in self._known[named.name]])
-        largest = max(self._sizes[child] for child in {axes[0] for axes in candidates})
-        named.check(largest)
+        children = {self._sizes[child] for child in {axes[0] for axes in candidates}}
+        named.check(children)
         if isinstance(named, Misfit) != (estimates is not None):
             raise InputError("Estimates go with the score misfit, and it needs them.")
         if isinstance(named, Misfit) and estimates is not None:
@@ -131,7 +131,7 @@ class CentralCurator:
             raise InputError("Offsets must be finite numbers, one a candidate.")
         # A person's rows come or go one after the other: by the triangle inequality each adds one row's sensitivity.
         sensitivity = self.ledger.rows_per_person * named.sensitivity(
-            self.neighbours, self.rows, largest <= 2
+            self.neighbours, self.rows, max(children) <= 2
         )
         if budget.currency == "rho":
             rule = "exponential"  # its price in rho is known to be a quarter of what pure DP alone would give

@@ -29,6 +29,7 @@ from understudy.curator import Measurement
 from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, Rule, SystemNoise, table_scale
+from understudy.curator.scores import score_named
 from understudy.errors import InputError
 from understudy.federation.analyst import Session
 from understudy.federation.delegates import LARGEST_OFFSET
@@ -178,6 +179,7 @@ class FederatedCurator:
         if not candidates or not all(candidates):
             raise InputError("There is nothing to choose from.")
         shapes = self._shapes(candidates)
+        score_named(score).check({shape[0] for shape in shapes})
         if len(set(candidates)) < len(candidates):
             raise InputError("A candidate stands twice in the question; each can be chosen once.")
         if not budget.amount > 0:

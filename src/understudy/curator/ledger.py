@@ -15,7 +15,7 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -355,12 +355,23 @@ class LedgerFile:
         return document
 
     def reserve(
-        self, release: str, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row"
+        self,
+        release: str,
+        epsilon: float,
+        delta: float,
+        neighbours: Neighbours,
+        unit: Unit = "row",
+        *,
+        details: Mapping[str, str] | None = None,
+        check: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> str:
         """Put a release on the books, in full, before it reads a row; returns its number.
 
         Releases that protect persons add up whatever number of rows each of them lets a person have, since each
         protects whole persons; with releases that protect rows they do not.
+
+        ``details`` are kept with the release; ``check`` is given the ledger as it stands, while nobody
+        else can write into it, and may raise what it has against the release.
         """
         if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
             raise BudgetError(
@@ -385,11 +396,14 @@ class LedgerFile:
                     f"The release needs epsilon {epsilon:g} and delta {delta:g}, but the ledger {self.path} has only "
                     f"epsilon {epsilon_left:g} and delta {delta_left:g} left; nothing was asked."
                 )
+            if check is not None:
+                check(document)
             number = secrets.token_hex(8)
             document["releases"].append(
                 {
                     "number": number,
                     "release": release,
+                    **(details or {}),
                     "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
                     "epsilon": epsilon,
                     "delta": delta,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,8 +44,8 @@ class Score(Protocol):
         ``rows`` is given where it is public; ``binary`` says that in every candidate the child has at most two values.
         """
 
-    def check(self, largest_child: int) -> None:
-        """Refuse candidates that the score is not defined for; ``largest_child`` is the most values a child has."""
+    def check(self, children: Collection[int]) -> None:
+        """Refuse candidates that the score is not defined for; ``children``: their numbers of values."""
 
     def evaluate(
         self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
@@ -78,7 +78,7 @@ class Dependence:
             return 2.0
         return 3.0 * (1 - 1 / max(_public(rows), 2))
 
-    def check(self, largest_child: int) -> None:
+    def check(self, children: Collection[int]) -> None:
         """Any attributes will do."""
 
     def evaluate(
@@ -138,7 +138,7 @@ class Information:
         general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
         return with_binary if binary else max(general, with_binary)
 
-    def check(self, largest_child: int) -> None:
+    def check(self, children: Collection[int]) -> None:
         """Any attributes will do."""
 
     def evaluate(
@@ -180,9 +180,9 @@ class Assignment:
         """1 or 3/4, see above."""
         return 0.75 if neighbours == "add_remove" else 1.0
 
-    def check(self, largest_child: int) -> None:
-        """Two values at most."""
-        if largest_child > 2:
+    def check(self, children: Collection[int]) -> None:
+        """Exactly two values: the kernel halves tables, and an odd number of cells has no half."""
+        if any(size != 2 for size in children):
             raise InputError(
                 "Score F is for attributes with two values; use R, or a binary or Gray encoding."
             )
@@ -191,6 +191,7 @@ class Assignment:
         self, counter: Counter, candidates: Sequence[Marginal], neighbours: Neighbours = "replace"
     ) -> NDArray[np.float64]:
         """A dynamic programme over integer masses, exact."""
+        self.check({counter.size(child) for child in {axes[0] for axes in candidates}})
         threads = numba.get_num_threads()
         masses = [
             score_kernels.assignment_masses(flat, offsets, counter.rows, threads)
@@ -219,7 +220,7 @@ class Misfit:
         """1 or 2, see above."""
         return 1.0 if neighbours == "add_remove" else 2.0
 
-    def check(self, largest_child: int) -> None:
+    def check(self, children: Collection[int]) -> None:
         """Any attributes will do."""
 
     def evaluate(

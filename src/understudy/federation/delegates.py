@@ -112,7 +112,7 @@ class DelegatedSum(SecureSum):
 
     def agree(self, asked: Message) -> Message:
         """Sign whose numbers are in the sum, the delegate's among them."""
-        if self.delegate.name not in asked.get("present", list):
+        if self.delegate.name not in asked.texts("present"):
             raise InputError("Without the delegate there is no sum to be told of in this round.")
         agreed = super().agree(asked)
         if self._delegated:

@@ -5,28 +5,29 @@ answer. The analyst is not trusted: the holder checks each message against what 
 its terms (:mod:`understudy.federation.terms`); the whole price is reserved in the holder's ledger before anything is
 answered. Rounds are numbered (:mod:`understudy.federation.holder_session`). A message that comes again, the same to the
 byte, gets the answer that it got (so that a link may repeat it); any other message out of its order is refused.
+
+What a holder refuses on purpose it refuses before it reads a row. Whatever else goes wrong may depend
+on the rows, and then whether it does tells of them. So a holder that meets an exception that it did
+not raise on purpose, or cannot write its log, closes: from then on everybody gets one sentence, the
+same whatever the cause was, until its owner starts it again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-from understudy.curator.budget import (
-    Neighbours,
-    check_delta,
-    check_epsilon,
-    check_neighbours,
-    exact,
-    total,
-)
+from understudy.curator.budget import Neighbours, check_neighbours
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import Noise, SystemNoise
 from understudy.encoding import Coded
-from understudy.errors import BudgetError, InputError, UnderstudyError
+from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone
+from understudy.federation.allowance import Allowance
 from understudy.federation.holder_rows import MOST_ROWS
 from understudy.federation.holder_session import HolderSession
 from understudy.federation.masking import Signer, Verifier
@@ -77,6 +78,9 @@ class Holder:
     neighbours
         The relation that the guarantee is for, in every session; by default that of the ledger file, or "add_remove".
         With "replace" the number of rows is public, and told to everybody who asks.
+    session_share, analyst_share
+        The largest share of the allowance, epsilon and delta alike, that one session may take, and
+        that all sessions of one analyst may take together.
     """
 
     def __init__(
@@ -94,11 +98,18 @@ class Holder:
         colluders: int = COLLUDERS,
         ways: Sequence[str] = WAYS,
         neighbours: Neighbours | None = None,
+        session_share: float | Fraction = 1,
+        analyst_share: float | Fraction = 1,
     ) -> None:
-        if allowance is None and ledger_file is None:
-            raise InputError(
-                "A holder needs an allowance or a ledger file, so that it knows when to stop answering."
-            )
+        self._allowance = Allowance(
+            name,
+            epsilon=allowance,
+            delta=delta,
+            ledger_file=ledger_file,
+            session_share=session_share,
+            analyst_share=analyst_share,
+            tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
+        )
         if coded.rows >= MOST_ROWS:
             raise InputError(
                 f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}."
@@ -111,10 +122,6 @@ class Holder:
         self.identity = identity
         self.peers = dict(peers or {})
         self._coded = coded
-        self._allowance = (
-            None if allowance is None else (check_epsilon(allowance), check_delta(delta))
-        )
-        self._file = ledger_file
         self._log = log
         self._noise = noise if noise is not None else SystemNoise()
         if ledger_file is not None and not self._noise.private:
@@ -123,9 +130,9 @@ class Holder:
             )
         self._colluders = colluders
         self._ways = tuple(ways)
-        self._spent: list[Terms] = []
         self._sessions: dict[str, HolderSession] = {}
-        self._closed: dict[str, HolderSession] = {}
+        self._ended: dict[str, HolderSession] = {}
+        self._closed = False
         self._schema_digest = schema_digest(coded.schema)
         self._lock = threading.Lock()
 
@@ -140,34 +147,57 @@ class Holder:
             Who asks, as far as the link knows: nobody else is answered in a session that this one opened.
         """
         with self._lock:
+            if self._closed:
+                return self._closed_answer()
             try:
-                return self._answer(Message.from_bytes(message), message, asker)
-            except HolderGone as error:
-                self._log({"answered": "gone", "why": str(error)})
-                return refusal(str(error), gone=True)
-            except UnderstudyError as error:
-                self._log({"answered": "refused", "why": str(error)})
-                return refusal(str(error))
-            except (
-                Exception
-            ) as error:  # whatever it was, its text may hold something private: its place does not
-                self._log({"answered": "refused", "why": f"{type(error).__name__} {_place(error)}"})
-                return refusal(
-                    f"The holder {self.name} could not answer; its log says where it failed."
-                )
+                return self._answer_or_refuse(message, asker)
+            except BaseException as error:
+                closed = self.close(error)
+                if not isinstance(error, Exception):
+                    raise
+                return closed
+
+    def close(self, error: BaseException) -> bytes:
+        """Answer nobody any more; returns what everybody is told from now on."""
+        self._closed = True
+        with contextlib.suppress(Exception):  # the log may be what failed
+            self._log({"answered": "nothing", "why": _kind_and_place(error)})
+        return self._closed_answer()
+
+    def _closed_answer(self) -> bytes:
+        return refusal(
+            f"The holder {self.name} has closed; its log says where it failed, and its owner must "
+            f"start it again.",
+            gone=True,
+        )
+
+    def _answer_or_refuse(self, message: bytes, asker: str) -> bytes:
+        try:
+            return self._answer(Message.from_bytes(message), message, asker)
+        except UnderstudyError as error:
+            gone = isinstance(error, HolderGone)
+            self._write_down({"answered": "gone" if gone else "refused", "why": str(error)})
+            return refusal(str(error), gone=gone)
+
+    def _write_down(self, entry: Mapping[str, Any]) -> None:
+        """Log something; a log that cannot be written is no reason to refuse, but to close."""
+        try:
+            self._log(entry)
+        except UnderstudyError as error:
+            raise RuntimeError("the log failed") from error
 
     def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
         if asked.kind == "hello":
             return self._hello().to_bytes()
         name = asked.get("session", str)
         seal = digest(raw)
-        session = self._sessions.get(name) or self._closed.get(name)
+        session = self._sessions.get(name) or self._ended.get(name)
         if session is not None and session.asker != asker:
             raise InputError(
                 "This session was opened by somebody else, who alone can go on with it."
             )
         if session is not None and session.last[0] == seal:
-            self._log(
+            self._write_down(
                 {"session": name, "asked": "again", "question": seal.hex(), "answered": "repeated"}
             )
             return session.last[1]
@@ -175,7 +205,7 @@ class Holder:
         if asked.kind == "open":
             session, reply = self._open(asked, raw, asker)
             told = {"terms": asked.content}
-        elif session is None or name in self._closed:
+        elif session is None or name in self._ended:
             raise HolderGone(
                 f"The holder {self.name} knows of no such session; it may have been started again since."
             )
@@ -192,7 +222,7 @@ class Holder:
             "answered": reply.kind,
             **told,
         }
-        self._log({**entry, "bytes": len(answer), "digest": digest(answer).hex()})
+        self._write_down({**entry, "bytes": len(answer), "digest": digest(answer).hex()})
         session.last = seal, answer  # not before the log has it: what is told again was told once
         return answer
 
@@ -204,7 +234,7 @@ class Holder:
         if asked.kind in ("deliver", "agree", "reveal", "pick"):
             return session.go_on(asked)
         if asked.kind == "close":
-            return self._close(session)
+            return self._end(session)
         raise InputError(f"A holder does not know what {asked.kind!r} means.")
 
     def _hello(self) -> Message:
@@ -221,9 +251,9 @@ class Holder:
         if terms.way == "secure":
             assert self.identity is not None
             keys = SessionKeys(self.name, terms, digest(raw), self.identity, self.peers)
-        number = self._reserve(terms)
+        reserved = self._allowance.reserve(terms, asker)
         # From here on nothing is taken back: a session that goes wrong has cost what it was promised.
-        session = HolderSession(self.name, asker, terms, self._coded, self._noise, keys, number)
+        session = HolderSession(self.name, asker, terms, self._coded, self._noise, keys, reserved)
         self._sessions[terms.session] = session
         theirs = [name for name, other in self._sessions.items() if other.asker == asker]
         if (
@@ -238,7 +268,7 @@ class Holder:
         return session, Message("opened", content)
 
     def _check_terms(self, terms: Terms) -> None:
-        if terms.session in self._sessions or terms.session in self._closed:
+        if terms.session in self._sessions or terms.session in self._ended:
             raise InputError("There is a session of that name already.")
         if terms.neighbours != self.neighbours:
             raise InputError(
@@ -268,44 +298,23 @@ class Holder:
         if strangers:
             raise InputError(f"The holder {self.name} has no pinned certificate of {strangers[0]}.")
 
-    def _reserve(self, terms: Terms) -> str | None:
-        """Put the whole price on the books, before anything is answered."""
-        refused = f"The holder {self.name} does not allow a release at epsilon {terms.epsilon:g}, delta {terms.delta:g}"
-        if self._allowance is not None:
-            for price, allowed in zip(("epsilon", "delta"), self._allowance, strict=True):
-                spent = total([getattr(earlier, price) for earlier in [*self._spent, terms]])
-                if spent > exact(allowed):
-                    raise BudgetError(f"{refused}: it would overdraw its allowance.")
-        number = None
-        if self._file is not None:
-            what = f"{terms.way}, {terms.method.get('name', 'tables')}, session {terms.session}"
-            try:
-                number = self._file.reserve(what, terms.epsilon, terms.delta, terms.neighbours)
-            except UnderstudyError as error:
-                # The file's own words name paths and amounts that are the holder's business alone.
-                self._log({"answered": "refused", "why": str(error)})
-                raise BudgetError(f"{refused}: its ledger does not allow it.") from None
-        self._spent.append(terms)
-        return number
-
-    def _close(self, session: HolderSession) -> Message:
-        """The end: what was asked is written into the ledger file."""
-        if self._file is not None and session.number is not None:
-            self._file.settle(session.number, session.ledger)
-            session.number = None
-        if not session.ledger.entries:
-            self._spent.remove(session.terms)  # nothing was asked, so it costs nothing
+    def _end(self, session: HolderSession) -> Message:
+        """What was asked is written into the ledger file."""
+        self._allowance.settle(session.reservation, session.ledger)
         name = session.terms.session
-        self._closed = dict(
-            [*self._closed.items(), (name, self._sessions.pop(name))][-MOST_SESSIONS:]
+        self._ended = dict(
+            [*self._ended.items(), (name, self._sessions.pop(name))][-MOST_SESSIONS:]
         )
         session.end()
         return Message("closed")
 
 
-def _place(error: BaseException) -> str:
-    """Where something failed: a file and a line of a program, nothing of what it worked on."""
+def _kind_and_place(error: BaseException) -> str:
+    """What failed and where; not the error's own words, which may hold something private."""
     import traceback
 
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"at {os.path.basename(last.filename)}:{last.lineno}"
+    while error.__cause__ is not None:
+        error = error.__cause__
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

@@ -74,8 +74,8 @@ class HolderRows(CentralCurator):
         if not all(candidates):
             raise InputError("There is nothing to choose from.")
         self._check(candidates)
-        largest = max(self._sizes[axes[0]] for axes in candidates)
-        named.check(largest)
+        children = {self._sizes[axes[0]] for axes in candidates}
+        named.check(children)
         if isinstance(named, Misfit) != (estimates is not None):
             raise InputError("Estimates go with the score misfit, and it needs them.")
         if isinstance(named, Misfit) and estimates is not None:
@@ -86,7 +86,7 @@ class HolderRows(CentralCurator):
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
         assert isinstance(self._noise, ShareNoise)
         rows = most_rows if self.neighbours == "replace" else None
-        sensitivity = score_sensitivity(score, self.neighbours, rows, largest <= 2, top)
+        sensitivity = score_sensitivity(score, self.neighbours, rows, max(children) <= 2, top)
         scale = scores_scale(budget, len(candidates), top)
         check_scale(self._noise, scale, budget.currency)
         geometric = top and budget.currency == "epsilon"

@@ -13,7 +13,8 @@ from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import Noise
 from understudy.encoding import Coded
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyError
+from understudy.federation.allowance import Reservation
 from understudy.federation.delegates import Delegate, DelegatedSum
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.messages import Array, Message
@@ -24,6 +25,8 @@ from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import Terms
 from understudy.marginals import Marginal
 from understudy.networks.bits import Bits
+
+LARGEST_WEIGHT = 1 << 53
 
 
 class HolderSession:
@@ -43,8 +46,8 @@ class HolderSession:
         The holder's own noise.
     keys
         What secure sums are made with.
-    number
-        Of the reservation in the holder's ledger file.
+    reservation
+        Its price, on the holder's books.
     """
 
     def __init__(
@@ -55,14 +58,14 @@ class HolderSession:
         coded: Coded,
         noise: Noise,
         keys: SessionKeys | None,
-        number: str | None,
+        reservation: Reservation,
     ) -> None:
         self.holder = holder
         self.asker = asker
         self.terms = terms
         self.ledger = terms.ledger
         self.keys = keys
-        self.number = number
+        self.reservation = reservation
         self.round = 0
         self.sum: SecureSum | None = None
         self.last = b"", b""
@@ -88,6 +91,16 @@ class HolderSession:
 
     def ask(self, asked: Message) -> Message:
         """A new round: debit, count, add noise; then answer, or begin a secure sum."""
+        debited = len(self.ledger.entries)
+        try:
+            return self._ask(asked)
+        except UnderstudyError as error:
+            # A method refuses by what it was told with noise; anybody else, before a row is read.
+            if self.terms.way != "models" and len(self.ledger.entries) > debited:
+                raise RuntimeError("refused after rows were read") from error
+            raise
+
+    def _ask(self, asked: Message) -> Message:
         number = asked.get("round", int)
         if number != self.round + 1:
             raise InputError(f"The next round is {self.round + 1}, not {number}.")
@@ -122,7 +135,7 @@ class HolderSession:
         self, asked: Message, rows: HolderRows, marginals: Sequence[Marginal], budget: Budget
     ) -> Message:
         """Noisy counts, in the open or in a sum."""
-        weights = asked.array("weights", "f8").tolist() if "weights" in asked.arrays else None
+        weights = _weights(asked, len(marginals))
         numbers = _flat(rows.measure(marginals, budget, weights))
         if self.keys is None:
             return Message("answer", {}, {"numbers": numbers})
@@ -221,6 +234,18 @@ class HolderSession:
             raise InputError("The estimates do not have the shapes of the tables.")
         parts = np.split(flat, ends[:-1])
         return [part.reshape(rows.shape(axes)) for part, axes in zip(parts, marginals, strict=True)]
+
+
+def _weights(asked: Message, tables: int) -> list[float] | None:
+    """How a question splits its price over tables."""
+    if "weights" not in asked.arrays:
+        return None
+    weights: list[float] = asked.array("weights", "f8").tolist()
+    if len(weights) != tables or not all(0 < weight <= LARGEST_WEIGHT for weight in weights):
+        raise InputError(
+            f"There must be a weight for each table, above 0 and at most {LARGEST_WEIGHT:,}."
+        )
+    return weights
 
 
 def _flat(found: Sequence[Measurement]) -> NDArray[np.int64]:

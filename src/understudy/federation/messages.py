@@ -112,6 +112,13 @@ class Message:
             raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
         return value
 
+    def texts(self, name: str) -> list[str]:
+        """An entry of the content that must be a list of texts."""
+        found: list[str] = self.get(name, list)
+        if not all(isinstance(text, str) for text in found):
+            raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
+        return found
+
     def array(self, name: str, form: str) -> Array:
         """An array that must be of a type."""
         array = self.arrays.get(name)
@@ -186,9 +193,17 @@ def _json(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def _whole_number(digits: str) -> int:
+    """Of 64 bits, as in arrays: what is larger would be no floating-point number, and fail far from here."""
+    number = int(digits)
+    if number.bit_length() > 63:
+        raise ValueError("a whole number is too large")
+    return number
+
+
 def _header(data: bytes) -> tuple[str, dict[str, Any], list[tuple[str, str, int]]]:
     try:
-        document = json.loads(data)
+        document = json.loads(data, parse_int=_whole_number)
         kind, content, arrays = document["kind"], document["content"], document["arrays"]
         shapes = [(name, form, size) for name, form, size in arrays]
         proper = isinstance(kind, str) and isinstance(content, dict) and _json(document) == data

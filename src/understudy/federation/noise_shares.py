@@ -32,6 +32,7 @@ law of the sum of H shares of scale r, Q the discrete Gaussian of scale r sqrt(H
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -57,6 +58,17 @@ LARGEST_SCALE = 1 << 36
 TOGETHER = 1 << 13
 """Shares are drawn so many at a time, at least: tables are many and small, and each draw takes its time to begin."""
 
+_forks = 0
+"""How often this process, or one that it comes from, was forked off another."""
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
 
 class ShareNoise:
     """One holder's share of the noise: exact, or repeatable where the holder's own noise is.
@@ -76,8 +88,11 @@ class ShareNoise:
         # Repeatable noise begets repeatable shares.
         seed = None if own.private else np.abs(own.laplace(np.zeros(4, dtype=np.int64), 2.0**40))
         self._rng = None if seed is None else np.random.default_rng(seed)
-        self._spare: dict[float, Counts] = {}
-        """Shares that were drawn with others and not used yet, of the scale that was asked for last."""
+        self._spare: dict[tuple[int, float], Counts] = {}
+        """Shares drawn with others and not used yet, of the process and the scale that were last.
+
+        After a fork parent and child have the same: noise that is used twice can be taken off again.
+        """
 
     def laplace(self, counts: Counts, scale: float) -> Counts:
         """Add a share of discrete Laplace noise."""
@@ -110,10 +125,11 @@ class ShareNoise:
         scale = max(scale, SMALLEST_SCALE)
         if self._rng is not None:
             return self._rng.negative_binomial(1 / self.enough, -math.expm1(-1 / scale), size)
-        spare = self._spare.get(scale, np.empty(0, dtype=np.int64))
+        kept = _forks, scale
+        spare = self._spare.get(kept, np.empty(0, dtype=np.int64))
         if spare.size < size:
             spare = _drawn(self._exact_polya, max(size, TOGETHER), scale)
-        self._spare = {scale: spare[size:]}
+        self._spare = {kept: spare[size:]}
         return spare[:size]
 
     def _exact_polya(self, size: int, scale: float) -> Counts:

@@ -114,7 +114,7 @@ class SecureSum:
 
     def agree(self, asked: Message) -> Message:
         """Sign whose numbers are in the sum: once a round, for one sum only."""
-        present = asked.get("present", list)
+        present = asked.texts("present")
         if (
             present != sorted(set(present))
             or not set(present) <= set(self.masked)

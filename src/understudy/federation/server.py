@@ -17,10 +17,11 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from understudy.errors import InputError
@@ -28,15 +29,28 @@ from understudy.federation.identity import Certificate, Identity
 from understudy.federation.messages import LARGEST_MESSAGE
 from understudy.files import writable_file
 
-Answer = Callable[[bytes, str], bytes]
-"""What a holder does with a message and the name of who sent it: answer it, if only with a refusal."""
+
+class ServedHolder(Protocol):
+    """A :class:`understudy.federation.holder.Holder`, as its door sees it."""
+
+    def answer(self, message: bytes, asker: str) -> bytes:
+        """Answer a message of somebody, if only with a refusal."""
+
+    def close(self, error: BaseException) -> bytes:
+        """Answer nobody any more; what everybody is told from now on."""
+
 
 SECONDS_TO_SEND = 120
 """A message that is not here whole after so long is given up; otherwise an idle sender would hold a place for ever."""
 
-MOST_CONNECTIONS = 64
-MOST_MESSAGES = 4
-"""Messages that are read, or wait for their answer, at the same time: a bound on the memory that they take."""
+MOST_CONNECTIONS = 16
+"""Of one analyst at the same time; others have their own, so nobody takes anybody's place."""
+
+MOST_MESSAGES = 2
+"""Of one analyst, that are read or wait for their answer at the same time: a bound on their memory."""
+
+BACKLOG = 64
+"""Connections that wait to be accepted."""
 
 _asker: ContextVar[str] = ContextVar("asker", default="")
 
@@ -75,7 +89,8 @@ class AuditLog:
             line["allowance_left"] = dict(zip(("epsilon", "delta"), self.left(), strict=True))
         with self._open() as file:
             try:
-                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                text = json.dumps(line, ensure_ascii=False)
+                file.write(text.encode(errors="backslashreplace") + b"\n")
                 os.fsync(file.fileno())
             except OSError as error:
                 raise self._unwritable(error) from error
@@ -91,9 +106,13 @@ class AuditLog:
         return os.fdopen(handle, "ab", buffering=0)
 
     def _unwritable(self, error: OSError) -> InputError:
-        return InputError(
-            f"The log {self.path} cannot be written ({error.strerror}); nothing is answered without it."
+        why = (
+            f"The log {self.path} cannot be written ({error.strerror}); "
+            f"nothing is answered without it."
         )
+        if self.show is not None:
+            self.show(why)
+        return InputError(why)
 
 
 def in_words(event: Mapping[str, Any]) -> str:
@@ -101,6 +120,11 @@ def in_words(event: Mapping[str, Any]) -> str:
     asked, answered = event.get("asked"), event.get("answered")
     if answered in ("refused", "gone"):
         return f"was refused: {event.get('why', 'there is no such session')}"
+    if answered == "nothing":
+        return (
+            f"was not answered: {event['why']}. This holder has closed, and answers nobody until it "
+            f"is started again"
+        )
     if asked == "open":
         terms = event["terms"]
         return (
@@ -148,12 +172,12 @@ _ANSWERS = {
 }
 
 
-def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
+def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
     """The holder's door as an ASGI application."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     names = {certificate.der: certificate.name for certificate in analysts}
-    few_at_a_time, one_at_a_time = asyncio.Semaphore(MOST_MESSAGES), asyncio.Lock()
-    broken: list[str] = []
+    few_at_a_time = {name: asyncio.Semaphore(MOST_MESSAGES) for name in names.values()}
+    one_at_a_time = asyncio.Lock()
 
     @app.post("/ask")
     async def ask(request: Request) -> Response:
@@ -161,10 +185,15 @@ def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
         name = names.get(getattr(request.state, "certificate", b""))
         if name is None:
             return _refusal(403, "This holder answers only the analysts that it knows.")
-        async with few_at_a_time:
-            return await answered_to(name, request)
+        try:
+            async with few_at_a_time[name]:
+                return await answer_to(name, request)
+        except ClientDisconnect:
+            return _refusal(400, "The message was not sent to its end.")
+        except Exception as error:  # outside of the holder, which sees to its own
+            return _carried(holder.close(error))
 
-    async def answered_to(name: str, request: Request) -> Response:
+    async def answer_to(name: str, request: Request) -> Response:
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 message = await _bounded_body(request)
@@ -173,20 +202,14 @@ def app_of(answer: Answer, analysts: Sequence[Certificate]) -> FastAPI:
         if message is None:
             return _refusal(413, f"A message has at most {LARGEST_MESSAGE:,} bytes.")
         async with one_at_a_time:
-            if broken:
-                return _refusal(503, broken[0])
             _asker.set(name)
-            try:
-                answered = await asyncio.to_thread(answer, message, name)
-            except Exception:
-                # A holder answers every message; where it cannot even do that (its log is full, say) it falls silent.
-                broken.append(
-                    "This holder cannot answer or log any more; its owner must see to it and start it again."
-                )
-                return _refusal(503, broken[0])
-        return Response(answered, media_type="application/octet-stream")
+            return _carried(await asyncio.to_thread(holder.answer, message, name))
 
     return app
+
+
+def _carried(answer: bytes) -> Response:
+    return Response(answer, media_type="application/octet-stream")
 
 
 async def _bounded_body(request: Request) -> bytes | None:
@@ -203,13 +226,20 @@ def _refusal(status: int, sentence: str) -> Response:
 
 
 class _ShowingCertificate(H11Protocol):
-    """Uvicorn's HTTP, with the peer's certificate in the state of each request."""
+    """Uvicorn's HTTP, with the peer's certificate in the state of each request.
+
+    Whoever has too many connections open is hung up on: one that says nothing keeps its place for
+    ever, and places must not run out for the others.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         channel = transport.get_extra_info("ssl_object")
         shown = channel.getpeercert(binary_form=True) if channel is not None else b""
         self.app_state = {**self.app_state, "certificate": shown}
+        theirs = [one for one in self.connections if one.app_state.get("certificate") == shown]
+        if len(theirs) > MOST_CONNECTIONS:
+            transport.abort()
 
     def shutdown(self) -> None:
         """Finish the answer that is being made; on an idle line nobody is owed a goodbye, or could delay the end."""
@@ -232,7 +262,7 @@ def listening(address: str) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
-        listener.listen(MOST_CONNECTIONS)
+        listener.listen(BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise InputError(
@@ -253,7 +283,7 @@ def server_of(app: FastAPI, identity: Identity, analysts: Sequence[Certificate])
         access_log=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=None,  # each analyst has a limit of its own
         timeout_keep_alive=60,
         timeout_graceful_shutdown=30,
     )

@@ -76,6 +76,7 @@ class Terms:
             raise InputError(
                 "The number of holders that may collude must be a whole number at or above 0."
             )
+        _ = self.ledger  # refuses what cannot be accounted for, before anybody reserves it
         needed = 2 * self.dropouts + self.colluders + 1
         if self.way == "secure" and len(self.holders) < needed:
             raise InputError(
@@ -127,9 +128,7 @@ class Terms:
     @classmethod
     def from_message(cls, message: Message) -> Terms:
         """What a message asks to open."""
-        holders = message.get("holders", list)
-        if not all(isinstance(name, str) for name in holders):
-            raise InputError("Holders have names.")
+        holders = message.texts("holders")
         if set(message.content) != set(cls.__dataclass_fields__):
             raise InputError("The message 'open' holds other things than the terms of a session.")
         return cls(

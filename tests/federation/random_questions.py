@@ -1,0 +1,188 @@
+"""Random questions to holders: most of them valid, some a little wrong, of every kind and in every way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from understudy.encoding import Coded
+from understudy.federation.messages import Message, packed
+from understudy.federation.questions import QUESTIONS
+from understudy.marginals import Axis, Marginal
+from understudy.networks.bits import Bits
+from understudy.schema import Schema
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {
+            "one": {"kind": "categorical", "values": ["only"]},
+            "a": {"kind": "boolean"},
+            "b": {"kind": "categorical", "values": ["p", "q"]},
+            "c": {"kind": "categorical", "values": [1, 2, 3]},
+            "d": {"kind": "categorical", "values": ["k", "l", "m", "n", "o"]},
+            "e": {"kind": "integer", "min": 0, "max": 80, "bins": 9},
+            "f": {"kind": "categorical", "values": [0, 1, 2]},
+            "notes": {"kind": "text"},
+        }
+    }
+)
+VIEWS: dict[str | None, Schema] = {
+    None: SCHEMA,
+    "binary": Bits(SCHEMA).schema,
+    "gray": Bits(SCHEMA, gray=True).schema,
+}
+SCORES = ("F", "F", "I", "R", "R of the paper", "misfit")
+AMOUNTS = {
+    "tables": (1e-3, 0.01, 0.1, 1.0),
+    "vote": (1e-6, 1e-3, 0.1, 1.0),
+    "scores": (0.1, 1.0),
+    "top": (0.1, 1.0),
+    "size": (1e-3, 0.1, 1.0),
+}
+METHODS: tuple[dict[str, Any], ...] = (
+    {"name": "independent"},
+    {"name": "privbayes"},
+    {"name": "privbayes", "degree": 1},
+    {"name": "privbayes", "encoding": "binary", "score": "F"},
+    {"name": "privbayes", "encoding": "gray", "score": "I"},
+    {"name": "privbayes", "target": "a"},
+    {"name": "mst"},
+    {"name": "privbayes", "degree": 99},
+    {"name": "privbayes", "score": "F"},
+    {"name": "privbayes", "beta": "x"},
+    {"name": "privbayes", "beta": []},
+    {"name": "privbayes", "target": 3},
+    {"name": "privbayes", "target": "notes"},
+    {"name": "independent", "unknown": 1},
+    {"name": "histogram"},
+    {},
+)
+"""The last nine are none that a holder could work by."""
+
+NASTY: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1, 2, 2**62, -0.5, 1e-300, 1e300, "", "x", "\ud800", [], {}, ["x"]),
+    *([["x"], 1], {"h0": 1}, {"h0": -1}, {"h0": True}, {"h0": None}, {"h0": "1"}),
+)
+
+
+def neighbours_of(rng: Generator, relation: str) -> tuple[Coded, Coded]:
+    """A table, mostly small, and one that differs from it in one row."""
+    rows = int(rng.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 40, 300]))
+    if relation == "replace":
+        rows = max(rows, 1)
+    skew = rng.uniform(0, 1.5)
+    codes = {
+        attribute.name: (attribute.size * rng.random(rows + 1) ** (1 + skew)).astype(np.uint8)
+        for attribute in SCHEMA.modelled
+    }
+    first = {name: column[:rows] for name, column in codes.items()}
+    if relation == "replace":
+        other = {name: np.roll(column, 1)[:rows] for name, column in codes.items()}
+        return Coded(SCHEMA, first, rows, ()), Coded(SCHEMA, other, rows, ())
+    return Coded(SCHEMA, first, rows, ()), Coded(SCHEMA, codes, rows + 1, ())
+
+
+def question(rng: Generator, *, way: str, session: str, number: int, rows: int | None) -> Message:
+    """A question of a round; one in five is a little wrong."""
+    what = str(rng.choice(QUESTIONS[way]))
+    content: dict[str, Any] = {"session": session, "round": number, "what": what}
+    arrays: dict[str, Any] = {}
+    if what != "model":
+        content["amount"] = float(rng.choice(AMOUNTS[what]))
+    if what in ("tables", "vote", "scores", "top"):
+        about, arrays = _tables(rng, what, rows)
+        content |= about
+    if rng.random() < 0.2:
+        return _spoil(rng, content, arrays)
+    return Message("ask", content, arrays)
+
+
+def _tables(
+    rng: Generator, what: str, rows: int | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    bits = (None, None, "binary", "gray")[rng.integers(4)]
+    sizes = {
+        Axis(attribute.name, level): size
+        for attribute in VIEWS[bits].modelled
+        for level, size in enumerate(attribute.sizes_by_level())
+    }
+    score = str(rng.choice(SCORES)) if what != "tables" else ""
+    children = list(sizes)
+    if score == "F":  # for two values; a few questions try others
+        fitting = ((2,), (2,), (1, 2), (1, 2, 3))[rng.integers(4)]
+        children = [axis for axis, size in sizes.items() if size in fitting]
+    fewest = 1 if score else 0
+    tables = [_marginal(rng, list(sizes), children, fewest) for _ in range(rng.integers(1, 6))]
+    if what != "tables":
+        tables = list(dict.fromkeys(tables))  # each can be chosen once
+    names, arrays = packed(tables)
+    content: dict[str, Any] = {"names": names, "bits": bits}
+    if what == "tables":
+        if rng.random() < 0.3:
+            arrays["weights"] = rng.uniform(0.1, 2.0, len(tables))
+        return content, arrays
+    content |= {"score": score, "most_rows": rows, "shares": _shares(rng)}
+    if score == "misfit":
+        cells = sum(int(np.prod([sizes[axis] for axis in axes])) for axes in tables)
+        arrays["estimates"] = rng.uniform(-1.0, 20.0, cells)
+    if what == "vote":
+        content["rule"] = str(rng.choice(["exponential", "permute_and_flip"]))
+    if what == "top":
+        content["delegate"] = str(rng.choice(["h0", "h1"]))
+    if what != "scores" and rng.random() < 0.3:
+        offsets = rng.uniform(-50.0, 50.0, len(tables))
+        arrays["offsets"] = offsets if what == "vote" else offsets.astype(np.int64)
+    return content, arrays
+
+
+def _shares(rng: Generator) -> dict[str, float]:
+    return {name: float(rng.uniform(0, 0.3)) for name in ("h0", "h1", "h2")}
+
+
+def _marginal(rng: Generator, axes: list[Axis], children: list[Axis], fewest: int) -> Marginal:
+    """Up to four axes of different attributes, a child first."""
+    chosen = [children[rng.integers(len(children))], *(axes[p] for p in rng.permutation(len(axes)))]
+    found: dict[str, Axis] = {}
+    for axis in chosen[: rng.integers(fewest, 5)]:
+        found.setdefault(axis.attribute, axis)
+    return tuple(found.values())
+
+
+def _spoil(rng: Generator, content: dict[str, Any], arrays: dict[str, Any]) -> Message:
+    """Change one thing."""
+    places = [*content, *arrays, "more"]
+    place = places[rng.integers(len(places))]
+    if place in arrays:
+        arrays = {**arrays, place: _spoiled_array(rng, arrays[place])}
+        return Message("ask", content, arrays)
+    if place == "session":
+        place = "round"
+    value = NASTY[rng.integers(len(NASTY))]
+    if place == "names" and rng.random() < 0.7:
+        value = [*content["names"][1:], str(rng.choice(["notes", "none", "one", "a"]))]
+    changed = {**content, place: value}
+    if rng.random() < 0.1:
+        del changed[place]
+    json.dumps(changed)  # all of it can be sent
+    return Message("ask", changed, arrays)
+
+
+def _spoiled_array(rng: Generator, array: np.ndarray) -> np.ndarray:
+    changed = array.copy()
+    match rng.integers(6):
+        case 0:
+            return changed[:-1]
+        case 1:
+            return np.append(changed, changed[:1])
+        case 2:
+            return changed.astype(np.int64 if changed.dtype == np.float64 else np.float64)
+        case 3:
+            return changed[:0]
+        case _:
+            nasty = [-1, 0, 1, 2**16, 2**40, 2**62]
+            if changed.size:
+                changed[rng.integers(changed.size)] = nasty[rng.integers(len(nasty))]
+            return changed
