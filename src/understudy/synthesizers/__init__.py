@@ -33,7 +33,7 @@ from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
-from understudy.frames import Frame, Likeness
+from understudy.frames import Frame, Library
 from understudy.model import Model
 from understudy.schema import Schema
 from understudy.tables import Table
@@ -143,13 +143,13 @@ class Synthesizer(ABC):
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
         """
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        with opened(table, engine, notify) as (rows, likeness):
-            return self._fit(rows, likeness, schema, ledger, noise, notify, progress, explain)
+        with opened(table, engine, notify) as (rows, library):
+            return self._fit(rows, library, schema, ledger, noise, notify, progress, explain)
 
     def _fit(
         self,
         rows: Table | EngineTable,
-        likeness: Likeness,
+        library: Library,
         schema: Schema | None,
         ledger: LedgerFile | str | Path | None,
         noise: Noise | None,
@@ -194,7 +194,7 @@ class Synthesizer(ABC):
                     rows, discover(columns, book, share, delta, noise, self.person), notify
                 )
             curator = CentralCurator(coded, book, noise)
-            model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+            model = replace(self.learn(curator, book.left, progress), library=library)
             if explain is not None and isinstance(coded, CuboidCounter):
                 for sentence in coded.explained():
                     explain(sentence)
