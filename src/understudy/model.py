@@ -99,6 +99,11 @@ class Model:
         draws = self.method.get("draws")
         return draws if isinstance(draws, int) else None
 
+    @property
+    def taken_as_public(self) -> tuple[str, ...]:
+        """What the release read or was given without a price: it is not protected."""
+        return self.ledger.taken_as_public
+
     # ---- rows
 
     def sample(

@@ -28,6 +28,7 @@ from understudy.curator.contributions import bounded, person_column
 from understudy.curator.discovery import discover, drafted_kinds, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
+from understudy.curator.wording import list_public
 from understudy.encoding import Coded, encode
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
@@ -171,6 +172,9 @@ class Synthesizer(ABC):
         if isinstance(rows, EngineTable):
             progress("looking at the columns" if schema is None else "coding the rows", 0, 1)
         book = self._ledger(columns, schema, notify)
+        book.taken_as_public = list_public(
+            schema_given=schema is not None, neighbours=self.neighbours, library=library
+        )
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         self.check(None)
