@@ -200,7 +200,7 @@ class _Encoder:
             return None
         form = attribute.format
         try:
-            moment = dt.datetime.strptime(word, form) if form else dt.datetime.fromisoformat(word)
+            moment = _moment(word, form)
         except ValueError:
             raise self.wrong_kind(
                 attribute.kind + (f" written {form}" if form else ""), word
@@ -276,6 +276,22 @@ class _Encoder:
 
 _OUTSIDE, _MISSING = -1, -2
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+_WHOLE_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+
+def _moment(word: str, form: str | None) -> dt.datetime:
+    """Read a point in time.
+
+    A data frame that mixes types holds points in time as objects, which have no format: they come as ISO 8601.
+    """
+    if not form:
+        return dt.datetime.fromisoformat(word)
+    try:
+        return dt.datetime.strptime(word, form)
+    except ValueError:
+        if _WHOLE_MOMENT.match(word) is None:
+            raise
+        return dt.datetime.fromisoformat(word)
 
 
 def _category_codes(attribute: Category) -> Callable[[str], int]:
@@ -427,7 +443,7 @@ def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
 
 
 def _with_missing(column: Column, attribute: Attribute, codes: NDArray[Any]) -> Column:
+    # Also where no row happens to be without a value: the type of a column in a frame depends on it.
     if attribute.missing is None:
         return column
-    absent = codes == attribute.values_size
-    return replace(column, missing=absent.astype(np.uint8)) if absent.any() else column
+    return replace(column, missing=(codes == attribute.values_size).astype(np.uint8))

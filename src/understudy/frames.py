@@ -1,16 +1,27 @@
 """pandas, polars and Arrow tables in and out, for users who have those libraries.
 
 None of the three is imported unless the user hands over one of its frames or asks for one.
+
+A private frame gives its library's name and nothing else: one row can change the type of a column
+(a missing value turns pandas integers into floats). So the types of a synthetic frame depend on the
+kinds of its columns alone, and these come from the schema:
+
+| kind | pandas | polars | Arrow |
+|---|---|---|---|
+| integer | int64, or Int64 where values may be missing | Int64 | int64 |
+| real | float64 | Float64 | double |
+| boolean | bool, or boolean where values may be missing | Boolean | bool |
+| date | datetime64[s] | Date | date32 |
+| datetime | datetime64[s] | Datetime (us) | timestamp (us) |
+| text | what pandas uses for texts | String | string |
 """
 
 from __future__ import annotations
 
-import contextlib
+import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,60 +34,40 @@ Frame = Any
 inside an engine, what :func:`understudy.engines.sources.opened` takes."""
 
 
-@dataclass(frozen=True)
-class Likeness:
-    """What kind of frame the user gave, so that the same kind can be given back: types only, no values."""
-
-    library: str = "table"
-    types: Mapping[str, Any] = field(default_factory=dict)
+Library = Literal["table", "pandas", "polars", "arrow"]
+"""Whose frame the user gave, so that the same kind of frame can be given back."""
 
 
-def as_table(frame: Frame) -> tuple[Table, Likeness]:
+def as_table(frame: Frame) -> tuple[Table, Library]:
     """Turn whatever the user holds into a table."""
     if isinstance(frame, Table):
-        return frame, Likeness()
+        return frame, "table"
     if isinstance(frame, str | Path):
-        return read_table(frame), Likeness()
+        return read_table(frame), "table"
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]
         _check(names, len(frame))
         columns = {name: _from_pandas(pandas, frame.iloc[:, i]) for i, name in enumerate(names)}
-        kinds = [_bare(dtype, pandas.CategoricalDtype) for dtype in frame.dtypes]
-        return Table(columns, "The frame"), Likeness("pandas", dict(zip(names, kinds, strict=True)))
+        return Table(columns, "The frame"), "pandas"
     if polars is not None and isinstance(frame, polars.DataFrame):
         _check(frame.columns, frame.height)
         columns = {series.name: _from_polars(polars, series) for series in frame}
-        bare = {
-            name: _bare(dtype, polars.Enum, polars.Categorical)
-            for name, dtype in frame.schema.items()
-        }
-        return Table(columns, "The frame"), Likeness("polars", bare)
+        return Table(columns, "The frame"), "polars"
     if arrow is not None and isinstance(frame, arrow.Table):
         _check(frame.column_names, frame.num_rows)
         columns = {name: _from_arrow(arrow, frame[name]) for name in frame.column_names}
-        return Table(columns, "The frame"), Likeness(
-            "arrow", {f.name: f.type for f in frame.schema}
-        )
+        return Table(columns, "The frame"), "arrow"
     raise InputError(
         f"A {type(frame).__module__}.{type(frame).__name__} is not a table that is known here; "
         f"give a Table, a pandas or polars DataFrame, an Arrow table or a file name."
     )
 
 
-def like(table: Table, likeness: Likeness) -> Frame:
-    """Turn a table into the kind of frame that the user gave."""
-    return {"table": lambda t, _: t, "pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}[
-        likeness.library
-    ](table, likeness.types)
-
-
-def _bare(dtype: Any, *categorical: Any) -> Any:
-    """A type without values: a categorical type lists the categories that were in the rows."""
-    return CATEGORY if isinstance(dtype, categorical) else dtype
-
-
-CATEGORY = "category"
+def as_frame(table: Table, library: Library) -> Frame:
+    """Turn a table into a frame of a library."""
+    convert = {"pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}.get(library)
+    return table if convert is None else convert(table)
 
 
 def _check(names: list[str], rows: int) -> None:
@@ -105,7 +96,7 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     dtype = series.dtype
     if types.is_bool_dtype(dtype) and not isinstance(dtype, pandas.CategoricalDtype):
         return Column("boolean", series.to_numpy(dtype=bool, na_value=False), missing=missing)
-    if types.is_integer_dtype(dtype):
+    if types.is_integer_dtype(dtype) and series.max() <= LARGEST:
         return Column("integer", series.to_numpy(dtype=np.int64, na_value=0), missing=missing)
     if types.is_float_dtype(dtype):
         return Column("real", series.to_numpy(dtype=np.float64, na_value=np.nan), missing=missing)
@@ -118,64 +109,44 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
         numbers = np.append(dtype.categories.to_numpy(dtype=np.int64), 0)
         return Column("integer", numbers[series.cat.codes.to_numpy()], missing=missing)
     if types.is_object_dtype(dtype):
-        # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever came first.
+        # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever
+        # came first.
         series = pandas.Series(
-            [None if gone else str(value) for value, gone in zip(series, absent, strict=True)]
+            [None if gone else _written(value) for value, gone in zip(series, absent, strict=True)]
         )
     places, words = pandas.factorize(series, use_na_sentinel=True)
     return _text(places, [str(word) for word in words], missing)
 
 
-def to_pandas(table: Table, types: Mapping[str, Any] | None = None) -> Any:
+def to_pandas(table: Table) -> Any:
     """The table as a pandas frame."""
     import pandas
 
-    frame = pandas.DataFrame(
+    return pandas.DataFrame(
         {name: _to_pandas(pandas, column) for name, column in table.columns.items()}
     )
-    for name, dtype in (types or {}).items():
-        if name not in frame or frame[name].dtype == dtype:
-            continue
-        # Where the type does not fit (a missing value among integers, say) the plain type stands. Categories are those
-        # of the schema, not those of the type that was given: they came from the rows.
-        with contextlib.suppress(ValueError, TypeError, OverflowError):
-            frame[name] = _restored(pandas, frame[name], table.columns[name].kind, dtype)
-    return frame
-
-
-def _restored(pandas: Any, series: Any, kind: str, dtype: Any) -> Any:
-    types = pandas.api.types
-    if isinstance(dtype, str) and dtype == CATEGORY:
-        return series.astype("category")
-    if kind == "text" and types.is_bool_dtype(dtype):
-        return series  # to pandas every text is true
-    if kind == "boolean" and isinstance(dtype, pandas.StringDtype):
-        series = series.map({True: "true", False: "false"})
-    cast = series.astype(dtype)
-    # pandas lets a number that is too large for its type wrap around.
-    wrapped = kind == "integer" and types.is_integer_dtype(dtype) and not (cast == series).all()
-    return series if wrapped else cast
 
 
 def _to_pandas(pandas: Any, column: Column) -> Any:
     absent = None if column.missing is None else column.missing > 0
     if column.kind == "text":
-        # A mark other than the empty cell is an ordinary text in a frame.
-        words = pandas.Series([*column.words, column.mark or None])
-        places = (
-            column.values if absent is None else np.where(absent, len(column.words), column.values)
-        )
-        return pandas.Series(words.array.take(places.astype(np.int64)))
+        # The last word makes pandas take all of them for texts, even where the others are missing.
+        words = pandas.Series([*_words(column), ""])
+        return pandas.Series(words.array.take(_places(column)))
     if column.kind in ("date", "datetime"):
-        values = column.values.astype("datetime64[D]" if column.kind == "date" else "datetime64[s]")
-        series = pandas.Series(values.astype("datetime64[s]"))
+        unit = "datetime64[D]" if column.kind == "date" else "datetime64[s]"
+        series = pandas.Series(column.values.astype(unit).astype("datetime64[s]"))
         return series if absent is None else series.mask(absent)
-    if absent is None:
-        return pandas.Series(column.values)
     if column.kind == "real":
-        return pandas.Series(np.where(absent, np.nan, column.values))
-    series = pandas.Series(column.values, dtype="Int64" if column.kind == "integer" else "boolean")
-    return series.mask(absent)
+        values = column.values if absent is None else np.where(absent, np.nan, column.values)
+        return pandas.Series(values, dtype="float64")
+    if absent is None:
+        return pandas.Series(column.values, dtype=_PANDAS_PLAIN[column.kind])
+    return pandas.Series(column.values, dtype=_PANDAS_NULLABLE[column.kind]).mask(absent)
+
+
+_PANDAS_PLAIN = {"integer": "int64", "boolean": "bool"}
+_PANDAS_NULLABLE = {"integer": "Int64", "boolean": "boolean", "empty": "Int64"}
 
 
 # --------------------------------------------------------------------------- polars
@@ -195,7 +166,7 @@ def _from_polars(polars: Any, series: Any) -> Column:
         )
     if dtype == polars.Boolean:
         return Column("boolean", series.fill_null(False).to_numpy(), missing=missing)
-    if dtype.is_integer():
+    if dtype.is_integer() and series.max() <= LARGEST:
         return Column("integer", series.cast(polars.Int64).fill_null(0).to_numpy(), missing=missing)
     if dtype.is_float() or dtype.is_decimal():
         return Column(
@@ -215,42 +186,33 @@ def _from_polars(polars: Any, series: Any) -> Column:
     return _text(places, words.to_list(), missing)
 
 
-def to_polars(table: Table, types: Mapping[str, Any] | None = None) -> Any:
+def to_polars(table: Table) -> Any:
     """The table as a polars frame."""
     import polars
 
-    types = types or {}
-    frame = {}
-    for name, column in table.columns.items():
-        series = _to_polars(polars, name, column)
-        wanted = types.get(name)
-        if wanted is not None and wanted != series.dtype:
-            if isinstance(wanted, str) and wanted == CATEGORY:
-                wanted = polars.Categorical
-            with contextlib.suppress(polars.exceptions.PolarsError):
-                series = series.cast(wanted)
-        frame[name] = series
-    return polars.DataFrame(frame)
+    return polars.DataFrame(
+        {name: _to_polars(polars, column) for name, column in table.columns.items()}
+    )
 
 
-def _to_polars(polars: Any, name: str, column: Column) -> Any:
+def _to_polars(polars: Any, column: Column) -> Any:
     if column.kind == "text":
-        words = polars.Series([*column.words, column.mark or None], dtype=polars.String)
-        places = column.values
-        if column.missing is not None:
-            places = np.where(column.missing > 0, len(column.words), places)
-        return words.gather(places.astype(np.uint32)).alias(name)
-    series = polars.Series(name, column.values)
+        words = polars.Series(_words(column), dtype=polars.String)
+        return words.gather(_places(column).astype(np.uint32))
+    if column.kind == "real":
+        series = polars.Series(column.values, dtype=polars.Float64)
+    elif column.kind == "boolean":
+        series = polars.Series(column.values, dtype=polars.Boolean)
+    else:
+        series = polars.Series(column.values, dtype=polars.Int64)
     if column.kind == "date":
         series = series.cast(polars.Int32).cast(polars.Date)
     elif column.kind == "datetime":
-        series = (series.cast(polars.Int64) * 1_000_000).cast(polars.Datetime("us"))
-    if column.missing is not None:
-        keep = polars.Series(column.missing == 0)
-        series = polars.select(
-            polars.when(keep).then(series).otherwise(None).alias(name)
-        ).to_series()
-    return series
+        series = (series * 1_000_000).cast(polars.Datetime("us"))
+    if column.missing is None:
+        return series
+    keep = polars.Series(column.missing == 0)
+    return polars.select(polars.when(keep).then(series).otherwise(None)).to_series()
 
 
 # --------------------------------------------------------------------------- Arrow
@@ -282,7 +244,7 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
 
     if arrow.types.is_boolean(kind):
         return Column("boolean", plain(arrow.bool_(), False), missing=missing)
-    if arrow.types.is_integer(kind):
+    if arrow.types.is_integer(kind) and compute.max(values).as_py() <= LARGEST:
         return Column("integer", plain(arrow.int64(), 0), missing=missing)
     if arrow.types.is_floating(kind) or arrow.types.is_decimal(kind):
         return Column("real", plain(arrow.float64(), 0.0), missing=missing)
@@ -292,7 +254,7 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
         )
         return Column("date", days.astype(np.int64), missing=missing)
     if arrow.types.is_timestamp(kind):
-        seconds = values.cast(arrow.timestamp("us")).cast(arrow.int64())
+        seconds = values.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
         return Column(
             "datetime",
             compute.fill_null(seconds, 0).to_numpy(zero_copy_only=False) // 1_000_000,
@@ -304,42 +266,43 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
     return _text(places, encoded.dictionary.to_pylist(), missing)
 
 
-def to_arrow(table: Table, types: Mapping[str, Any] | None = None) -> Any:
+def to_arrow(table: Table) -> Any:
     """The table as an Arrow table."""
     import pyarrow as arrow
 
-    types = types or {}
-    arrays = {}
-    for name, column in table.columns.items():
-        array = _to_arrow(arrow, column)
-        wanted = types.get(name)
-        if wanted is not None and wanted != array.type:
-            with contextlib.suppress(arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
-                array = (
-                    array.dictionary_encode()
-                    if arrow.types.is_dictionary(wanted)
-                    else array.cast(wanted)
-                )
-        arrays[name] = array
-    return arrow.table(arrays)
+    return arrow.table({name: _to_arrow(arrow, column) for name, column in table.columns.items()})
 
 
 def _to_arrow(arrow: Any, column: Column) -> Any:
     absent = None if column.missing is None else column.missing > 0
     if column.kind == "text":
-        words = arrow.array([*column.words, column.mark or None], type=arrow.string())
-        places = (
-            column.values if absent is None else np.where(absent, len(column.words), column.values)
-        )
-        return words.take(arrow.array(places.astype(np.int64)))
+        return arrow.array(_words(column), type=arrow.string()).take(arrow.array(_places(column)))
     if column.kind == "date":
-        return arrow.array(column.values.astype("datetime64[D]"), mask=absent)
+        return arrow.array(column.values.astype("datetime64[D]"), arrow.date32(), absent)
     if column.kind == "datetime":
-        return arrow.array((column.values * 1_000_000).astype("datetime64[us]"), mask=absent)
-    return arrow.array(column.values, mask=absent)
+        moments = (column.values * 1_000_000).astype("datetime64[us]")
+        return arrow.array(moments, arrow.timestamp("us"), absent)
+    types = {"real": arrow.float64(), "boolean": arrow.bool_()}
+    return arrow.array(column.values, types.get(column.kind, arrow.int64()), absent)
 
 
 # --------------------------------------------------------------------------- shared
+
+
+LARGEST = 2**63 - 1
+"""Columns with a larger whole number are read as texts, in which each number stands for itself."""
+
+
+def _words(column: Column) -> list[str | None]:
+    """The texts of a column, and what stands where one is missing: a mark is a text like others."""
+    return [*column.words, column.mark or None]
+
+
+def _places(column: Column) -> NDArray[np.int64]:
+    """Where in these texts the value of each row stands."""
+    if column.missing is None:
+        return column.values.astype(np.int64)
+    return np.where(column.missing > 0, len(column.words), column.values).astype(np.int64)
 
 
 def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | None) -> Column:
@@ -354,6 +317,13 @@ def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | N
         empty = (values == 0) if missing is None else (values == 0) | (missing > 0)
         missing = empty.astype(np.uint8)
     return Column("text", values, kept, missing)
+
+
+def _written(value: Any) -> str:
+    """A value of a column of mixed types, so that it is read as in a column of its own type."""
+    if isinstance(value, float) and math.isinf(value):
+        return f"{math.copysign(1, value):g}e999"  # a number too large for a float, not a word
+    return str(value)
 
 
 def _moments(seconds: NDArray[np.datetime64], missing: NDArray[np.uint8] | None) -> Column:

@@ -24,7 +24,7 @@ from understudy.curator.ledger import Ledger
 from understudy.encoding import decode
 from understudy.errors import InputError
 from understudy.files import read_json, write_json
-from understudy.frames import Frame, Likeness, like
+from understudy.frames import Frame, Library, as_frame
 from understudy.networks.bits import Bits
 from understudy.networks.conditioning import conditioned
 from understudy.networks.drawing import Picture, picture
@@ -71,6 +71,8 @@ class Model:
         nothing was measured.
     bits
         How attributes were taken apart, for a network over bits (binary and Gray encoding).
+    library
+        Whose frame the model was fitted on; not kept in a file.
 
     Examples
     --------
@@ -84,7 +86,7 @@ class Model:
     ledger: Ledger
     rows: int | None = None
     bits: Bits | None = None
-    likeness: Likeness = field(default_factory=Likeness, compare=False, repr=False)
+    library: Library = field(default="table", compare=False, repr=False)
 
     @property
     def network_schema(self) -> Schema:
@@ -97,6 +99,11 @@ class Model:
         draws = self.method.get("draws")
         return draws if isinstance(draws, int) else None
 
+    @property
+    def taken_as_public(self) -> tuple[str, ...]:
+        """What the release read or was given without a price: it is not protected."""
+        return self.ledger.taken_as_public
+
     # ---- rows
 
     def sample(
@@ -108,7 +115,10 @@ class Model:
         method: How = "exact",
         spread: Spread | None = None,
     ) -> Frame:
-        """Draw synthetic rows, as the kind of frame that the model was fitted on (a :class:`Table` after loading).
+        """Draw synthetic rows, as a frame of the library whose frame the model was fitted on.
+
+        After loading it is a :class:`Table`. The types of the columns come from the schema alone
+        (:mod:`understudy.frames`), never from the private frame.
 
         Parameters
         ----------
@@ -137,7 +147,7 @@ class Model:
         >>> model.sample(100, given={"sex": "Female", "age": (30, 40)})   # doctest: +SKIP
         """
         chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
-        return like(joined(list(chunks)), self.likeness)
+        return as_frame(joined(list(chunks)), self.library)
 
     def write(
         self,

@@ -440,6 +440,8 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
             f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw"
         ).fetchnumpy()
     except duckdb.Error as error:
+        if kind == "integer":  # too large for a whole number here; as a text it still is one
+            return _fetch_text(engine, name)
         raise InputError(
             f"The column {column!r} holds numbers too large to be read: {_first_line(error)}"
         ) from error

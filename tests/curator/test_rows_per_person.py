@@ -485,7 +485,7 @@ def test_the_statement_says_who_is_protected() -> None:
     ledger = Ledger(1.0, rows_per_person=4)
     ledger.debit("q", Budget(0.5), "m")
     assert (
-        "adding or removing all rows of any one person (at most 4) changes the odds"
+        "adding or removing all rows of any one person (at most 4) changes the probability"
         in ledger.statement()
     )
     row = Ledger(1.0)

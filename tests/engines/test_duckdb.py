@@ -280,7 +280,8 @@ def test_a_lazy_frame_and_an_ibis_table(folder: Path, tmp_path: Path) -> None:
     polars, ibis = pytest.importorskip("polars"), pytest.importorskip("ibis")
     method = PrivBayes(epsilon=1.0)
     expected = saved(tmp_path, method, folder / "people.parquet")
-    assert saved(tmp_path, method, polars.scan_parquet(folder / "people.parquet")) == expected
+    lazy = saved(tmp_path, method, polars.scan_parquet(folder / "people.parquet"))
+    assert lazy.replace(b', "the library of the data frame"', b"") == expected != lazy
     backend = ibis.duckdb.connect()
     table = backend.read_parquet(folder / "people.parquet", table_name="coded").mutate(
         age=ibis._.age + 0

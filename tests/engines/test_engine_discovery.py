@@ -197,6 +197,7 @@ def test_a_folder_and_a_lazy_frame(folder: Path) -> None:
     method = Independent(epsilon=3.0)
     assert fitted(method, folder / "parts") == fitted(method, folder / "people.csv")
     lazy = fitted(method, polars.scan_parquet(folder / "people.parquet"))
+    assert lazy[0]["ledger"]["taken_as_public"].pop() == "the library of the data frame"
     assert lazy == fitted(method, folder / "people.parquet")
 
 
@@ -394,7 +395,7 @@ def test_synthesis_without_a_schema(folder: Path, tmp_path: Path) -> None:
     ran = run("synthesize", folder / "people.parquet", "--engine", "duckdb", "--epsilon", 9, "--method", "independent",
               "--rows", 10, "-o", tmp_path / "out.csv")  # fmt: skip
     assert ran.status == 0, ran.err
-    assert "Taken as public: column names, their kinds" in ran.err
+    assert "Taken as public: the names and the order of the columns; the kind" in ran.err
     assert read_table(tmp_path / "out.csv").names == read_table(folder / "people.csv").names
 
 

@@ -37,8 +37,9 @@ from understudy.curator.mechanisms import Noise, Rule
 from understudy.encoding import encode
 from understudy.marginals import Marginal, marginal
 from understudy.model import Model
+from understudy.schema import Schema
 from understudy.synthesizers.independent import Independent
-from understudy.tables import Table
+from understudy.tables import Column, Table
 
 Simulate = Callable[[bool, int, np.random.Generator], Features]
 """Outcomes of many runs: on the table (False) or on its neighbour (True)."""
@@ -458,6 +459,35 @@ def fit_loss(epsilon: float, exact_rows: bool) -> float:
     return exact_loss(run, pair).epsilon
 
 
+def types_loss(epsilon: float, private_types: bool) -> float:
+    """The exact loss of a release of rows; with ``private_types`` in the types of the private columns.
+
+    One missing value makes a column of integers one of floats in pandas.
+    """
+    schema = Schema.from_dict({"attributes": {"n": {"kind": "integer", "min": 0, "max": 3}}})
+    values = np.arange(40) % 4
+    missing = np.zeros(41, dtype=np.uint8)
+    missing[-1] = 1
+    pair = Pair(
+        Table({"n": Column("integer", values)}),
+        Table({"n": Column("integer", np.append(values, 0), missing=missing)}),
+        schema,
+        name=ONE_MISSING,
+    )
+
+    def run(table: Table, noise: Noise) -> NDArray[np.int64] | NDArray[np.float64]:
+        model = Independent(epsilon=epsilon).fit(table, schema, noise=noise, notify=lambda _: None)
+        released: NDArray[np.int64] = model.sample(20, seed=0).columns["n"].values
+        if private_types and table.columns["n"].missing is not None:
+            return released.astype(np.float64)
+        return released
+
+    return exact_loss(run, pair).epsilon
+
+
+ONE_MISSING = "one more row, with a missing value"
+
+
 def _constant(neighbours: Neighbours) -> Pair:
     return worst_pairs(neighbours)[0]
 
@@ -701,6 +731,13 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: fit_loss(1.0, True),
         ),
         Control(
+            "rows in the types of the private frame",
+            "a slip of ours",
+            ONE_MISSING,
+            1.0,
+            exact=lambda: types_loss(1.0, True),
+        ),
+        Control(
             "scores called monotonic that are not",
             "dpsynth",
             up_down,
@@ -793,6 +830,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             "a whole fit, all of it from noisy tables",
             "a constant column gains one value",
             exact=lambda: fit_loss(epsilon, False),
+        ),
+        sound(
+            "rows in the types that the schema says",
+            ONE_MISSING,
+            exact=lambda: types_loss(epsilon, False),
         ),
         *(
             (

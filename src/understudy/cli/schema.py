@@ -67,6 +67,7 @@ def schema_command(
 ) -> None:
     """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
     from understudy.curator.ledger import Ledger
+    from understudy.curator.wording import list_public
     from understudy.engines.sources import opened
     from understudy.engines.urls import is_url
     from understudy.files import writable_file, write_json
@@ -81,6 +82,7 @@ def schema_command(
         "unit": "row" if person is None else "person",
     }
     book = Ledger(epsilon, delta, relation_of(neighbours), threshold_delta=delta, **unit)
+    book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
     notes: list[str] = []
     with (
         talk.working("reading"),
@@ -101,10 +103,7 @@ def schema_command(
         )
     else:
         talk.say(book.statement())
-        talk.say(
-            "Taken as public: column names, their kinds, and how dates and truth values are written. "
-            "Read it and edit it before use."
-        )
+        talk.say("Read the schema and edit it before use.")
     if output == "-":
         import json
 

@@ -203,9 +203,6 @@ def run_synthesis(
             write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
     talk.say(released.ledger.statement())
     if public is None:
-        talk.say(
-            "Taken as public: column names, their kinds, and how dates and truth values are written."
-        )
         _say_undiscovered(released, talk)
     for what, path in (
         ("Synthetic table", to or (None if output == "-" else output)),

@@ -33,6 +33,7 @@ from understudy.curator.budget import (
     rounded_down,
     total,
 )
+from understudy.curator.wording import state_guarantee, state_public
 from understudy.errors import BudgetError, InputError
 from understudy.files import read_json, writable_file
 
@@ -84,6 +85,9 @@ class Ledger:
         Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a person's.
     trust
         Whom the guarantee trusts, in a sentence; empty for one trusted curator.
+    taken_as_public
+        What was read or given without a price, and is not protected
+        (:func:`understudy.curator.wording.list_public`).
     """
 
     epsilon: float
@@ -96,6 +100,7 @@ class Ledger:
     rows_per_person: int = 1
     unit: Unit = "row"
     trust: str = ""
+    taken_as_public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
@@ -193,23 +198,24 @@ class Ledger:
         return (self.epsilon, self.delta) if self.entries else (0.0, 0.0)
 
     def statement(self) -> str:
-        """The guarantee in one sentence."""
+        """The guarantee in words, and what it takes as public."""
         if not self.private:
             return "NOT PRIVATE: the noise came from a seed, for tests and studies only."
+        public = state_public(self.taken_as_public)
         if not self.entries:
-            return "No private row was read: the release is private without spending anything."
-        relation = {
-            "add_remove": "adding or removing any one row",
-            "replace": "changing any one row (the number of rows is public)",
-        }[self.neighbours]
+            said = "No private row was read: the release is private without spending anything."
+            return f"{said} {public}".rstrip()
+        said = state_guarantee(*self.promise(), self._change(), self.unit)
+        return " ".join(part for part in (said, public, self.trust) if part)
+
+    def _change(self) -> str:
+        """What makes two tables neighbours, as the subject of a sentence."""
         if self.unit == "person":
-            relation = (
-                f"adding or removing all rows of any one person (at most {self.rows_per_person:,})"
-            )
-        epsilon, delta = self.promise()
-        name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
-        said = f"Differentially private with {name}: {relation} changes the odds of any outcome by little."
-        return f"{said} {self.trust}".rstrip()
+            most = self.rows_per_person
+            return f"adding or removing all rows of any one person (at most {most:,})"
+        if self.neighbours == "replace":
+            return "changing any one row"
+        return "adding or removing any one row"
 
     def to_dict(self) -> dict[str, Any]:
         """The ledger as it stands in a model."""
@@ -225,6 +231,7 @@ class Ledger:
             "total": self.budget.amount,
             "threshold_delta": self.threshold_delta,
             "entries": [asdict(entry) for entry in self.entries],
+            "taken_as_public": list(self.taken_as_public),
         } | ({"trust": self.trust} if self.trust else {})
 
     @classmethod
@@ -242,6 +249,7 @@ class Ledger:
                 rows_per_person=document.get("rows_per_person", 1),
                 unit=document.get("unit", "row"),
                 trust=document.get("trust", ""),
+                taken_as_public=_check_public(document.get("taken_as_public", [])),
             )
             if not isinstance(ledger.trust, str):
                 raise TypeError("whom it trusts is not text")
@@ -270,6 +278,14 @@ def _unit(unit: Any) -> Unit:
         raise InputError(f"unit must be row or person, not {unit!r}.")
     checked: Unit = unit
     return checked
+
+
+def _check_public(taken_as_public: Any) -> tuple[str, ...]:
+    if not isinstance(taken_as_public, list) or not all(
+        isinstance(item, str) for item in taken_as_public
+    ):
+        raise TypeError("what was taken as public is not a list of texts")
+    return tuple(taken_as_public)
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:

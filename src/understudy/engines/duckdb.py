@@ -208,7 +208,8 @@ def kind_of(type_name: str) -> str:
         return "real"
     if type_name.startswith("TIMESTAMP") and "[" not in type_name:
         return "datetime"
-    if type_name in ("VARCHAR", "UUID") or (
+    # A column without a single value has a type of its own in a file, until a row has one.
+    if type_name in ("VARCHAR", "UUID", '"NULL"') or (
         type_name.startswith("ENUM") and not type_name.endswith("]")
     ):
         return "text"

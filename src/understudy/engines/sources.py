@@ -17,7 +17,7 @@ from understudy.engines.rows import EngineTable
 from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
 from understudy.files import shown
-from understudy.frames import Frame, Likeness, as_table
+from understudy.frames import Frame, Library, as_table
 from understudy.tables import SUFFIXES, Table, csv_relation, parquet_relation, table_suffix
 
 ENGINES = ("memory", "duckdb", "spark")
@@ -30,8 +30,8 @@ _BYTES_PER_BYTE = {".csv": 5, ".tsv": 5, ".csv.gz": 30, ".tsv.gz": 30}
 @contextmanager
 def opened(
     frame: Frame, engine: str | None = None, notify: Callable[[str], None] | None = None
-) -> Iterator[tuple[Table | EngineTable, Likeness]]:
-    """The rows of whatever the user names, and what kind of frame it was; what was opened is closed at the end.
+) -> Iterator[tuple[Table | EngineTable, Library]]:
+    """The rows of whatever the user names, and whose frame it was; what was opened is closed at the end.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def opened(
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
-    found, likeness = _engine_of(frame, engine, notify or (lambda _: None))
+    found, library = _engine_of(frame, engine, notify or (lambda _: None))
     if found is None:
         yield as_table(frame)
         return
     try:
-        yield EngineTable(found), likeness
+        yield EngineTable(found), library
     finally:
         found.close()
 
@@ -66,25 +66,25 @@ def read_into_memory(name: str, engine: str | None = None) -> bool:
 
 def _engine_of(
     frame: Frame, engine: str | None, notify: Callable[[str], None]
-) -> tuple[Any, Likeness]:
+) -> tuple[Any, Library]:
     if isinstance(frame, str) and is_url(frame):
         place = place_of(frame)
-        return (_spark_table if place.scheme == "spark" else _postgres_table)(place), Likeness()
+        return (_spark_table if place.scheme == "spark" else _postgres_table)(place), "table"
     if isinstance(frame, str | Path):
-        return _files(frame, engine), Likeness()
+        return _files(frame, engine), "table"
     if engine in ("duckdb", "spark"):
         raise InputError(f"The engine {engine} is for files; a frame is counted where it is.")
     module = type(frame).__module__
     if module.startswith("pyspark.sql"):
         from understudy.engines.spark import SparkEngine
 
-        return SparkEngine(frame, "The Spark frame"), Likeness()
+        return SparkEngine(frame, "The Spark frame"), "table"
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(frame, polars.LazyFrame):
-        return _lazy_frame(frame), Likeness("polars")
+        return _lazy_frame(frame), "polars"
     if module.startswith("ibis.") and hasattr(frame, "compile"):
-        return _ibis(frame, notify), Likeness()
-    return None, Likeness()
+        return _ibis(frame, notify), "table"
+    return None, "table"
 
 
 # --------------------------------------------------------------------------- URLs

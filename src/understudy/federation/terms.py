@@ -12,6 +12,7 @@ from typing import Any
 
 from understudy.curator.budget import Neighbours, check_delta, check_epsilon, check_neighbours
 from understudy.curator.ledger import Ledger
+from understudy.curator.wording import list_public
 from understudy.errors import InputError
 from understudy.federation.messages import Message, digest
 from understudy.schema import Schema
@@ -104,6 +105,7 @@ class Terms:
             self.neighbours,
             "rho" if self.delta else "epsilon",
             trust=self.trust,
+            taken_as_public=list_public(schema_given=True, neighbours=self.neighbours),
         )
 
     @property

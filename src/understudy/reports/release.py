@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from understudy.curator.wording import KINDS
 from understudy.files import write_text
 from understudy.model import Model
 from understudy.networks.network import Node
@@ -53,6 +54,7 @@ def report(model: Model) -> str:
             columns + _left_out(model) + _schema(model),
         ).html(),
         _network(model),
+        _public(model),
         Section("ledger", "The ledger", *_ledger(model)).html(),
     ]
     footer = "Made by Understudy from the released model alone: whoever may see the model may see this page."
@@ -66,22 +68,24 @@ def _guarantee(model: Model) -> str:
     ledger = model.ledger
     if not ledger.private:
         return f'<p class="alarm"><b>Do not publish.</b> {escaped(ledger.statement())}</p>'
-    meaning = ""
-    epsilon, delta = ledger.promise()
-    if ledger.entries and epsilon <= 10:
-        but = "" if not delta else f", give or take a probability of {delta:.2g}"
-        event = (
-            "person's rows are in the table or not"
-            if ledger.unit == "person"
-            else "row is in the table or not"
-            if ledger.neighbours == "add_remove"
-            else "row holds these values or others"
+    return f'<p class="promise">{escaped(ledger.statement())}</p>'
+
+
+def _public(model: Model) -> str:
+    """What no noise protects."""
+    lead = (
+        "What the release read, or was told, without a price. No noise protects it: whoever sees "
+        "this page may take it for exact."
+    )
+    listed = "".join(f"<li>{escaped(item)}</li>" for item in model.taken_as_public)
+    if not listed:
+        lead = "The model does not say what was taken as public."
+    if KINDS in model.taken_as_public:
+        lead += (
+            " There was no schema, so kinds were told from the rows: a single odd value may have "
+            "decided one. With a schema that the owner writes, that is not so."
         )
-        meaning = (
-            f"<p>Whether any one {event}, no result of this release becomes more than "
-            f"{math.exp(epsilon):.3g} times as likely{but}.</p>"
-        )
-    return f'<p class="promise">{escaped(ledger.statement())}</p>{meaning}'
+    return Section("public", "Taken as public", lead, f"<ul>{listed}</ul>" if listed else "").html()
 
 
 def _key_figures(model: Model) -> str:

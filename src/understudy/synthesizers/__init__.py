@@ -29,12 +29,13 @@ from understudy.curator.contributions import bounded, person_column
 from understudy.curator.discovery import discover, drafted_kinds, needs_delta
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
+from understudy.curator.wording import list_public
 from understudy.encoding import Coded, encode
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
-from understudy.frames import Frame, Likeness
+from understudy.frames import Frame, Library
 from understudy.model import Model
 from understudy.schema import Schema
 from understudy.synthesizers.parameters import (
@@ -178,13 +179,13 @@ class Synthesizer(ABC):
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
         """
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        with opened(table, engine, notify) as (rows, likeness):
-            return self._fit(rows, likeness, schema, ledger, noise, notify, progress, explain)
+        with opened(table, engine, notify) as (rows, library):
+            return self._fit(rows, library, schema, ledger, noise, notify, progress, explain)
 
     def _fit(
         self,
         rows: Table | EngineTable,
-        likeness: Likeness,
+        library: Library,
         schema: Schema | None,
         ledger: LedgerFile | str | Path | None,
         noise: Noise | None,
@@ -206,6 +207,9 @@ class Synthesizer(ABC):
         if isinstance(rows, EngineTable):
             progress("looking at the columns" if schema is None else "coding the rows", 0, 1)
         book = self._ledger(columns, schema, notify)
+        book.taken_as_public = list_public(
+            schema_given=schema is not None, neighbours=self.neighbours, library=library
+        )
         # With a schema everything that can be wrong with the input is found here, before a debit.
         coded = None if schema is None else self._encoded(rows, schema, notify)
         if schema is None:
@@ -228,7 +232,7 @@ class Synthesizer(ABC):
                     rows, discover(columns, book, share, delta, noise, self.person), notify
                 )
             curator = CentralCurator(coded, book, noise)
-            model = replace(self.learn(curator, book.left, progress), likeness=likeness)
+            model = replace(self.learn(curator, book.left, progress), library=library)
             if explain is not None and isinstance(coded, CuboidCounter):
                 for sentence in coded.explained():
                     explain(sentence)
