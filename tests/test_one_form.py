@@ -165,7 +165,9 @@ def test_any_counts_have_one_form(counts: list[float], deviation: float) -> None
     check_one_form(model)
     released = model.network["x"].table
     np.testing.assert_allclose(released, counts, rtol=1e-9, atol=5.01e-7)
-    assert all(len(repr(count).partition(".")[2]) <= 6 for count in released.tolist() if 1 <= count < 1e9)
+    assert all(
+        len(repr(count).partition(".")[2]) <= 6 for count in released.tolist() if 1 <= count < 1e9
+    )
 
 
 def test_tables_in_any_layout_have_one_form() -> None:
