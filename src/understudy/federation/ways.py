@@ -450,8 +450,13 @@ class Merged:
                 f"The number of rows must be a whole number at or above 0, not {wanted!r}."
             )
         counts = _whole(wanted * sizes / sizes.sum())
-        seeds = [None if seed is None else seed + place for place in range(len(sizes))]
+        seeds = [None if seed is None else _part_seed(seed, place) for place in range(len(sizes))]
         return list(zip(self.models, counts.tolist(), seeds, strict=True))
+
+
+def _part_seed(seed: int, place: int) -> int:
+    """A seed for each part, none of which is another part's at another seed (as seed + place would be)."""
+    return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
 
 
 def _shuffled(table: Table, rng: np.random.Generator) -> Table:
