@@ -36,6 +36,9 @@ def show(
     if plot is not None:
         writable_file(plot, "picture")
     released = Model.load(model)
+    if plot is not None:  # before anything is printed: whoever reads that may stop at any line
+        released.plot(plot)
+        Talk(False).say(f"Picture: {plot}")
     ledger = released.ledger
     console = Console()
     rows = "unknown" if released.rows is None else f"{released.rows:,}"
@@ -69,9 +72,6 @@ def show(
         protected += f", up to {ledger.rows_per_person:,} rows of a person"
     grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
-    if plot is not None:
-        released.plot(plot)
-        Talk(False).say(f"Picture: {plot}")
 
 
 def _domain(attribute: Any) -> str:
