@@ -33,7 +33,7 @@ from understudy.networks.factors import Factor, function_of
 from understudy.networks.network import Network
 from understudy.networks.sampling import Codes, Sampler, Spread
 from understudy.partitions import names_folder, write_folder
-from understudy.schema import Schema
+from understudy.schema import MAX_NAME_LENGTH, Schema
 from understudy.streams import chunk_randomness
 from understudy.tables import Column, Table, write_table
 
@@ -412,6 +412,10 @@ class Model:
         if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
             raise InputError(
                 f"{source} cannot be used: it does not say by which method it was made."
+            )
+        if len(method["name"]) > MAX_NAME_LENGTH:
+            raise InputError(
+                f"{source} cannot be used: the name of its method is longer than {MAX_NAME_LENGTH:,} characters."
             )
         if rows is not None and (
             isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS

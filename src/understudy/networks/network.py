@@ -92,7 +92,11 @@ class Network:
         return len(self.nodes)
 
     def __getitem__(self, attribute: str) -> Node:
-        return next(node for node in self.nodes if node.attribute == attribute)
+        return self._by_name[attribute]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.attribute: node for node in self.nodes}
 
     @property
     def degree(self) -> int:
