@@ -421,7 +421,7 @@ class _Reader:
 
     def count_codes(self, entry: Mapping[str, Any]) -> None:
         """Add up what is asked for before any of it is made."""
-        bins = entry.get("bins")
+        bins: Any = entry.get("bins")
         lists = [entry.get(option) for option in ("values", "edges")]
         self.codes += bins if _is_whole(bins) else 0
         self.codes += sum(len(given) for given in lists if isinstance(given, list))

@@ -64,7 +64,7 @@ class Node:
         Rows are drawn by these counts, so sums are taken in an order that no library may change.
         """
         flat = self.table.reshape(-1, self.table.shape[-1])
-        empty = ~(flat > 0).any(axis=1)
+        empty: NDArray[np.bool_] = np.logical_not((flat > 0).any(axis=1))
         if not empty.any():
             return flat
         overall = np.cumsum(flat, axis=0)[-1]
