@@ -520,6 +520,22 @@ def test_a_reader_that_has_seen_enough_does_not_cost_the_model(folder: Path) -> 
     assert Model.load("m.json").rows is not None
 
 
+def test_a_reader_that_reads_nothing_does_not_cost_the_picture(folder: Path) -> None:
+    learn = ("synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json")
+    fine(*learn, "-o", "out.csv", "-q")
+    reader, writer = os.pipe()
+    os.close(reader)  # every line that is printed breaks the pipe
+    try:
+        done = subprocess.run(
+            [COMMAND, "show", "m.json", "--plot", "network.svg"],
+            stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert Path("network.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_full_disk(folder: Path) -> None:
     fine(
         "synthesize",

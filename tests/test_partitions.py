@@ -9,15 +9,20 @@ import duckdb
 import numpy as np
 import pytest
 
-from examples import content, every_kind_schema, every_kind_table
+from examples import content, every_kind_schema, every_kind_table, schema_of
 from running import run
 from understudy import Independent, InputError, Model
 from understudy import model as model_module
 from understudy.curator.mechanisms import SeededNoise
+from understudy.federation.ways import Merged
 from understudy.partitions import write_folder
 from understudy.tables import Column, Table
 
 ROWS = 1010
+
+WITH_CONDITIONS = [
+    {"given": {"x": (0.2, 0.9)}, "method": how} for how in ("exact", "rejection", "weighting")
+]
 
 
 @pytest.fixture
@@ -75,6 +80,44 @@ def test_chunks_may_be_drawn_anywhere_in_any_order(model: Model) -> None:
     together = [content(chunk) for first in sorted(runs) for chunk in runs[first]]
     assert {name: [value for chunk in together for value in chunk[name]] for name in whole} == whole
     assert list(model.chunks(ROWS, 9, first=4, last=4)) == []
+
+
+def exact_values(model: Any, rows: int, seed: int, **more: Any) -> list[float]:
+    """Real numbers of twelve decimals: two rows that share one share their random numbers."""
+    return content(model.sample(rows, seed=seed, **more))["x"]
+
+
+@pytest.fixture
+def fine(model: Model) -> Model:
+    """One attribute of many decimals; chunks are small."""
+    schema = schema_of(x={"kind": "real", "min": 0, "max": 1, "bins": 4, "decimals": 12})
+    table = Table({"x": Column("real", np.linspace(0, 1, 50))})
+    return Independent(epsilon=1.0).fit(table, schema, noise=SeededNoise(0))
+
+
+@pytest.mark.parametrize("more", [{}, {"spread": "independent"}, *WITH_CONDITIONS])
+def test_no_chunk_repeats_another_one_of_this_or_of_another_seed(
+    fine: Model, more: dict[str, Any]
+) -> None:
+    """Of 5 seeds with 4 chunks each; by chance two values would agree for one of 500,000 choices of seeds."""
+    values = [value for seed in range(5) for value in exact_values(fine, 400, seed, **more)]
+    assert len(set(values)) == len(values) == 2000
+
+
+def test_no_part_of_merged_models_repeats_another_one(fine: Model) -> None:
+    merged = Merged({"name": "independent"}, fine.schema, (fine, fine), fine.ledger)
+    values = [value for seed in range(5) for value in exact_values(merged, 400, seed)]
+    assert len(set(values)) == len(values) == 2000
+
+
+def test_a_chunk_depends_on_its_number_and_not_on_who_drew_the_ones_before(fine: Model) -> None:
+    whole = exact_values(fine, 400, 3)
+    assert exact_values(fine, 400, 3) == whole
+    for number in (3, 1, 2, 0):
+        (chunk,) = fine.chunks(400, 3, first=number, last=number + 1)
+        assert content(chunk)["x"] == whole[100 * number : 100 * number + 100]
+    # More rows are more chunks: those that are there stay as they are.
+    assert exact_values(fine, 950, 3)[:400] == whole
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 2), (3, 2), (0, 12)])

@@ -6,6 +6,7 @@ inside it, here as everywhere else: the bin then fits by the share of it that th
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
 import difflib
 import math
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.schema import EPOCH, Attribute, Category, Quantity, Schema
+from understudy.streams import draw_uniforms
 from understudy.tables import Column, Table
 
 Interval = tuple[float, float]
 """From the first number up to, not including, the second."""
+
+_UNITS = {"date": "days", "datetime": "seconds"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,15 @@ class Subset:
             self.attribute, codes=frozenset(range(self.attribute.values_size)) - self.codes
         )
 
+    @property
+    def cuts_a_bin(self) -> bool:
+        """Whether some bin is in here only in part, by however little."""
+        if not isinstance(self.attribute, Quantity):
+            return False
+        edges = self.attribute.edges
+        ends = {end for interval in self.intervals for end in interval}
+        return any(edges[0] < end < edges[-1] for end in ends.difference(edges))
+
     def shares(self) -> NDArray[np.float64]:
         """For each code of the attribute the share of it that is in here, from 0 to 1."""
         shares = np.zeros(self.attribute.size)
@@ -94,16 +107,17 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
             attribute.whole and isinstance(low, float) and not low.is_integer()
         ):  # infinity is none either
             return Subset(attribute)
-        return Subset(attribute, ((low, low + _unit(attribute)),))
+        return Subset(attribute, ((low, _just_above(attribute, low)),))
     return Subset(attribute, codes=frozenset({_code(_category(attribute), value)}))
 
 
 def between(attribute: Attribute, low: Any, high: Any) -> Subset:
     """From one value to another, both included; ``None`` leaves an end open."""
     if isinstance(attribute, Quantity):
-        start = -math.inf if low is None else _rounded_up(attribute, _number(attribute, low))
-        end = math.inf if high is None else _just_above(attribute, _number(attribute, high))
-        return Subset(attribute, ((start, end),) if start < end else ())
+        first = -math.inf if low is None else _number(attribute, low)
+        last = math.inf if high is None else _number(attribute, high)
+        start, end = _rounded_up(attribute, first), _just_above(attribute, last)
+        return Subset(attribute, ((start, end),) if first <= last and start < end else ())
     keys, low, high = _comparable(_category(attribute), low, high)
     fits = (
         code
@@ -155,8 +169,7 @@ def _number(attribute: Quantity, value: Any) -> float:
             raise InputError(
                 f'{attribute.name!r} is a {attribute.kind}: compare it with one such as "2020-01-31", not {value!r}.'
             )
-        since = moment - EPOCH
-        return since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
+        return (moment - EPOCH) / dt.timedelta(**{_UNITS[attribute.kind]: 1})
     if isinstance(value, str):
         try:
             value = float(value)
@@ -192,19 +205,24 @@ def _moment(attribute: Quantity, value: Any) -> dt.datetime | None:
         return None
 
 
-def _unit(attribute: Quantity) -> float:
-    """The distance between neighbouring values, as they are written."""
-    return 1.0 if attribute.whole else 10.0**-attribute.places
-
-
 def _rounded_up(attribute: Quantity, number: float) -> float:
     return math.ceil(number) if attribute.whole and math.isfinite(number) else number
 
 
 def _just_above(attribute: Quantity, number: float) -> float:
-    if attribute.whole and math.isfinite(number):
-        return math.floor(number) + 1.0
-    return number + _unit(attribute)
+    """Where the values above a number begin: at the next one that can be written, or at the edge of a bin."""
+    edges = attribute.edges
+    if not edges[0] <= number < edges[-1]:
+        return math.inf if number >= edges[-1] else edges[0]
+    unit = 1.0 if attribute.whole else float(10**attribute.places)
+    steps = math.floor(
+        number * unit
+    )  # or one less than it should be, where the product was rounded
+    written = (
+        number_above for step in range(3) if (number_above := (steps + step) / unit) > number
+    )
+    edge = edges[bisect.bisect_right(edges, number)]
+    return min(edge, next(written, math.nextafter(number, math.inf)))
 
 
 def _category(attribute: Attribute) -> Category:
@@ -401,10 +419,7 @@ def confined(
     """The table with values that fit wherever a condition cuts through a bin: drawn anew inside what is left of it."""
     columns = dict(table.columns)
     for name, subset in subsets.items():
-        if (
-            isinstance(subset.attribute, Quantity)
-            and not np.isin(subset.shares(), (0.0, 1.0)).all()
-        ):
+        if subset.cuts_a_bin:
             columns[name] = _redrawn(columns[name], codes[name], subset, rng)
     return Table(columns, table.source)
 
@@ -429,7 +444,10 @@ def _redrawn(
     owners = np.array([code for code, _, _ in pieces])
     first = np.searchsorted(owners, np.arange(attribute.size))
     last = np.searchsorted(owners, np.arange(attribute.size), side="right")
-    points = before[first][codes] + rng.random(len(codes)) * (before[last] - before[first])[codes]
+    points = (
+        before[first][codes]
+        + draw_uniforms(rng, len(codes)) * (before[last] - before[first])[codes]
+    )
     piece = np.clip(np.searchsorted(before, points, side="right") - 1, 0, len(pieces) - 1)
     piece = np.clip(piece, first[codes], np.maximum(last[codes] - 1, first[codes]))
     piece = np.minimum(piece, len(pieces) - 1)
@@ -437,5 +455,11 @@ def _redrawn(
     if attribute.whole:
         top = starts[piece] + lengths[piece] - 1
         return replace(column, values=np.minimum(np.floor(values), top).astype(np.int64))
-    unit = 10.0**attribute.places
-    return replace(column, values=np.maximum(np.floor(values * unit) / unit, starts[piece]))
+    unit = float(10**attribute.places)
+    # Rounding, here or in the sum above, must not carry a value over an end of its piece.
+    ends = np.array([high for _, _, high in pieces])
+    steps = np.rint(ends * unit)
+    steps = np.where(steps / unit < ends, steps, steps - 1)  # the last value below the end
+    written = np.minimum(np.floor(values * unit), steps[piece]) / unit
+    below = np.nextafter(ends, -np.inf)
+    return replace(column, values=np.clip(written, starts[piece], below[piece]))

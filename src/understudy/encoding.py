@@ -27,6 +27,7 @@ from understudy.schema import (
     Schema,
     Text,
 )
+from understudy.streams import draw_uniforms
 from understudy.tables import MARKS, Column, Table
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -408,12 +409,12 @@ def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.G
         values: NDArray[Any] = low.astype(np.int64)[codes]
     elif attribute.whole:
         # Both parts are whole and below 2^53, so the sum is exact and stays below the next edge.
-        values = low.astype(np.int64)[codes] + (rng.random(len(codes)) * width[codes]).astype(
-            np.int64
-        )
+        values = low.astype(np.int64)[codes] + (
+            draw_uniforms(rng, len(codes)) * width[codes]
+        ).astype(np.int64)
     else:
-        unit = 10.0**attribute.places
-        inside = low[codes] + rng.random(len(codes)) * width[codes]
+        unit = float(10**attribute.places)
+        inside = low[codes] + draw_uniforms(rng, len(codes)) * width[codes]
         # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
         below = np.nextafter(edges[1:], -np.inf)
         values = np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])

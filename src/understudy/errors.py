@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+LONGEST_MESSAGE = 2000
+
 
 class UnderstudyError(Exception):
-    """Something the user can mend; its message is a full sentence for that person."""
+    """Something the user can fix; its message is a full sentence for that person.
+
+    What is cited in it may come from a hostile file and be of any length: the middle of a long message is left out.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        message = str(message)
+        if len(message) > LONGEST_MESSAGE:
+            half = LONGEST_MESSAGE // 2
+            message = f"{message[:half]} ... {message[-half:]}"
+        super().__init__(message)
 
 
 class InputError(UnderstudyError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,12 +33,16 @@ from understudy.networks.factors import Factor, function_of
 from understudy.networks.network import Network
 from understudy.networks.sampling import Codes, Sampler, Spread
 from understudy.partitions import names_folder, write_folder
-from understudy.schema import Schema
+from understudy.schema import MAX_NAME_LENGTH, Schema
+from understudy.streams import chunk_randomness
 from understudy.tables import Column, Table, write_table
 
 MODEL_VERSION = 1
 CHUNK = 1 << 18
-"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk."""
+"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk.
+
+Never to be changed: the rows of a seed depend on it.
+"""
 
 CHUNKS_A_FILE = 4
 """Chunks that are written together: more of them in one partition are joined once they are all on the disk."""
@@ -87,6 +92,11 @@ class Model:
     rows: int | None = None
     bits: Bits | None = None
     library: Library = field(default="table", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # A model is what its file says from the moment it is made: the same rows, answers and pictures.
+        object.__setattr__(self, "method", as_in_file(self.method))
+        object.__setattr__(self, "network", self.network.as_released())
 
     @property
     def network_schema(self) -> Schema:
@@ -249,7 +259,7 @@ class Model:
 
         def chunk(number: int) -> Table:
             first = number * CHUNK
-            return draw(first, min(CHUNK, wanted - first), _generator(entropy, number))
+            return draw(first, min(CHUNK, wanted - first), chunk_randomness(entropy, number))
 
         return chunk, count
 
@@ -413,6 +423,10 @@ class Model:
             raise InputError(
                 f"{source} cannot be used: it does not say by which method it was made."
             )
+        if len(method["name"]) > MAX_NAME_LENGTH:
+            raise InputError(
+                f"{source} cannot be used: the name of its method is longer than {MAX_NAME_LENGTH:,} characters."
+            )
         if rows is not None and (
             isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS
         ):
@@ -422,7 +436,7 @@ class Model:
             isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
         ):
             raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
-        return cls(dict(method), schema, network, ledger, rows, bits)
+        return cls(method, schema, network, ledger, rows, bits)
 
     # ---- looks
 
@@ -440,6 +454,12 @@ class Model:
         )
 
 
+def as_in_file(method: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's parameters as they come back from a file: lists for tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(method)))
+    return plain
+
+
 def _bits(given: Any, schema: Schema) -> Bits | None:
     if given not in (None, "binary", "gray"):
         raise InputError(f"it takes attributes apart in a way that is not known: {given!r}")
@@ -448,10 +468,6 @@ def _bits(given: Any, schema: Schema) -> Bits | None:
     bits = Bits(schema, given == "gray")
     bits.check()
     return bits
-
-
-def _generator(entropy: Any, chunk: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))
 
 
 def _partitioned(

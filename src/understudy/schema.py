@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +33,14 @@ Taxonomy = tuple[Any, ...]
 DEFAULT_BINS = 16
 LARGEST_DOMAIN = 1 << 16
 DEEPEST_TAXONOMY = 32
+
+MAX_ATTRIBUTES = 10_000
+MAX_CODES = 1 << 22
+"""Bins and values of all attributes together. A short file can ask for billions."""
+
+MAX_NAME_LENGTH = 1_000
+MAX_TEXT_LENGTH = 10_000
+"""Of a name, and of any other text of a schema, in characters."""
 
 
 # --------------------------------------------------------------------------- attributes
@@ -345,12 +354,27 @@ _OPTIONS = {
 }
 
 
+def check_columns(names: Sequence[str], source: str) -> None:
+    """Refuse columns that no schema can describe: too many of them, or names that are too long."""
+    if len(names) > MAX_ATTRIBUTES:
+        raise InputError(
+            f"{source} has {len(names):,} columns; at most {MAX_ATTRIBUTES:,} can be modelled. Leave some out."
+        )
+    longest = max(names, key=len, default="")
+    if len(longest) > MAX_NAME_LENGTH:
+        raise InputError(
+            f"{source} has a column whose name, {longest[:20]!r}..., is {len(longest):,} characters long; "
+            f"at most {MAX_NAME_LENGTH:,} are allowed. Shorten it."
+        )
+
+
 class _Reader:
     """Checks a schema document; every complaint names the schema, the column, the cause and a remedy."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.column: str | None = None
+        self.codes = 0
 
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
@@ -361,6 +385,7 @@ class _Reader:
         attributes = document["attributes"]
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
+        check_columns([str(name) for name in attributes], self.source)
         return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
@@ -369,6 +394,9 @@ class _Reader:
         self.column = name
         if not isinstance(entry, Mapping):
             raise self.bad('it must be an object such as {"kind": "integer", "min": 0, "max": 99}')
+        for option, given in entry.items():
+            for text in (option, given, *(given if isinstance(given, list) else ())):
+                self.check_length(text)
         kind = entry.get("kind")
         if not isinstance(kind, str) or kind not in _OPTIONS:
             raise self.bad(f"the kind {kind!r} is unknown; use one of {', '.join(_OPTIONS)}")
@@ -376,6 +404,7 @@ class _Reader:
             if option != "kind" and option not in _OPTIONS[kind]:
                 hint = _did_you_mean(str(option), _OPTIONS[kind])
                 raise self.bad(f"{option!r} does not go with kind {kind}{hint}")
+        self.count_codes(entry)
         if kind == "identifier":
             return self.identifier(name, entry)
         if kind == "text":
@@ -383,6 +412,24 @@ class _Reader:
         if kind in ("boolean", "categorical"):
             return self.category(name, kind, entry)
         return self.quantity(name, kind, entry)
+
+    def check_length(self, text: Any) -> None:
+        if isinstance(text, str) and len(text) > MAX_TEXT_LENGTH:
+            raise self.bad(
+                f"it holds a text of {len(text):,} characters, {text[:20]!r}...; at most {MAX_TEXT_LENGTH:,} are allowed"
+            )
+
+    def count_codes(self, entry: Mapping[str, Any]) -> None:
+        """Add up what is asked for before any of it is made."""
+        bins: Any = entry.get("bins")
+        lists = [entry.get(option) for option in ("values", "edges")]
+        self.codes += bins if _is_whole(bins) else 0
+        self.codes += sum(len(given) for given in lists if isinstance(given, list))
+        if self.codes > MAX_CODES:
+            raise self.bad(
+                f"with it, the columns have {self.codes:,} bins and values together; at most {MAX_CODES:,} can be "
+                f"modelled. Use fewer bins"
+            )
 
     def identifier(self, name: str, entry: Mapping[str, Any]) -> Identifier:
         pattern = entry.get("pattern")
@@ -426,7 +473,7 @@ class _Reader:
                 "upper and lower case do not tell the values of a boolean apart; use a categorical"
             )
         if len(set(values)) < len(values):
-            twice = next(v for i, v in enumerate(values) if v in values[:i])
+            twice = next(v for v, times in Counter(values).items() if times > 1)
             raise self.bad(f"the value {twice!r} is listed twice")
         if missing is not None and missing in values:
             raise self.bad(
@@ -464,6 +511,7 @@ class _Reader:
             raise self.bad(f"the taxonomy is more than {DEEPEST_TAXONOMY} levels deep")
         kept: list[Any] = []
         for node in tree:
+            self.check_length(node)
             if isinstance(node, list):
                 branch = self.pruned(node, values, seen, depth + 1)
                 if branch:

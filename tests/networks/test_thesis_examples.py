@@ -120,7 +120,7 @@ def test_example_3_5_one_variable() -> None:
             }
         }
     )
-    sampler = Sampler(Network((Node("W", (), np.array([0.3, 0.4, 0.2, 0.1])),)), schema)
+    sampler = Sampler(Network((Node("W", (), np.array([3.0, 4, 2, 1])),)), schema)
     drawn = sampler.fitting(8, lambda rows: np.array([0.67, 0, 0.29, 0.3, 0.69, 0.71, 0.89, 0.91]))[
         "W"
     ]

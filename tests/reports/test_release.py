@@ -12,6 +12,8 @@ from pages import HOSTILE, Tags, check_harmless
 
 from examples import every_kind_schema, every_kind_table, schema_of
 from understudy import Independent, Model, PrivBayes, Random
+from understudy.curator.mechanisms import SeededNoise
+from understudy.networks import drawing
 from understudy.reports.release import report, write_report
 from understudy.tables import Column, Table
 
@@ -145,3 +147,15 @@ def test_a_column_of_very_many_bins_does_not_make_a_very_large_page() -> None:
     page = report(released)
     assert len(page) < 50_000
     assert page.count("<rect") <= 64
+
+
+def test_a_network_too_large_for_a_picture_does_not_cost_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drawing, "MAX_WAYPOINTS", 0)
+    schema = schema_of(a={"kind": "boolean"}, b={"kind": "boolean"})
+    flags = Column("boolean", np.arange(100) < 50)
+    fit = PrivBayes(epsilon=100.0, degree=1).fit
+    page = report(fit(Table({"a": flags, "b": flags}), schema, noise=SeededNoise(0)))
+    assert "too large for a picture" in page
+    assert 'id="network"' in page

@@ -13,6 +13,9 @@ from understudy.cli.options import ModelFile
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, safe
 
+MAX_LINES = 1000
+"""Of any list on the screen; the file holds all of it."""
+
 
 @app.command(
     epilog=examples(
@@ -36,6 +39,9 @@ def show(
     if plot is not None:
         writable_file(plot, "picture")
     released = Model.load(model)
+    if plot is not None:  # before anything is printed: whoever reads that may stop at any line
+        released.plot(plot)
+        Talk(False).say(f"Picture: {plot}")
     ledger = released.ledger
     console = Console()
     rows = "unknown" if released.rows is None else f"{released.rows:,}"
@@ -44,20 +50,26 @@ def show(
     )
     console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
     grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
-    for attribute in released.schema:
+    for attribute in released.schema.attributes[:MAX_LINES]:
         codes = str(attribute.size) if attribute.modelled else ""
         levels = str(len(attribute.sizes_by_level())) if attribute.modelled else ""
         grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
     console.print(grid)
+    _print_rest(console, len(released.schema))
     if released.network.degree:
         console.print("Network", style="bold")
         console.print(
-            tree(released.network), markup=False, highlight=False, no_wrap=True, overflow="ellipsis"
+            tree(released.network, MAX_LINES),
+            markup=False,
+            highlight=False,
+            no_wrap=True,
+            overflow="ellipsis",
         )
+        _print_rest(console, len(released.network))
         if any(axis.level for node in released.network for axis in node.parents):
             console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
-    for entry in ledger.entries:
+    for entry in ledger.entries[:MAX_LINES]:
         grid.add_row(
             safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}"
         )
@@ -69,9 +81,12 @@ def show(
         protected += f", up to {ledger.rows_per_person:,} rows of a person"
     grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
-    if plot is not None:
-        released.plot(plot)
-        Talk(False).say(f"Picture: {plot}")
+    _print_rest(console, len(ledger.entries))
+
+
+def _print_rest(console: Console, count: int) -> None:
+    if count > MAX_LINES:
+        console.print(f"The first {MAX_LINES:,} of {count:,}; the file holds all.", style="dim")
 
 
 def _domain(attribute: Any) -> str:

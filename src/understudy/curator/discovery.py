@@ -30,6 +30,7 @@ from understudy.errors import InputError
 from understudy.schema import (
     DEFAULT_BINS,
     EPOCH,
+    MAX_TEXT_LENGTH,
     Attribute,
     Category,
     Identifier,
@@ -209,7 +210,7 @@ class _Asker:
         kept = [
             (word, count)
             for word, count in zip(column.words, asked.counts[:-1].tolist(), strict=True)
-            if count >= threshold
+            if count >= threshold and len(word) <= MAX_TEXT_LENGTH
         ]
         kept = sorted(kept, key=lambda pair: -pair[1])[:MOST_CATEGORIES]
         if not kept:

@@ -42,6 +42,10 @@ Unit = Literal["row", "person"]
 
 MOST_ROWS_PER_PERSON = 1_000_000
 
+MAX_ENTRIES = 100_000
+MAX_WORDING_LENGTH = 100_000
+"""Of a ledger in a model file, and of a text in it, in characters."""
+
 
 def check_rows_per_person(most: Any) -> int:
     """Return the largest number of rows that a person may have if it can be one."""
@@ -251,18 +255,20 @@ class Ledger:
                 trust=document.get("trust", ""),
                 taken_as_public=_check_public(document.get("taken_as_public", [])),
             )
-            if not isinstance(ledger.trust, str):
+            if not _is_wording(ledger.trust):
                 raise TypeError("whom it trusts is not text")
             if ledger.unit != document.get("unit", "row"):
                 raise ValueError("it protects rows, but a person has more than one")
             entries = []
+            if len(document["entries"]) > MAX_ENTRIES:
+                raise ValueError(f"it has more than {MAX_ENTRIES:,} entries")
             for entry in document["entries"]:
                 question, mechanism, amount = (
                     entry["question"],
                     entry["mechanism"],
                     float(entry["amount"]),
                 )
-                if not isinstance(question, str) or not isinstance(mechanism, str):
+                if not _is_wording(question) or not _is_wording(mechanism):
                     raise TypeError("a question is not text")
                 if not amount >= 0:
                     raise ValueError("a price is below 0")
@@ -271,6 +277,14 @@ class Ledger:
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
             raise InputError(f"its ledger is not in order ({error})") from error
         return ledger
+
+
+def _is_wording(text: Any) -> bool:
+    if isinstance(text, str) and len(text) > MAX_WORDING_LENGTH:
+        raise ValueError(
+            f"it holds a text of {len(text):,} characters; at most {MAX_WORDING_LENGTH:,} are allowed"
+        )
+    return isinstance(text, str)
 
 
 def _unit(unit: Any) -> Unit:

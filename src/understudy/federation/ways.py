@@ -38,11 +38,12 @@ from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.files import read_json, write_json
 from understudy.marginals import Axis, Marginal, marginal
-from understudy.model import Model, joined
+from understudy.model import Model, as_in_file, joined
 from understudy.networks.bits import Bits
 from understudy.networks.consistency import pooled
 from understudy.networks.parameters import estimated_rows, projected
 from understudy.schema import Schema
+from understudy.streams import chunk_randomness, draw_uniforms
 from understudy.synthesizers import Progress, Synthesizer, no_progress
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
@@ -358,6 +359,9 @@ class Merged:
     models: tuple[Model, ...]
     ledger: Ledger
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", as_in_file(self.method))
+
     @property
     def rows(self) -> int:
         """How many rows the originals have together: exact where public, estimated otherwise."""
@@ -367,7 +371,8 @@ class Merged:
         """Draw synthetic rows, in random order."""
         parts = [model.sample(count, part) for model, count, part in self._parts(rows, seed)]
         whole = joined([part for part in parts if isinstance(part, Table)])
-        return _shuffled(whole, np.random.default_rng(seed))
+        entropy = np.random.SeedSequence(seed).entropy
+        return _shuffled(whole, chunk_randomness(entropy, len(self.models)))
 
     def write(
         self,
@@ -404,19 +409,22 @@ class Merged:
     @classmethod
     def load(cls, path: str | Path) -> Merged:
         """Read what :meth:`save` wrote."""
-        document = read_json(path, "model")
+        return cls.from_dict(read_json(path, "model"), str(path))
+
+    @classmethod
+    def from_dict(cls, document: Any, source: str = "The file") -> Merged:
+        """Check a parsed file and build the models."""
         if not isinstance(document, Mapping) or document.get("understudy_merged") != 1:
             raise InputError(
-                f"{path} does not hold merged models of understudy; is it the right file?"
+                f"{source} does not hold merged models of understudy; is it the right file?"
             )
-        found = tuple(
-            Model.from_dict(model, f"A model in {path}") for model in document.get("models", ())
-        )
-        schema = Schema.from_dict(document.get("schema"), "its schema")
+        models, method = document.get("models"), document.get("method")
+        if not isinstance(models, list) or not models or not isinstance(method, Mapping):
+            raise InputError(f"{source} lacks its models or how they were made; get it again.")
         return cls(
-            dict(document.get("method", {})),
-            schema,
-            found,
+            method,
+            Schema.from_dict(document.get("schema"), f"The schema in {source}"),
+            tuple(Model.from_dict(model, f"A model in {source}") for model in models),
             Ledger.from_dict(document.get("ledger")),
         )
 
@@ -431,12 +439,17 @@ class Merged:
                 f"The number of rows must be a whole number at or above 0, not {wanted!r}."
             )
         counts = _whole(wanted * sizes / sizes.sum())
-        seeds = [None if seed is None else seed + place for place in range(len(sizes))]
+        seeds = [None if seed is None else _part_seed(seed, place) for place in range(len(sizes))]
         return list(zip(self.models, counts.tolist(), seeds, strict=True))
 
 
+def _part_seed(seed: int, place: int) -> int:
+    """A seed for each part, none of which is another part's at another seed (as seed + place would be)."""
+    return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
+
+
 def _shuffled(table: Table, rng: np.random.Generator) -> Table:
-    order = rng.permutation(table.rows)
+    order = np.argsort(draw_uniforms(rng, table.rows), kind="stable")
     columns = {
         name: replace(
             column,

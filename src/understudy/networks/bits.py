@@ -7,6 +7,7 @@ attribute with 37 values); its most significant bit is then dropped, which alway
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,8 +36,8 @@ class Bits:
     def check(self) -> None:
         """Refuse a table in which a column bears the name of another one's bit."""
         names = [name for attribute in self.whole.modelled for name in self.names(attribute)]
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(names).items():
+            if times > 1:
                 raise InputError(
                     f"The column {name!r} bears the name of a bit of another column; rename it."
                 )

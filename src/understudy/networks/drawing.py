@@ -18,9 +18,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import InputError
 from understudy.files import write_text
 from understudy.networks.network import Network, Node
 from understudy.schema import Schema
+
+MAX_WAYPOINTS = 100_000
+"""Layers that all edges of a picture pass together; some 5 seconds of work."""
 
 SWEEPS = 16
 BOX_HEIGHT = 42.0
@@ -68,8 +72,10 @@ def strengths(node: Node) -> list[float]:
 # --------------------------------------------------------------------------- in the terminal
 
 
-def tree(network: Network) -> str:
+def tree(network: Network, max_lines: int | None = None) -> str:
     """The network as text: each attribute under the parent that tells most about it, all parents beside it.
+
+    Of a long one, only the first ``max_lines`` attributes.
 
     Examples
     --------
@@ -87,7 +93,7 @@ def tree(network: Network) -> str:
     lines: list[tuple[str, Node]] = []
     # Depth first with a stack of its own: a network may be a chain of any length.
     waiting = [(node, "", "") for node in reversed(under.get(None, []))]
-    while waiting:
+    while waiting and len(lines) != max_lines:
         node, prefix, indent = waiting.pop()
         lines.append((prefix + _clean(node.attribute), node))
         below = under.get(node.attribute, [])
@@ -148,6 +154,7 @@ class _Layout:
         self.edges: list[_Edge] = []
         self._trunks: dict[tuple[str, int], _Item] = {}
         self._place_boxes(network)
+        self._check_size(network)
         self.layers: list[list[_Item]] = [
             [] for _ in range(1 + max((b.layer for b in self.boxes.values()), default=0))
         ]
@@ -156,6 +163,18 @@ class _Layout:
         for node in network:
             for axis, strength in zip(node.parents, strengths(node), strict=True):
                 self._connect(axis.attribute, node.attribute, axis.level, strength)
+
+    def _check_size(self, network: Network) -> None:
+        passed = sum(
+            self.boxes[node.attribute].layer - self.boxes[axis.attribute].layer
+            for node in network
+            for axis in node.parents
+        )
+        if passed > MAX_WAYPOINTS:
+            raise InputError(
+                f"A network of {len(network):,} attributes with edges this long is too large for a picture; "
+                f"they pass {passed:,} layers, and at most {MAX_WAYPOINTS:,} can be drawn."
+            )
 
     def _place_boxes(self, network: Network) -> None:
         """Each attribute below its parents, in the first layer that has room; the unconnected ones at the bottom."""

@@ -16,10 +16,16 @@ from understudy.schema import Schema
 
 LARGEST_TABLE = 1 << 28
 
+UNITS_PER_ROW = 1e6
+"""Released counts are whole numbers of millionths of a row ..."""
 
-@dataclass(frozen=True)
+WHOLE_ROWS_FROM = float(1 << 31)
+"""... and whole rows from here on, where a float no longer holds every millionth safely."""
+
+
+@dataclass(frozen=True, eq=False)
 class Node:
-    """One attribute with its parents.
+    """One attribute with its parents; equal to another one if every bit of it is.
 
     Attributes
     ----------
@@ -38,17 +44,39 @@ class Node:
     table: NDArray[np.float64]
     deviation: float = 0.0
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        mine, yours = self.table, other.table
+        return (
+            (self.attribute, self.parents, self.deviation)
+            == (other.attribute, other.parents, other.deviation)
+            and (mine.shape, mine.dtype) == (yours.shape, yours.dtype)
+            and mine.tobytes() == yours.tobytes()
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
+    @cached_property
+    def counts(self) -> NDArray[np.float64]:
+        """One line a parent configuration; one that has no rows gets the counts of the whole table.
+
+        Rows are drawn by these counts, so sums are taken in an order that no library may change.
+        """
+        flat = self.table.reshape(-1, self.table.shape[-1])
+        empty: NDArray[np.bool_] = np.logical_not((flat > 0).any(axis=1))
+        if not empty.any():
+            return flat
+        overall = np.cumsum(flat, axis=0)[-1]
+        if empty.all():
+            overall = np.ones_like(overall)
+        return np.where(empty[:, None], overall, flat)
+
     @cached_property
     def conditional(self) -> NDArray[np.float64]:
         """Pr[child | parents]; the child's share in the whole table where a parent configuration has no rows."""
-        flat = self.table.reshape(-1, self.table.shape[-1])
-        totals = flat.sum(axis=1, keepdims=True)
-        overall = flat.sum(axis=0)
-        if overall.sum() <= 0:
-            overall = np.ones_like(overall)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shares = np.where(totals > 0, flat / totals, overall / overall.sum())
-        return shares.reshape(self.table.shape)
+        counts = self.counts
+        return (counts / counts.sum(axis=1, keepdims=True)).reshape(self.table.shape)
 
 
 @dataclass(frozen=True)
@@ -64,12 +92,28 @@ class Network:
         return len(self.nodes)
 
     def __getitem__(self, attribute: str) -> Node:
-        return next(node for node in self.nodes if node.attribute == attribute)
+        return self._by_name[attribute]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.attribute: node for node in self.nodes}
 
     @property
     def degree(self) -> int:
         """The largest number of parents."""
         return max((len(node.parents) for node in self.nodes), default=0)
+
+    def as_released(self) -> Network:
+        """The network that a file can hold to the bit: what is drawn from one is drawn from the other.
+
+        Doing it twice changes nothing, and so does a way through JSON.
+        """
+        return Network(
+            tuple(
+                Node(node.attribute, node.parents, _rounded(node.table), float(node.deviation))
+                for node in self.nodes
+            )
+        )
 
     def to_list(self) -> list[dict[str, Any]]:
         """The network as it stands in a model file."""
@@ -78,7 +122,7 @@ class Network:
                 "attribute": node.attribute,
                 "parents": [[axis.attribute, axis.level] for axis in node.parents],
                 "deviation": node.deviation,
-                "counts": [round(float(count), 6) for count in node.table.ravel()],
+                "counts": node.table.ravel().tolist(),
             }
             for node in self.nodes
         ]
@@ -98,6 +142,17 @@ class Network:
         if lacking:
             raise InputError(f"its network lacks the attribute {lacking[0]!r}")
         return cls(tuple(nodes))
+
+
+def _rounded(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts as they are released.
+
+    The nearest float to k millionths, k below 2^51, gives k again when it is multiplied and rounded; so a rounded count
+    stays what it is, and its shortest decimal form has at most six places.
+    """
+    units = np.rint(np.minimum(table, WHOLE_ROWS_FROM) * UNITS_PER_ROW)
+    rounded = np.where(table < WHOLE_ROWS_FROM, units / UNITS_PER_ROW, np.rint(table))
+    return np.ascontiguousarray(rounded + 0.0)  # no -0.0
 
 
 def _node(entry: Any, schema: Schema, earlier: set[str]) -> Node:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.networks.factors import Factor
-from understudy.networks.kernels import add_places, fill_uniform, invert, spread_evenly
+from understudy.networks.kernels import add_places, invert, spread_evenly
 from understudy.networks.network import Network, Node
 from understudy.schema import Schema
+from understudy.streams import draw_key, draw_uniforms
 
 Codes = dict[str, NDArray[np.unsignedinteger[Any]]]
 Spread = Literal["even", "independent"]
@@ -103,12 +104,12 @@ class Sampler:
         """
         codes: Codes = {}
         for step in self._draws:
-            places, key = step.places(codes, rows), _key(rng)
+            places = step.places(codes, rows)
             column = np.empty(rows, dtype=step.dtype)
             if spread == "even":
-                spread_evenly(places, step.cumulative, key, column)
+                spread_evenly(places, step.cumulative, draw_key(rng), column)
             else:
-                _invert(step, places, _stream(key, rows), column)
+                _invert(step, places, draw_uniforms(rng, rows), column)
             codes[step.attribute] = column
         return codes
 
@@ -190,17 +191,16 @@ class Sampler:
         than once.
         """
         codes, weights = self.weighted(max(rows * pool, BATCH), rng)
-        total = float(weights.sum())
-        if total <= 0:
+        if not weights.any():
             raise InputError(
                 "No row drawn by likelihood weighting fits the whole condition; use the method 'exact' instead."
             )
         # Systematic resampling: each row is taken its expected number of times, rounded up or down.
         ends = np.cumsum(weights)
-        points = (np.arange(rows) + rng.random()) * (ends[-1] / max(rows, 1))
+        points = (np.arange(rows) + draw_uniforms(rng, 1)) * (ends[-1] / max(rows, 1))
         last = int(np.flatnonzero(weights)[-1])
         taken = np.minimum(np.searchsorted(ends, points, side="right"), last)
-        taken = rng.permutation(taken)
+        taken = taken[np.argsort(draw_uniforms(rng, rows), kind="stable")]
         return {name: column[taken] for name, column in codes.items()}
 
 
@@ -219,19 +219,17 @@ class _Draw:
 
     @classmethod
     def of(cls, node: Node, schema: Schema, weights: NDArray[Any] | None = None) -> _Draw:
-        size = node.table.shape[-1]
-        shares = node.conditional.reshape(-1, size)
-        mass, certain = np.ones(len(shares)), False
+        counts = node.counts
+        mass, certain = np.ones(len(counts)), False
         if weights is not None:
             fitting = np.asarray(weights, dtype=np.float64)
-            shares = shares * fitting
-            mass = shares.sum(axis=1)
             certain = np.count_nonzero(fitting) == 1
+            mass = _totals(counts * fitting) / _totals(counts)
             # Where nothing that fits is possible the row has weight 0; any code that fits will do.
-            shares = np.where(mass[:, None] > 0, shares, fitting)
-        dtype = np.min_scalar_type(size - 1)
+            counts = np.where(mass[:, None] > 0, counts * fitting, fitting)
+        dtype = np.min_scalar_type(counts.shape[1] - 1)
         return cls(
-            node.attribute, _lookups(node, schema), _cumulative(shares), mass, dtype, certain
+            node.attribute, _lookups(node, schema), _cumulative(counts), mass, dtype, certain
         )
 
     def places(self, codes: Codes, rows: int) -> NDArray[np.int32]:
@@ -254,14 +252,23 @@ def _lookups(node: Node, schema: Schema) -> tuple[tuple[str, NDArray[np.int32]],
     return tuple(lookups)
 
 
-def _cumulative(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cumulative distributions, 2 from the last possible value on (see :mod:`understudy.networks.kernels`)."""
-    bounds = np.cumsum(shares, axis=1)
-    bounds /= bounds[:, -1:]
-    size = shares.shape[1]
-    last = size - 1 - np.argmax(shares[:, ::-1] > 0, axis=1)
+def _cumulative(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cumulative distributions, 2 from the last possible value on (see :mod:`understudy.networks.kernels`).
+
+    Rows depend on these bounds to the bit. Unlike a sum, a cumulative one is always taken from left to right, and the
+    division rounds once more: so the bounds are the same on any machine and with any numpy.
+    """
+    bounds = np.cumsum(counts, axis=1)
+    bounds /= bounds[:, -1:].copy()
+    size = counts.shape[1]
+    last = size - 1 - np.argmax(counts[:, ::-1] > 0, axis=1)
     bounds[np.arange(size) >= last[:, None]] = 2.0
     return np.ascontiguousarray(bounds)
+
+
+def _totals(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums from left to right."""
+    return np.cumsum(counts, axis=1)[:, -1]
 
 
 def _invert(step: _Draw, places: NDArray[np.int32], numbers: Any, column: NDArray[Any]) -> None:
@@ -276,15 +283,5 @@ def _shares(factor: Factor, codes: Codes) -> NDArray[np.float64]:
     return factor.table[tuple(codes[str(name)] for name, _ in factor.axes)]
 
 
-def _key(rng: np.random.Generator) -> np.uint64:
-    return rng.integers(0, 1 << 64, dtype=np.uint64)
-
-
-def _stream(key: np.uint64, rows: int) -> NDArray[np.float64]:
-    numbers = np.empty(rows)
-    fill_uniform(key, numbers)
-    return numbers
-
-
 def _uniforms(rng: np.random.Generator) -> Uniforms:
-    return lambda rows: _stream(_key(rng), rows)
+    return lambda rows: draw_uniforms(rng, rows)

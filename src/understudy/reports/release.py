@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.curator.wording import KINDS
+from understudy.errors import InputError
 from understudy.files import write_text
 from understudy.model import Model
 from understudy.networks.network import Node
@@ -139,7 +140,10 @@ def _network(model: Model) -> str:
         "Each column is drawn given those that point to it. The thicker the line, the more the one tells about the "
         "other in the released tables; ^1, ^2, … means in coarser groups."
     )
-    drawn = f'<div class="wide">{model.plot().svg}</div>'
+    try:
+        drawn = f'<div class="wide">{model.plot().svg}</div>'
+    except InputError as refusal:  # too large a network: the page is written all the same
+        drawn = f"<p>{escaped(refusal)}</p>"
     return Section("network", "How the columns hang together", lead, drawn).html()
 
 

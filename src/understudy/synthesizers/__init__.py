@@ -37,7 +37,7 @@ from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
 from understudy.frames import Frame, Library
 from understudy.model import Model
-from understudy.schema import Schema
+from understudy.schema import Schema, check_columns
 from understudy.synthesizers.parameters import (
     ColumnName,
     Optional,
@@ -266,6 +266,7 @@ class Synthesizer(ABC):
     def _check_named(self, columns: Table | Columns) -> None:
         """Refuse names of columns that cannot be modelled, before discovery is paid for: names and kinds are public."""
         kinds = drafted_kinds(columns, self.person)
+        check_columns(list(kinds), columns.source)
         for name in sorted(self.named):
             if name not in kinds:
                 raise InputError(f"{columns.source} has no column {name!r}; check the name.")
