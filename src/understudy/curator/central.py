@@ -27,7 +27,7 @@ from understudy.curator.mechanisms import (
     gridded,
     table_scale,
 )
-from understudy.curator.scores import Misfit, Score, score_named
+from understudy.curator.scores import Misfit, Score, check_rows, score_named
 from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
@@ -51,6 +51,7 @@ class CentralCurator:
     def __init__(
         self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None
     ) -> None:
+        check_rows(coded.rows)
         self.schema: Schema = coded.schema
         self.ledger = ledger
         self._noise = noise if noise is not None else SystemNoise()
