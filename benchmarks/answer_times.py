@@ -1,11 +1,12 @@
 """Does the time of an answer tell whether one row is there? CPU times on T and on T plus one row.
 
-For each score: a table at the place where one row changes most, the same question put to both
-tables many times, in random order, each time from the first count on. Printed are the medians,
-their ratio, and how often the best threshold tells the two apart: found on one half of the runs,
-tried on the other, so that 50 % is what tossing a coin gets. Two controls go with it: T against a
-copy of itself, which differs in nothing but its place in memory, and T against T with a tenth more
-rows, which must be told apart.
+For each score a table at which one row once changed most, or might: the same question is put to a
+holder of T and to a holder of the other table, in random order, each time as if for the first time.
+Printed are the median CPU times, their ratio, and how often the best threshold tells the two apart:
+found on every other run, tried on the runs between, so that 50 % is what tossing a coin gets.
+
+Two controls go with it: a copy of T, which differs in nothing but its place in memory, and T with a
+tenth more rows, which takes longer and is told apart where the time goes by the rows.
 
     python benchmarks/answer_times.py
     python benchmarks/answer_times.py --rows 200000 --repeats 100 --only F
@@ -24,13 +25,11 @@ from numpy.typing import NDArray
 
 from understudy import Ledger, Schema
 from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
 from understudy.encoding import Coded
+from understudy.federation.holder_rows import HolderRows
 from understudy.marginals import marginal
 
-Codes = dict[str, NDArray[np.uint8]]
-PARENTS = 64
-COPIES = 16
+Codes = dict[str, NDArray[np.uint16]]
 
 
 def main() -> None:
@@ -46,19 +45,20 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for question in arguments.only:
         case = CASES[question]
-        table = case.make(arguments.rows)
+        table = case.make(min(arguments.rows, case.most_rows), case)
         others = {
             "T + 1 row": {
-                name: np.append(codes, np.uint8(case.row[name])) for name, codes in table.items()
+                name: np.append(codes, np.uint16(case.row[name == "x"]))
+                for name, codes in table.items()
             },
             "a copy of T": {name: codes.copy() for name, codes in table.items()},
             "T + 10 % rows": {
                 name: np.append(codes, codes[: len(codes) // 10]) for name, codes in table.items()
             },
         }
-        here = Answerer(table, case.score)
+        here = Answerer(table, case)
         for what, codes in others.items():
-            times = measure(here, Answerer(codes, case.score), arguments.repeats, rng)
+            times = measure(here, Answerer(codes, case), arguments.repeats, rng)
             first, second = np.median(times, axis=1) * 1000
             print(
                 f"{question + ', ' + what:<34} {first:>6.2f} ms {second:>6.2f} ms "
@@ -69,35 +69,41 @@ def main() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A question, a table at which one row changes most about the work, and that row."""
+    """A question, a table at which one row may change the work, and that row."""
 
     score: str
-    make: Callable[[int], Codes]
-    row: dict[str, int]
+    make: Callable[[int, Case], Codes]
+    row: tuple[int, int]
+    """The code of the row in every parent, and in the child."""
+    child: int = 2
+    parent: int = 64
+    """How many values they have."""
+    candidates: int = 16
+    """How many parents there are to choose from."""
+    most_rows: int = 1 << 31
 
 
 class Answerer:
-    """Answers one question again and again, each time as if it had not been asked before."""
+    """A holder's rows, and one question about them."""
 
-    def __init__(self, codes: Codes, score: str) -> None:
-        self.score = score
-        columns = [name for name in codes if name != "x"]
-        sizes = {"x": 2, **dict.fromkeys(columns, PARENTS)}
+    def __init__(self, codes: Codes, case: Case) -> None:
+        self.score = case.score
+        parents = [name for name in codes if name != "x"]
+        sizes = {"x": case.child, **dict.fromkeys(parents, case.parent)}
         attributes = {
             name: {"kind": "integer", "min": 0, "max": size - 1, "bins": size}
             for name, size in sizes.items()
         }
         schema = Schema.from_dict({"attributes": attributes})
-        self.coded = Coded(schema, codes, len(codes["x"]), ())
-        self.curator = CentralCurator(self.coded, Ledger(1.0))
-        self.candidates = [marginal("x", name) for name in columns]
+        self.rows = HolderRows(Coded(schema, codes, len(codes["x"]), ()), Ledger(1.0))
+        self.candidates = [marginal("x", name) for name in parents]
 
     def seconds(self) -> float:
-        """CPU seconds of one answer; the noise of the choice is a part of it."""
-        self.curator.ledger = Ledger(1.0)
-        self.curator._known.clear()
+        """CPU seconds of one answer, as if it had not been given before."""
+        self.rows.ledger = Ledger(1.0)
+        self.rows._known.clear()
         started = time.process_time()
-        self.curator.choose(self.candidates, self.score, Budget(1.0))
+        self.rows.choose(self.candidates, self.score, Budget(1.0))
         return time.process_time() - started
 
 
@@ -126,42 +132,48 @@ def told_apart(times: NDArray[np.float64]) -> float:
 # ---- tables
 
 
-def at_the_old_threshold(rows: int) -> Codes:
+def at_the_old_threshold(rows: int, case: Case) -> Codes:
     """One parent value has as many rows of either kind: one row more once ended the search."""
     even = rows // 3
     rest = np.arange(rows - 2 * even)
-    p = np.concatenate([np.zeros(2 * even, np.int64), 1 + rest % (PARENTS - 1)])
-    x = np.concatenate([np.repeat([0, 1], even), (rest // (PARENTS - 1)) % 100 == 0])
-    return _columns(x, p)
+    p = np.concatenate([np.zeros(2 * even, np.int64), 1 + rest % (case.parent - 1)])
+    x = np.concatenate([np.repeat([0, 1], even), (rest // (case.parent - 1)) % 100 == 0])
+    return _columns(x, p, case)
 
 
-def determined(rows: int) -> Codes:
+def determined(rows: int, case: Case) -> Codes:
     """Most parent values have one value of the child only: one row once added to the search."""
     place = np.arange(rows)
-    p = place % PARENTS
-    return _columns((p == 0) & (place // PARENTS % 2 == 0), p)
+    p = place % case.parent
+    return _columns((p == 0) & (place // case.parent % 2 == 0), p, case)
 
 
-def independent(rows: int) -> Codes:
+def independent(rows: int, case: Case) -> Codes:
     """All cells alike: every logarithm is that of 1, and with one more row none is."""
-    cells = np.arange(rows) % (2 * PARENTS)
-    return _columns(cells % 2, cells // 2)
+    cells = case.child * case.parent
+    place = np.arange(max(rows // cells, 1) * cells) % cells
+    return _columns(place % case.child, place // case.child, case)
 
 
-def _columns(x: NDArray[np.generic], p: NDArray[np.generic]) -> Codes:
-    parents = {f"p{copy}": p.astype(np.uint8) for copy in range(COPIES)}
-    return {"x": x.astype(np.uint8), **parents}
+def each_row_twice(rows: int, case: Case) -> Codes:
+    """Half of the rows are distinct: with one more, collapsing them would no longer pay."""
+    rng = np.random.default_rng(1)
+    half = {f"p{place}": rng.integers(0, case.parent, rows // 2) for place in range(16)}
+    half["x"] = rng.integers(0, case.child, rows // 2)
+    return {name: np.tile(codes, 2).astype(np.uint16) for name, codes in half.items()}
 
 
-def _row(x: int, p: int) -> dict[str, int]:
-    return {"x": x, **{f"p{copy}": p for copy in range(COPIES)}}
+def _columns(x: NDArray[np.generic], p: NDArray[np.generic], case: Case) -> Codes:
+    parents = {f"p{place}": p.astype(np.uint16) for place in range(case.candidates)}
+    return {"x": x.astype(np.uint16), **parents}
 
 
 CASES = {
-    "F": Case(score="F", make=at_the_old_threshold, row=_row(1, 0)),
-    "F determined": Case(score="F", make=determined, row=_row(1, PARENTS - 1)),
-    "I": Case(score="I", make=independent, row=_row(1, 0)),
-    "R": Case(score="R", make=independent, row=_row(1, 0)),
+    "F": Case(score="F", make=at_the_old_threshold, row=(0, 1)),
+    "F, determined": Case(score="F", make=determined, row=(63, 1)),
+    "I": Case(score="I", make=independent, row=(0, 1), child=64, parent=4096, candidates=4),
+    "R": Case(score="R", make=independent, row=(0, 1), child=64, parent=4096, candidates=4),
+    "counting": Case(score="R", make=each_row_twice, row=(63, 1), most_rows=32_000),
 }
 
 if __name__ == "__main__":

@@ -65,8 +65,12 @@ class CentralCurator:
             for level, size in enumerate(attribute.sizes_by_level())
         }
         self._known: defaultdict[str, dict[Marginal, float]] = defaultdict(dict)
-        self._counter: Counter = _in_memory(coded) if isinstance(coded, Coded) else coded
+        self._counter: Counter = self._count(coded) if isinstance(coded, Coded) else coded
         self._remembered = Remembered(self._counter)
+
+    def _count(self, coded: Coded) -> Counter:
+        """Who counts rows that are in memory."""
+        return RollUps(memory_counter(coded))
 
     @property
     def neighbours(self) -> Neighbours:
@@ -224,11 +228,12 @@ class CentralCurator:
         return self._noise.gaussian(table, scale)
 
 
-def _in_memory(coded: Coded) -> Counter:
+def memory_counter(coded: Coded, *, collapse: bool | None = None) -> MemoryCounter:
+    """A counter over all levels of coded rows; equal rows are collapsed where it pays, or as told."""
     attributes = coded.schema.modelled
-    counter = MemoryCounter(
+    return MemoryCounter(
         coded.codes,
         {attribute.name: attribute.generalisations for attribute in attributes},
         {attribute.name: attribute.size for attribute in attributes},
+        collapse=collapse,
     )
-    return RollUps(counter)
