@@ -255,6 +255,19 @@ def test_bins_generalise_by_a_binary_tree_and_missing_stays_by_itself(
             assert (level[:bins] < level[bins]).all()
 
 
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("bins", range(1, 40))
+def test_each_level_of_a_binary_tree_joins_neighbours_two_by_two(bins: int, missing: bool) -> None:
+    age = attribute(kind="integer", min=0, max=bins - 1, bins=bins, missing=missing)
+    wanted = []
+    groups = [1] * bins  # how many bins each of them holds
+    while len(groups) > 2:
+        groups = [sum(groups[place : place + 2]) for place in range(0, len(groups), 2)]
+        level = np.repeat(np.arange(len(groups)), groups).tolist()
+        wanted.append(level + [len(groups)] * missing)  # what is missing is a group of its own
+    assert [level.tolist() for level in age.generalisations] == wanted
+
+
 def test_ordered_values_generalise_by_a_binary_tree_and_unordered_ones_do_not() -> None:
     assert attribute(
         kind="categorical", values=["a", "b", "c", "d"], ordered=True

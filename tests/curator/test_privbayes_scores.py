@@ -45,7 +45,7 @@ def scored(name: str, tables: Tables, child: int, rows: int, neighbours: str = "
     flat, offsets = tables.ravel(), np.arange(len(tables) + 1) * tables.shape[1]
     children = np.full(len(tables), child)
     if name == "F":
-        return score_kernels.assignment_masses(flat, offsets, rows, 1) / 2
+        return score_kernels.assignment_masses(flat, offsets, 1) / 2
     if name == "I":
         unit = Information.unit(max(rows, 1)) if neighbours == "add_remove" else 1.0
         return score_kernels.information_bits(flat, offsets, children, max(rows, 1)) / unit

@@ -81,6 +81,32 @@ def test_the_number_of_rows_is_the_average_of_totals_by_certainty() -> None:
     assert estimated_rows([sure, unsure]) == pytest.approx((100 * 9 + 200) / 10)
 
 
+def test_a_total_of_many_cells_weighs_less_by_as_much() -> None:
+    """The noise of a total is that of all its cells: four have twice the variance of two."""
+    small, large = measured([40, 60], 2.0, "gaussian"), measured([10, 20, 30, 100], 2.0, "gaussian")
+    assert estimated_rows([small, large]) == pytest.approx((2 * 100 + 160) / 3)
+    assert estimated_rows([large, small]) == pytest.approx((2 * 100 + 160) / 3)
+
+
+def test_totals_are_weighted_so_that_their_average_is_the_surest() -> None:
+    """The average has the least variance of all weighted averages, whatever the noise is."""
+    tables = [
+        measured([0, 0, 0], 4.0),
+        measured([0], 9.0, "gaussian"),
+        measured([0, 0, 0, 0, 0], 0.7, "gaussian"),
+    ]
+    variances = np.array([table.counts.size * table.deviation**2 for table in tables])
+    weights = []
+    for table in tables:
+        told = [
+            Measurement(one.marginal, one.counts + (one is table), one.distribution, one.scale)
+            for one in tables
+        ]
+        weights.append(estimated_rows(told) / table.counts.size)
+    assert sum(weights) == pytest.approx(1)
+    assert (np.array(weights) ** 2 * variances).sum() == pytest.approx(1 / (1 / variances).sum())
+
+
 def test_the_number_of_rows_is_never_below_nothing() -> None:
     assert estimated_rows([measured([-40, 3], 5.0)]) == 0
 

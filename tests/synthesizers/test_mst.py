@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy import Schema, Table
+from understudy import Ledger, Schema, Table
+from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import SeededNoise
+from understudy.encoding import Coded, encode
 from understudy.evaluation.marginals import marginal_errors
 from understudy.synthesizers.mst import MST
 from understudy.tables import Column
@@ -80,3 +82,59 @@ def test_pairs_that_are_too_large_are_not_considered(monkeypatch: pytest.MonkeyP
     model = MST(epsilon=1.0).fit(chain(50), schema(), noise=SeededNoise(0))
     questions = [entry.question for entry in model.ledger.entries]
     assert questions == [f"table of {name}" for name in NAMES] * 2
+
+
+class Watched(CentralCurator):
+    """Remembers what was asked, and chooses as it is told."""
+
+    def __init__(self, coded: Coded, seed: int) -> None:
+        super().__init__(coded, Ledger(1e9), SeededNoise(seed))
+        self.rng = np.random.default_rng(seed)
+        self.asked: list[list[frozenset[str]]] = []
+        self.chosen: list[frozenset[str]] = []
+
+    def choose(self, candidates: Any, *rest: Any, **more: Any) -> int:
+        """Any of the candidates, whatever the rows say."""
+        super().choose(candidates, *rest, **more)
+        place = int(self.rng.integers(len(candidates)))
+        self.asked.append([frozenset(axis.attribute for axis in axes) for axes in candidates])
+        self.chosen.append(self.asked[-1][place])
+        return place
+
+
+def parts_joined_by(edges: list[frozenset[str]], names: str) -> list[set[str]]:
+    """The parts of a graph, found by walking through it."""
+    parts: list[set[str]] = []
+    for name in names:
+        if any(name in part for part in parts):
+            continue
+        part, ahead = {name}, [name]
+        while ahead:
+            here = ahead.pop()
+            reached = set().union(*(edge for edge in edges if here in edge)) - part
+            part |= reached
+            ahead += reached
+        parts.append(part)
+    return parts
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_chosen_candidates_join_two_parts_and_a_tree_comes_of_it(seed: int) -> None:
+    names = "abcdefgh"
+    rng = np.random.default_rng(seed)
+    described = {name: {"kind": "integer", "min": 0, "max": 1, "bins": 2} for name in names}
+    columns = {name: Column("integer", rng.integers(0, 2, 60)) for name in names}
+    known = Schema.from_dict({"attributes": described})
+    curator = Watched(encode(Table(columns), known), seed)
+    MST(epsilon=1.0).learn(curator, curator.ledger.budget, lambda *_: None)
+    assert len(curator.chosen) == len(names) - 1
+    for step, candidates in enumerate(curator.asked):
+        parts = parts_joined_by(curator.chosen[:step], names)
+        between = {
+            frozenset(pair)
+            for pair in itertools.combinations(names, 2)
+            if not any(part.issuperset(pair) for part in parts)
+        }
+        assert set(candidates) == between  # all that joins two parts, and nothing else
+        assert len(candidates) == len(between)
+    assert parts_joined_by(curator.chosen, names) == [set(names)]

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperArgument, TyperCommand
 
 from understudy.cli.options import Quiet
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of
 
 
+class _AuditCommand(TyperCommand):
+    """Names the methods that can be audited once somebody asks: they take a second to import."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help page, with the names that the audit knows."""
+        from understudy.audit.subjects import SETTINGS
+
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument) and parameter.help:
+                parameter.help = parameter.help.replace("METHODS", ", ".join(SETTINGS))
+        super().format_help(ctx, formatter)
+
+
 @app.command(
+    cls=_AuditCommand,
     epilog=examples(
         "understudy audit privbayes --epsilon 1 --plot audit.svg",
         "# methods that are broken on purpose: does the audit see it?",
         "understudy audit controls",
-    )
+    ),
 )
 def audit(
     subject: Annotated[
         str,
         typer.Argument(
             metavar="SUBJECT",
-            help="Whole fits of a method (privbayes, independent, marginals, perturbed-histogram, smoothed-histogram); "
-            "doors: the questions that they are made of; discovery: runs without a schema; controls: methods that are "
-            "broken on purpose.",
+            help="Whole fits of a method (METHODS); doors: the questions that they are made of; "
+            "discovery: runs without a schema; controls: methods that are broken on purpose.",
         ),
     ],
     epsilon: Annotated[

@@ -27,7 +27,7 @@ from understudy.curator.mechanisms import (
     gridded,
     table_scale,
 )
-from understudy.curator.scores import Misfit, Score, score_named
+from understudy.curator.scores import Misfit, Score, check_rows, score_named
 from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.marginals import Axis, Marginal, describe
@@ -51,6 +51,7 @@ class CentralCurator:
     def __init__(
         self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None
     ) -> None:
+        check_rows(coded.rows)
         self.schema: Schema = coded.schema
         self.ledger = ledger
         self._noise = noise if noise is not None else SystemNoise()
@@ -64,8 +65,12 @@ class CentralCurator:
             for level, size in enumerate(attribute.sizes_by_level())
         }
         self._known: defaultdict[str, dict[Marginal, float]] = defaultdict(dict)
-        self._counter: Counter = _in_memory(coded) if isinstance(coded, Coded) else coded
+        self._counter: Counter = self._count(coded) if isinstance(coded, Coded) else coded
         self._remembered = Remembered(self._counter)
+
+    def _count(self, coded: Coded) -> Counter:
+        """Who counts rows that are in memory."""
+        return RollUps(memory_counter(coded))
 
     @property
     def neighbours(self) -> Neighbours:
@@ -223,11 +228,12 @@ class CentralCurator:
         return self._noise.gaussian(table, scale)
 
 
-def _in_memory(coded: Coded) -> Counter:
+def memory_counter(coded: Coded, *, collapse: bool | None = None) -> MemoryCounter:
+    """A counter over all levels of coded rows; equal rows are collapsed where it pays, or as told."""
     attributes = coded.schema.modelled
-    counter = MemoryCounter(
+    return MemoryCounter(
         coded.codes,
         {attribute.name: attribute.generalisations for attribute in attributes},
         {attribute.name: attribute.size for attribute in attributes},
+        collapse=collapse,
     )
-    return RollUps(counter)

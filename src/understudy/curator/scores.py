@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
+from understudy.counting.memory import MAX_ROWS
 from understudy.curator import score_kernels
 from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
@@ -134,8 +135,9 @@ class Information:
         if neighbours == "add_remove":
             return 1.0
         n = max(_public(rows), 2)
-        with_binary = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
-        general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
+        # log1p, since n / (n - 1) is too near to 1 for its last digits to be right
+        with_binary = math.log2(n) + (n - 1) * math.log1p(1 / (n - 1)) / math.log(2)
+        general = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log1p(2 / (n - 1)) / math.log(2)
         return with_binary if binary else max(general, with_binary)
 
     def check(self, children: Collection[int]) -> None:
@@ -194,7 +196,7 @@ class Assignment:
         self.check({counter.size(child) for child in {axes[0] for axes in candidates}})
         threads = numba.get_num_threads()
         masses = [
-            score_kernels.assignment_masses(flat, offsets, counter.rows, threads)
+            score_kernels.assignment_masses(flat, offsets, threads)
             for flat, offsets, _ in _tables(counter, candidates)
         ]
         return np.concatenate(masses) / 2
@@ -296,10 +298,19 @@ def _public(rows: int | None) -> int:
     return rows
 
 
+def check_rows(rows: int) -> None:
+    """Refuse more rows than scores are right for: their squares must fit 64 bits."""
+    if rows > MAX_ROWS:
+        raise InputError(
+            f"Scores are for tables of up to {MAX_ROWS:,} rows; take a sample of the rows."
+        )
+
+
 def _tables(
     counter: Counter, candidates: Sequence[Marginal]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
     """The candidates' tables in batches of bounded memory: (flat counts, where each starts, size of each child)."""
+    check_rows(counter.rows)
     sizes: dict[object, int] = {}
     batch: list[Marginal] = []
     children: list[int] = []

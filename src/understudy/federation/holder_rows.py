@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting import Counter
 from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
+from understudy.curator.central import CentralCurator, memory_counter
 from understudy.curator.scores import Misfit, score_named
+from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
     ShareNoise,
@@ -26,6 +28,14 @@ MOST_ROWS = 1 << 31
 
 class HolderRows(CentralCurator):
     """The holder's rows behind the doors of a central curator, and two more doors for sums with other holders."""
+
+    def _count(self, coded: Coded) -> Counter:
+        """Rows as they are.
+
+        Whether equal rows are collapsed depends on how many differ, and at the limit one row makes
+        the first answer several times as long: an owner gains by it, a stranger with a clock too.
+        """
+        return memory_counter(coded, collapse=False)
 
     def _scale(self, cost: Budget) -> float:
         """The scale of the noise in a table; refuses what cannot be drawn before anything is debited."""

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.memory import MAX_ROWS
 from understudy.curator import Measurement
 from understudy.curator.budget import Budget
 from understudy.curator.federated import FederatedCurator
@@ -222,7 +223,9 @@ class TablesCurator:
         self._tables = {frozenset(table.marginal): table for table in tables}
         total = estimated_rows(tables) if curator.rows is None else float(curator.rows)
         self._counter = TablesCounter(
-            self._tables, {a.name: a.size for a in self.schema.modelled}, max(total, 1.0)
+            self._tables,
+            {a.name: a.size for a in self.schema.modelled},
+            min(max(total, 1.0), float(MAX_ROWS)),  # many holders may have more than can be scored
         )
 
     def measure(

@@ -1,0 +1,53 @@
+"""A holder's rows: counted one by one, so that one row does not decide how long an answer takes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from examples import coded, small_schema
+from understudy import Ledger
+from understudy.counting.memory import MAX_ROWS
+from understudy.curator import Measurement
+from understudy.curator.budget import Budget
+from understudy.curator.central import CentralCurator
+from understudy.curator.mechanisms import SeededNoise
+from understudy.federation.holder_rows import HolderRows
+from understudy.federation.ways import TablesCurator
+from understudy.marginals import marginal
+
+
+def test_a_holder_does_not_collapse_equal_rows_and_counts_the_same() -> None:
+    rows = coded(1000)
+    own = HolderRows(rows, Ledger(1.0), SeededNoise(0))
+    central = CentralCurator(rows, Ledger(1.0), SeededNoise(0))
+    # Whether that is done goes by how many rows differ: at the limit one row decides it.
+    assert central._counter.distinct_rows is not None  # type: ignore[attr-defined]
+    assert own._counter.distinct_rows is None  # type: ignore[attr-defined]
+    tables = [marginal("a", "b"), marginal("c")]
+    for mine, theirs in zip(
+        own._counter.count(tables), central._counter.count(tables), strict=True
+    ):
+        assert (mine == theirs).all()
+
+
+def test_more_rows_than_scores_are_right_for_are_scaled_where_all_is_public() -> None:
+    """Many holders may have more together: released tables are scaled to what can be scored."""
+    schema: Any = small_schema()
+    together = 40 * MAX_ROWS
+    dependent = np.array([[together // 2, 0, 0], [0, together // 2, 0]])
+    alike = np.full((2, 8), together // 16)
+    measured = [
+        Measurement(marginal("a", "b"), dependent, "gaussian", 1.0),
+        Measurement(marginal("a", "c"), alike, "gaussian", 1.0),
+    ]
+    asker: Any = SimpleNamespace(
+        schema=schema, ledger=Ledger(1.0), neighbours="replace", rows=together
+    )
+    curator = TablesCurator(asker, measured)
+    for score in ("R", "I", "F"):
+        for candidates in ([("a", "b"), ("a", "c")], [("a", "c"), ("a", "b")]):
+            place = curator.choose([marginal(*pair) for pair in candidates], score, Budget(1.0))
+            assert candidates[place] == ("a", "b")
