@@ -357,15 +357,11 @@ def test_a_column_without_values_is_refused_by_name() -> None:
             Table({"a": Column("empty", np.zeros(1, np.int64), missing=np.ones(1, np.uint8))}),
             Independent(epsilon=1.0),
         ),
-        (Table({"a": integers(1, 2)}), Independent(epsilon=1.0, discovery=0.0)),
-        (Table({"a": integers(1, 2)}), Independent(epsilon=1.0, discovery=2.0)),
         (Table({"a": integers(1, 2)}), Random()),
     ],
     ids=[
         "identifiers only",
         "no values",
-        "no share",
-        "too large a share",
         "Random without epsilon",
     ],
 )

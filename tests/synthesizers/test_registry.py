@@ -138,3 +138,9 @@ def test_every_class_has_a_name() -> None:
     assert all(
         issubclass(method.kind, Synthesizer) and method.kind.name for method in methods().values()
     )
+
+
+@pytest.mark.parametrize("share", [0.0, 2.0, "half"])
+def test_a_share_for_discovery_that_is_none_is_refused(share: Any) -> None:
+    with pytest.raises(InputError, match="discovery must be a share between 0 and 1"):
+        find_method(DEFAULT).make(epsilon=1.0, discovery=share)

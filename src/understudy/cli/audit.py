@@ -19,11 +19,12 @@ class _AuditCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help page, with the names that the audit knows."""
-        from understudy.audit.subjects import SETTINGS
+        from understudy.synthesizers.registry import methods
 
+        audited = [name for name, one in methods().items() if one.kind.asks and not one.defaults]
         for parameter in self.params:
             if isinstance(parameter, TyperArgument) and parameter.help:
-                parameter.help = parameter.help.replace("METHODS", ", ".join(SETTINGS))
+                parameter.help = parameter.help.replace("METHODS", ", ".join(audited))
         super().format_help(ctx, formatter)
 
 

@@ -315,7 +315,7 @@ def _sort_by_common(common: Array, rare: Array) -> Array:
 @njit(cache=True, nogil=True)
 def _most_above_line(values: Array) -> Any:
     """The largest of values[i] - i; nowhere, if there are none."""
-    largest = _NOWHERE
+    largest: Any = _NOWHERE
     if values.size:
         highest = values[0]
         for i in range(values.size):
