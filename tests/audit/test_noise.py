@@ -21,7 +21,7 @@ from understudy.audit.bounds import (
 )
 from understudy.curator.mechanisms import Rule, SystemNoise
 
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-9
 LIMIT = float(stats.norm.isf(FALSE_ALARM / 2))
 DRAWS = 100_000
 WRONG = (1 / 1.05, 1.05)

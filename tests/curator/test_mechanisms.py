@@ -31,7 +31,7 @@ from understudy.curator.mechanisms import (
     table_scale,
 )
 
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-9
 DRAWS = 28_000
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from understudy.curator.mechanisms import SeededNoise
 from understudy.errors import InputError
 from understudy.evaluation.classifiers import CLASSIFIERS, FAST, THESIS, chosen_classifiers
 from understudy.evaluation.clustering import clustering
@@ -323,7 +324,7 @@ def test_two_rows_are_not_told_apart(recwarn: pytest.WarningsRecorder) -> None:
 @pytest.mark.parametrize("encoding", ["hierarchical", "gray"])
 def test_network_quality_is_the_sum_of_mutual_information(encoding: Any) -> None:
     real = people(400, 0)
-    model = PrivBayes(epsilon=50, encoding=encoding).fit(real, SCHEMA)
+    model = PrivBayes(epsilon=50, encoding=encoding).fit(real, SCHEMA, noise=SeededNoise(0))
     found = network_quality(compared(real, model.sample(400, seed=0), SCHEMA), model)
     codes: dict[str, NDArray[Any]] = dict(compared(real, real, SCHEMA).real.coded.codes)
     if model.bits is not None:
@@ -360,7 +361,7 @@ def _information(child: NDArray[Any], parents: list[NDArray[Any]]) -> float:
 
 def test_a_network_is_judged_under_the_model_s_schema() -> None:
     real = people(300, 0)
-    model = PrivBayes(epsilon=50).fit(real, SCHEMA)
+    model = PrivBayes(epsilon=50).fit(real, SCHEMA, noise=SeededNoise(0))
     synthetic = model.sample(300, seed=0)
     own = network_quality(compared(real, synthetic, SCHEMA), model)
     assert network_quality(compared(real, synthetic), model) == own

@@ -530,17 +530,19 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
         assert set(answer.arrays) <= {"numbers", "model", "box"}
         assert answer.content.get("rows") is None  # the number of rows is private
         if answer.kind == "masked":
-            # Of uniform numbers one in eight million is below 2^40.
-            assert (np.abs(answer.arrays["numbers"].view(np.int64)) > 1 << 40).all()
+            # Of uniform numbers one in eight billion is below 2^30, and there are some hundred.
+            assert (np.abs(answer.arrays["numbers"].view(np.int64)) > 1 << 30).all()
         elif "numbers" in answer.arrays:
             noise.append(
                 answer.arrays["numbers"] - exact_counts(coded, Message.from_bytes(message))
             )
     # Tables that leave without masks have noise of the holder's own, of a scale of 12 at least: one in 24 is exact.
     together = np.concatenate(noise)
-    assert together.size > 50
-    assert (together == 0).mean() < 0.2
-    assert together.std() > 12
+    # How many there are depends on the network. Of 30 or more, half are exact, or the deviation is a quarter of what it
+    # should be, with a probability below 10^-8.
+    assert together.size >= 30
+    assert (together == 0).mean() < 0.5
+    assert together.std() > 3
     everything = b"".join(answer for _, answer in wire)
     for word in (b".csv", os.fsencode(town.folder), b"Traceback"):
         assert word not in everything
