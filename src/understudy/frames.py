@@ -31,12 +31,12 @@ class Likeness:
     types: Mapping[str, Any] = field(default_factory=dict)
 
 
-def as_table(frame: Frame) -> tuple[Table, Likeness]:
-    """Turn whatever the user holds into a table."""
+def as_table(frame: Frame, header: bool | None = None) -> tuple[Table, Likeness]:
+    """Turn whatever the user holds into a table; ``header`` is for files, see :func:`read_table`."""
     if isinstance(frame, Table):
         return frame, Likeness()
     if isinstance(frame, str | Path):
-        return read_table(frame), Likeness()
+        return read_table(frame, header=header), Likeness()
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]
