@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.checks import check_distinct
+from understudy.cli.checks import check_distinct, frame_at
 from understudy.cli.options import (
     Delta,
     Epsilon,
+    HeaderLine,
     Neighbour,
     QuietResult,
     Relation,
@@ -97,6 +98,7 @@ def attack(
     seed: Annotated[
         int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")
     ] = 0,
+    header: HeaderLine = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
 ) -> None:
@@ -126,10 +128,10 @@ def attack(
         raise InputError("--delta goes with --epsilon; give both, or neither.")
     with talk.working("attacking") as progress:
         result = run_attacks(
-            real,
+            frame_at(real, header),
             synthetic,
             public,
-            holdout=holdout,
+            holdout=None if holdout is None else frame_at(holdout, header),
             quasi_identifiers=names_between(quasi_identifiers),
             secret=secret,
             seed=seed,
@@ -203,6 +205,7 @@ def membership(
             metavar="N", help="Makes the game repeatable, with seeded noise; else real noise."
         ),
     ] = None,
+    header: HeaderLine = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
 ) -> None:
@@ -215,7 +218,7 @@ def membership(
     with talk.working("attacking") as progress:
         result = play(
             synthesizer_of(method, epsilon, delta, neighbours),
-            table,
+            frame_at(table, header),
             schema,
             targets=targets,
             shadows=shadows,

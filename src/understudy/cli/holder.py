@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct
-from understudy.cli.options import Neighbour, Quiet, Relation, relation_of
+from understudy.cli.checks import check_distinct, open_ledger
+from understudy.cli.options import (
+    HeaderLine,
+    Neighbour,
+    NewRows,
+    Quiet,
+    Relation,
+    SameTable,
+    Wait,
+    relation_of,
+)
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from understudy.curator.ledger import LedgerFile
     from understudy.encoding import Coded
     from understudy.federation.identity import Identity, Parties
+    from understudy.tables import Table
 
 holder_app = typer.Typer(
     help="Hold rows that never leave home, and answer an analyst with noise.",
@@ -148,10 +158,15 @@ def serve(
             "fewer are refused.",
         ),
     ] = 1,
+    same_table: SameTable = False,
+    new_rows: NewRows = False,
+    wait: Wait = 30.0,
+    header: HeaderLine = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
+    from understudy.curator.fingerprints import fingerprint
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
     from understudy.federation.server import (
@@ -170,8 +185,11 @@ def serve(
     parties = Parties.load(peers)
     check_parties(identity, parties, peers)
     listener = listening(listen)
-    coded = coded_rows(table, schema, talk)
-    ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
+    coded, rows = coded_rows(table, schema, talk, header)
+    opened_ledger(book, allowance, delta, relation_of(neighbours))
+    ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    assert ledger_file is not None
+    ledger_file.adopt_table(fingerprint(rows, ledger_file.key()))
     holder = Holder(
         identity.name,
         coded,
@@ -207,8 +225,10 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
 
 
-def coded_rows(table: Path, schema: Path, talk: Talk) -> Coded:
-    """The rows as codes, in the order of the schema, whatever the order of the columns is here."""
+def coded_rows(
+    table: Path, schema: Path, talk: Talk, header: bool | None = None
+) -> tuple[Coded, Table]:
+    """The rows as codes, in the order of the schema, whatever the order of the columns is here; and as they are."""
     from dataclasses import replace
 
     from understudy.encoding import encode
@@ -217,10 +237,11 @@ def coded_rows(table: Path, schema: Path, talk: Talk) -> Coded:
 
     public = Schema.load(schema)
     with talk.working("reading"):
-        coded = encode(read_table(table, [a.name for a in public if not a.modelled]), public)
+        rows = read_table(table, header=header)
+        coded = encode(rows, public)
     for outside in coded.outside:
         talk.note(str(outside))
-    return replace(coded, schema=public)
+    return replace(coded, schema=public), rows
 
 
 def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:
