@@ -258,13 +258,13 @@ def _count_values(file: BinaryIO, delimiter: str) -> Iterator[tuple[int, int]]:
 # --------------------------------------------------------------------------- complaints
 
 
-def csv_complaint(source: str, message: str, *, several: bool = False) -> str:
-    """What to say of a CSV file, one of several maybe, that DuckDB refused.
+def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
+    """What to say of a CSV file that DuckDB refused; by its name, if the source may hold several.
 
     DuckDB's message repeats private lines, and ours must not.
     """
     file = re.search(r"^  file = (.+)$", message, re.MULTILINE)
-    if several and file:
+    if name_file and file:
         source = f"The table {file[1]}"
     line = re.search(r"CSV Error on Line: (\d+)", message)
     where = f"{source}, line {line[1]}," if line else source

@@ -186,8 +186,7 @@ class DuckDBEngine:
 
     def _complaint(self, error: Exception, done: str) -> Exception:
         if self.csv and re.search("CSV Error on Line|CSV Parser", str(error)):
-            several = len(self._files) > 1
-            return InputError(csv_complaint(self.source, str(error), several=several))
+            return InputError(csv_complaint(self.source, str(error), name_file=True))
         message = str(error).splitlines()[0]
         if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
             return InputError(f"{self.source} holds a value that cannot be {done}: {message}")
