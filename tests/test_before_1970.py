@@ -1,4 +1,4 @@
-"""Points in time before 1970, which are negative numbers: rounded down like all others, wherever they come from."""
+"""Points in time before 1970, which are negative numbers: rounded down like all others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """CSV files before DuckDB reads them: their names and delimiter, and what is refused.
 
-DuckDB is strict about most of what can be wrong with a CSV file, but lets some of it pass, and takes the first line
-for names whatever it holds. Both are looked at here, in memory and for engines alike.
+DuckDB is strict about most of what can be wrong with a CSV file, but lets some of it pass, and
+takes the first line for names whatever it holds. Both are looked at here, in memory and for engines
+alike.
 """
 
 from __future__ import annotations
@@ -49,18 +50,21 @@ def csv_relation(
     Parameters
     ----------
     files
-        The files, which must all have the same first line, or as many columns where it holds no names.
+        The files, which must all have the same first line, or as many columns where it holds no
+        names.
     compressed
         Whether they are gzipped.
     header
-        Whether the first line holds names; ``None``: it must, and is refused if it looks like a row.
+        Whether the first line holds names; ``None``: it must, and is refused if it looks like a
+        row.
     """
     forms = [read_form(path, compressed=compressed, header=header) for path in files]
     form = forms[0]
     for path, other in zip(files, forms, strict=True):
         if other != form:
             raise InputError(
-                f"The tables {files[0]} and {path} do not have the same header; name them one by one."
+                f"The tables {files[0]} and {path} do not have the same header; name them one by "
+                f"one."
             )
         _check_lines(path, form, compressed=compressed)
     names = ", ".join(literal(plain_name(path)) for path in files)
@@ -106,14 +110,16 @@ def read_form(path: Path, *, compressed: bool, header: bool | None = None) -> Cs
     whole = len(start) < _START
     if not whole and b"\n" not in start and b"\r" not in start:
         raise InputError(
-            f"The table {path} has a first line of more than {_START >> 20} MB; is it really a CSV file?"
+            f"The table {path} has a first line of more than {_START >> 20} MB; is it really a "
+            f"CSV file?"
         )
     try:
         # The last character may be cut in two: only errors before the end count.
         text = start.decode("utf-8-sig", errors="strict" if whole else "ignore")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as UTF-8 and try again."
+            f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as "
+            f"UTF-8 and try again."
         ) from error
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
@@ -121,7 +127,8 @@ def read_form(path: Path, *, compressed: bool, header: bool | None = None) -> Cs
         names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
     except csv.Error as error:
         raise InputError(
-            f"The table {path} has a first line that cannot be read ({error}); check its quotes and line ends."
+            f"The table {path} has a first line that cannot be read ({error}); check its quotes "
+            f"and line ends."
         ) from error
     if header is False:
         if not names:
@@ -141,7 +148,8 @@ def check_names(names: Sequence[str], path: Path, otherwise: str = "") -> None:
     for place, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(
-                f"The table {path} has no name for column {place}; name every column in the header{otherwise}."
+                f"The table {path} has no name for column {place}; name every column in the "
+                f"header{otherwise}."
             )
     lower: dict[str, str] = {}
     for name in names:
@@ -149,7 +157,8 @@ def check_names(names: Sequence[str], path: Path, otherwise: str = "") -> None:
             twin = lower[name.lower()]
             alike = f" (like {twin!r}: upper and lower case do not tell columns apart)"
             raise InputError(
-                f"The table {path} has two columns named {name!r}{alike if twin != name else ''}; rename one of "
+                f"The table {path} has two columns named {name!r}{alike if twin != name else ''}; "
+                f"rename one of "
                 f"them{otherwise}."
             )
         lower[name.lower()] = name
@@ -168,15 +177,18 @@ _DATA = {
 def _refuse_data(names: Sequence[str], path: Path) -> None:
     """Refuse a first line that looks like a row: its values would be published as names.
 
-    The rule looks at the first line alone. In a file in order that line is the header, which is public, so no row
-    decides whether the file is refused. Comparing it with the rows below would find more, but then what those hold would
-    decide. The message gives the place and not the value: it may be a person's.
+    The rule looks at the first line alone. In a file in order that line is the header, which is
+    public, so no row decides whether the file is refused. Comparing it with the rows below would
+    find more, but then what those hold would decide. The message gives the place and not the value:
+    it may be a person's.
     """
     for place, name in enumerate(names, start=1):
         if what := _data_in(name.strip()):
             raise InputError(
-                f"The table {path} seems to have no header: its first line has {what} where the name of column {place} "
-                f"should be, and names are published; say --no-header if that line is a row, --header if it does hold "
+                f"The table {path} seems to have no header: its first line has {what} where the "
+                f"name of column {place} "
+                f"should be, and names are published; say --no-header if that line is a row, "
+                f"--header if it does hold "
                 f"names (in Python header=False, header=True)."
             )
 
@@ -194,9 +206,10 @@ def _data_in(name: str) -> str:
 
 
 def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
-    """Refuse what DuckDB lets pass or blames on quotes: NUL bytes, lines without end, needless delimiters.
+    """Refuse what DuckDB lets pass, or blames on quotes: NUL bytes, long lines, values too many.
 
-    One pass over the bytes, which is fast; only where some line ends in a delimiter, a second one counts them.
+    One pass over the bytes, which is fast; only where some line ends in a delimiter, a second one
+    counts them.
     """
     mark = form.delimiter.encode()
     tails = [mark + tail for tail in (b"\n", b"\r\n", b'""\n', b'""\r\n')]
@@ -207,7 +220,8 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
             if (place := block.find(b"\x00")) >= 0:
                 line += block.count(b"\n", 0, place)
                 raise InputError(
-                    f"The table {path}, line {line}, holds a NUL byte, which has no place in text; remove it, "
+                    f"The table {path}, line {line}, holds a NUL byte, which has no place in "
+                    f"text; remove it, "
                     f"or write the file again."
                 )
             first = block.find(b"\n")
@@ -229,7 +243,7 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
 
 
 def _check_counts(path: Path, form: CsvForm, *, compressed: bool, quotes: bool) -> None:
-    """Refuse a line with more values than there are columns; empty ones at its end DuckDB would drop."""
+    """Refuse a line with too many values: empty ones at its end DuckDB would drop."""
     columns, mark = len(form.names), form.delimiter.encode()
     with _bytes_of(path, compressed) as file:
         counts: Iterator[tuple[int, int]] = _count_values(file, form.delimiter)
@@ -270,7 +284,8 @@ def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
     where = f"{source}, line {line[1]}," if line else source
     if re.search(r"^Maximum line size of", message, re.MULTILINE):
         return (
-            f"{where} is longer than {_MAX_LINE_TEXT}; shorten it, or close the quote that was left "
+            f"{where} is longer than {_MAX_LINE_TEXT}; shorten it, or close the quote that was "
+            f"left "
             f"open there."
         )
     if counts := re.search(r"^Expected Number of Columns: (\d+) Found: (\d+)", message, re.M):

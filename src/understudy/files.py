@@ -136,7 +136,8 @@ def replace_content(path: Path, data: bytes) -> None:
 def new_file(path: Path) -> BufferedWriter:
     """A file that was not there before, to write to.
 
-    All that is written by this package itself goes through here: tests put a faulty disk in its place.
+    All that is written by this package itself goes through here: tests put a faulty disk in its
+    place.
     """
     return BufferedWriter(FileIO(path, "xb"))
 

@@ -32,7 +32,7 @@ class Likeness:
 
 
 def as_table(frame: Frame, header: bool | None = None) -> tuple[Table, Likeness]:
-    """Turn whatever the user holds into a table; ``header`` is for files, see :func:`read_table`."""
+    """Turn whatever the user holds into a table; ``header`` is as for :func:`read_table`."""
     if isinstance(frame, Table):
         return frame, Likeness()
     if isinstance(frame, str | Path):

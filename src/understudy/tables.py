@@ -113,12 +113,14 @@ def read_table(
     Parameters
     ----------
     path
-        The file. The delimiter of a CSV file (comma, semicolon, tab or bar) is told from its first line.
+        The file. The delimiter of a CSV file (comma, semicolon, tab or bar) is told from its first
+        line.
     skip
         Columns whose values are not needed (identifiers, text): they are present, but stay unread.
     header
-        Whether the first line of a CSV file holds the names. ``False``: it is a row, and the columns are called
-        ``column_1``, ``column_2`` and so on. ``None``: it must hold names, and is refused if it looks like a row.
+        Whether the first line of a CSV file holds the names. ``False``: it is a row, and the
+        columns are called ``column_1``, ``column_2`` and so on. ``None``: it must hold names, and
+        is refused if it looks like a row.
     """
     path = existing_file(path, "table")
     suffix = table_suffix(path)

@@ -228,7 +228,7 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
 def coded_rows(
     table: Path, schema: Path, talk: Talk, header: bool | None = None
 ) -> tuple[Coded, Table]:
-    """The rows as codes, in the order of the schema, whatever the order of the columns is here; and as they are."""
+    """The rows as codes, in the order of the schema and not of the file; and as they are."""
     from dataclasses import replace
 
     from understudy.encoding import encode

@@ -97,7 +97,7 @@ HeaderLine = Annotated[
     typer.Option(
         "--header/--no-header",
         metavar="",
-        help="The first line of a CSV file holds names, or is a row; by default it must hold names.",
+        help="The first line of a CSV file holds names (needed by default), or is a row.",
         show_default=False,
     ),
 ]

@@ -64,7 +64,7 @@ class Spellings:
     """Persons that may be the same, written in several ways. For the owner's eyes only."""
 
     persons: int
-    """How many are told apart: by the text as it is written, so that one row cannot change who is who."""
+    """How many are told apart by the text as written: no other row changes who is who."""
     alike: int
     """How many would be if spaces at the ends, and upper and lower case, did not matter."""
     person: str
@@ -74,8 +74,10 @@ class Spellings:
 
     def __str__(self) -> str:
         return (
-            f"{self.person} tells {self.persons:,} persons apart, but only {self.alike:,} if spaces at the ends and "
-            f"upper and lower case do not matter: whoever is written in two ways counts as two persons, and is "
+            f"{self.person} tells {self.persons:,} persons apart, but only {self.alike:,} if "
+            f"spaces at the ends and "
+            f"upper and lower case do not matter: whoever is written in two ways counts as two "
+            f"persons, and is "
             f"protected less; write the same person alike before you release."
         )
 

@@ -1,8 +1,9 @@
 """Which table is this? A fingerprint of its rows under a secret key, for the owner's ledger file.
 
-It covers the names of the columns and all values of all rows. The order of rows and of columns does not matter, nor
-whether a whole number is stored as an integer or a real, so the same table in another file has the same fingerprint.
-It never leaves the ledger file: whoever has it and the key could check guesses of whole tables against it.
+It covers the names of the columns and all values of all rows. The order of rows and of columns does
+not matter, nor whether a whole number is stored as an integer or a real, so the same table in
+another file has the same fingerprint. It never leaves the ledger file: whoever has it and the key
+could check guesses of whole tables against it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def fingerprint(table: Table, key: bytes) -> str:
         part = slice(first, first + _ROWS_AT_A_TIME)
         cells = {name: _cells(column, words[name], part) for name, column in table.columns.items()}
         for lane in range(_LANES):
-            # Summed over columns and mixed, then summed over rows: only what stands together in a row counts together.
+            # Summed over columns and mixed, then summed over rows: only what stands together in a
+            # row counts together.
             rows = np.zeros(len(next(iter(cells.values()))), dtype=np.uint64)
             for name, values in cells.items():
                 rows += _mix(values ^ _salt(key, f"{lane} {name}"))

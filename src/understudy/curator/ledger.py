@@ -302,18 +302,20 @@ class LedgerFile:
 
     Across releases (epsilon, delta) add up (basic composition), which is sound for every mix of methods.
 
-    The file also remembers which table it is kept for, by a fingerprint under a secret key that stands in the file:
-    without the file nobody can check a guess against it. A release of a table that it does not know is refused until
-    the owner says what it is. Whatever that is, releases go on adding up: a person may be in both tables.
+    The file also remembers which table it is kept for, by a fingerprint under a secret key that
+    stands in the file: without the file nobody can check a guess against it. A release of a table
+    that it does not know is refused until the owner says what it is. Whatever that is, releases go
+    on adding up: a person may be in both tables.
 
     Parameters
     ----------
     path
         The file, which :meth:`create` has started.
     accept
-        What to do about a table that the ledger does not know. ``None``: refuse. "same_table": it is the same rows in
-        another form (other columns, another format), and both forms are known from now on. "new_rows": rows were
-        added, removed or changed, and only this table is known from now on.
+        What to do about a table that the ledger does not know. ``None``: refuse. "same_table": it
+        is the same rows in another form (other columns, another format), and both forms are known
+        from now on. "new_rows": rows were added, removed or changed, and only this table is known
+        from now on.
     wait
         For how many seconds somebody else may hold the file's lock before a release is refused.
     notify
@@ -405,7 +407,7 @@ class LedgerFile:
         return _key(self.read()) or self._new_key
 
     def check_table(self, table: str) -> None:
-        """Refuse a table that the ledger is not kept for, by its fingerprint; nothing is written."""
+        """Refuse a table that the ledger is not kept for, by its fingerprint; write nothing."""
         self._check_table(self.read(), table)
 
     def check_release(
@@ -441,7 +443,8 @@ class LedgerFile:
         release, epsilon, delta, neighbours, unit
             What is to be released, and at what price.
         table
-            The fingerprint of the table under :meth:`key`; without one nobody asks which table it is.
+            The fingerprint of the table under :meth:`key`; without one nobody asks which table it
+            is.
         """
         with self._locked():
             document = self.read()
@@ -524,14 +527,18 @@ class LedgerFile:
     def _check_table(self, document: dict[str, Any], table: str) -> None:
         """Refuse a table that is not known, unless the owner has said what it is."""
         known = _tables(document)
-        # Where nothing was spent, there is nothing yet that this table's releases would have to be added to.
+        # Where nothing was spent, there is nothing yet that this table's releases would have to be
+        # added to.
         spent = any(r["epsilon"] or r["delta"] for r in document["releases"])
         if table in known or not known or not spent or self.accept is not None:
             return
         raise InputError(
-            f"The ledger {self.path} is kept for another table, or this one has changed since: if it is the same in "
-            f"another form, say --same-table; if rows were added, removed or changed, --new-rows (in Python "
-            f"LedgerFile(..., accept='same_table' or 'new_rows')); releases go on adding up either way. For a table of "
+            f"The ledger {self.path} is kept for another table, or this one has changed since: if "
+            f"it is the same in "
+            f"another form, say --same-table; if rows were added, removed or changed, --new-rows "
+            f"(in Python "
+            f"LedgerFile(..., accept='same_table' or 'new_rows')); releases go on adding up "
+            f"either way. For a table of "
             f"other persons start another ledger. Nothing was asked."
         )
 
@@ -587,8 +594,10 @@ class LedgerFile:
                 return
             if time.monotonic() >= until:
                 raise InputError(
-                    f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let go of it for "
-                    f"{self.wait:g} s; try again when it has ended, or wait longer by --wait SECONDS. Nothing was asked."
+                    f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let "
+                    f"go of it for "
+                    f"{self.wait:g} s; try again when it has ended, or wait longer by --wait "
+                    f"SECONDS. Nothing was asked."
                 )
             if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
                 told = True

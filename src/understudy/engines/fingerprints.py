@@ -1,7 +1,8 @@
 """Which table is this, inside an engine? See :mod:`understudy.curator.fingerprints`.
 
-The engine sums keyed digests of its rows in one pass: MD5 of all columns that can be modelled, as the engine writes them
-as texts. So the same rows in another order have the same fingerprint, but not in another engine or in memory.
+The engine sums keyed digests of its rows in one pass: MD5 of all columns that can be modelled, as
+the engine writes them as texts. So the same rows in another order have the same fingerprint, but
+not in another engine or in memory.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 
 
 ASKING = "asking"
-"""The stage that ``progress`` is told right before anything is spent: all that the owner should know was said."""
+"""What ``progress`` is told right before anything is spent, when the owner was told all notes."""
 
 
 class OwnerWarning(UserWarning):
@@ -137,8 +137,9 @@ class Synthesizer(ABC):
         schema
             What is public about the table. Without one the domain is discovered at the cost of a share of the budget.
         ledger
-            The owner's ledger file, when several releases share one allowance. It is kept for one table; another one,
-            or one that changed, is refused unless the :class:`LedgerFile` accepts it.
+            The owner's ledger file, when several releases share one allowance. It is kept for one
+            table; another one, or one that changed, is refused unless the :class:`LedgerFile`
+            accepts it.
         noise
             Where noise comes from. Only tests and studies give one; the model then says that it is not private.
         notify
@@ -171,7 +172,8 @@ class Synthesizer(ABC):
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
         if file is not None and noise is not None and not noise.private:
             raise InputError(
-                "A release with seeded noise protects nobody; it does not belong into a ledger file."
+                "A release with seeded noise protects nobody; it does not belong into a ledger "
+                "file."
             )
         mark = None
         if file is not None:
@@ -322,5 +324,5 @@ def fingerprint_of(rows: Table | EngineTable, key: bytes) -> str:
 
 
 def spellings_of(rows: Table | EngineTable, person: str) -> Spellings:
-    """How many persons a column tells apart, wherever the rows are, and how many if spelling mattered less."""
+    """How many persons a column tells apart, and how many if spelling mattered less."""
     return spellings(rows, person) if isinstance(rows, Table) else rows.spellings(person)
