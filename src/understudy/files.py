@@ -8,10 +8,12 @@ import math
 import os
 import re
 import secrets
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +84,14 @@ def writable_file(path: str | Path, what: str) -> Path:
         )
     beside = name_beside(path)
     try:
-        beside.touch(exist_ok=False)
+        new_file(beside).close()
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
         raise InputError(
             f"The {what} cannot be written to {shown(path)} ({cause}); choose another place."
         ) from error
     finally:
-        with suppress(OSError, ValueError):
-            beside.unlink(missing_ok=True)
+        remove(beside)
     return path
 
 
@@ -110,7 +111,54 @@ def written_whole(path: Path) -> Iterator[Path]:
             f"{shown(path)} could not be written ({cause}); nothing was left there."
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        remove(beside)
+
+
+def replace_content(path: Path, data: bytes) -> None:
+    """Replace what a file holds in one step that survives a crash or a power cut at any moment."""
+    beside = name_beside(path)
+    try:
+        with new_file(beside) as file:
+            file.write(data)
+            flush_to_disk(file)
+        if path.exists():
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        remove(beside)
+
+
+def new_file(path: Path) -> BufferedWriter:
+    """A file that was not there before, to write to.
+
+    All that is written by this package itself goes through here: tests put a faulty disk in its
+    place.
+    """
+    return BufferedWriter(FileIO(path, "xb"))
+
+
+def flush_to_disk(file: BufferedWriter) -> None:
+    """Wait until what was written is on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def remove(path: Path) -> None:
+    """Remove a file that may be there; one that could hold private rows is worth a second try."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except BaseException as error:
+        with suppress(OSError, ValueError):
+            os.unlink(path)
+        if not isinstance(error, OSError | ValueError):
+            raise
 
 
 def name_beside(path: Path) -> Path:
@@ -164,15 +212,18 @@ def write_json(path: str | Path, document: Any, what: str, *, indent: int | None
     ).encode()
     if path.suffix == ".gz" or len(data) > GZIP_ABOVE:
         data = gzip.compress(data, mtime=0)
-    with written_whole(path) as beside:
-        beside.write_bytes(data)
+    _write_whole(path, data)
 
 
 def write_text(path: str | Path, text: str, what: str) -> None:
     """Write a text file whole."""
-    path = writable_file(path, what)
-    with written_whole(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+    _write_whole(writable_file(path, what), text.encode())
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    with written_whole(path) as beside, new_file(beside) as file:
+        file.write(data)
+        flush_to_disk(file)
 
 
 def _unpacked(path: Path, what: str) -> bytes:

@@ -38,12 +38,12 @@ Library = Literal["table", "pandas", "polars", "arrow"]
 """Whose frame the user gave, so that the same kind of frame can be given back."""
 
 
-def as_table(frame: Frame) -> tuple[Table, Library]:
-    """Turn whatever the user holds into a table."""
+def as_table(frame: Frame, header: bool | None = None) -> tuple[Table, Library]:
+    """Turn whatever the user holds into a table; ``header`` is as for :func:`read_table`."""
     if isinstance(frame, Table):
         return frame, "table"
     if isinstance(frame, str | Path):
-        return read_table(frame), "table"
+        return read_table(frame, header=header), "table"
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]

@@ -6,18 +6,12 @@ refused with a sentence; what kind of values a CSV column holds is told from all
 
 from __future__ import annotations
 
-import csv
-import glob
-import gzip
-import io
 import itertools
-import os
 import re
 import shutil
 import tempfile
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +20,19 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.csv_files import MARKS as MARKS
+from understudy.csv_files import check_names, csv_complaint, csv_relation, plain_name
+from understudy.csv_files import literal as literal
 from understudy.errors import InputError
-from understudy.files import existing_file, shown, writable_file, written_whole
-
-MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
-"""Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
+from understudy.files import (
+    existing_file,
+    flush_to_disk,
+    new_file,
+    remove,
+    shown,
+    writable_file,
+    written_whole,
+)
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
@@ -103,15 +105,22 @@ class Table:
 # --------------------------------------------------------------------------- reading
 
 
-def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | Path, skip: Collection[str] = (), *, header: bool | None = None
+) -> Table:
     """Read a CSV or Parquet file (by the suffix; ``.csv.gz`` too).
 
     Parameters
     ----------
     path
-        The file. CSV files need a header; the delimiter (comma, semicolon, tab or bar) is told from it.
+        The file. The delimiter of a CSV file (comma, semicolon, tab or bar) is told from its first
+        line.
     skip
         Columns whose values are not needed (identifiers, text): they are present, but stay unread.
+    header
+        Whether the first line of a CSV file holds the names. ``False``: it is a row, and the
+        columns are called ``column_1``, ``column_2`` and so on. ``None``: it must hold names, and
+        is refused if it looks like a row.
     """
     path = existing_file(path, "table")
     suffix = table_suffix(path)
@@ -122,12 +131,12 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
         closing(
             duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})
         ) as engine,
-        _plain_name(path) as name,
     ):
         if suffix == ".parquet":
-            kinds = _load_parquet(engine, name, path)
+            kinds = _load_parquet(engine, path)
         else:
-            kinds = _load_csv(engine, name, path, compressed=suffix.endswith(".gz"))
+            packed = suffix.endswith(".gz")
+            kinds = _load_csv(engine, path, compressed=packed, header=header)
         rows = _one(engine, "SELECT count(*) FROM raw")
         if rows == 0:
             raise InputError(
@@ -160,31 +169,14 @@ def table_suffix(path: str | Path) -> str:
     )
 
 
-@contextmanager
-def _plain_name(path: Path) -> Iterator[str]:
-    """A name for the file that DuckDB will take for a name: not a pattern, not a URL, not the home folder."""
-    path = path.resolve()
-    if not set("*?[") & set(str(path)):
-        yield str(path)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        link = Path(folder) / f"table{table_suffix(path)}"
-        link.symlink_to(path.resolve())
-        yield str(link)
-
-
-def _load_parquet(engine: Any, name: str, path: Path) -> dict[str, str | None]:
+def _load_parquet(engine: Any, path: Path) -> dict[str, str | None]:
+    relation = parquet_relation([path])
     try:
-        described = engine.execute(
-            "DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)", [name]
-        ).fetchall()
+        described = engine.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         names = [row[0] for row in described]
-        _check_names(names, path)
+        check_names(names, path)
         wanted = ", ".join(f"{quoted(n)} AS {quoted(n)}" for n in names)
-        engine.execute(
-            f"CREATE TABLE raw AS SELECT {wanted} FROM read_parquet(?, hive_partitioning = false)",
-            [name],
-        )
+        engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM {relation}")
     except duckdb.Error as error:
         raise InputError(
             f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or something else?"
@@ -202,116 +194,21 @@ def _parquet_kind(sql_type: str) -> str:
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(sql_type, "text")
 
 
-def _load_csv(engine: Any, name: str, path: Path, *, compressed: bool) -> dict[str, str | None]:
-    names, delimiter = _header(path, compressed=compressed)
+def _load_csv(
+    engine: Any, path: Path, *, compressed: bool, header: bool | None
+) -> dict[str, str | None]:
+    names, relation = csv_relation([path], compressed=compressed, header=header)
     try:
-        engine.execute(
-            f"CREATE TABLE raw AS SELECT * FROM {_csv_relation([name], names, delimiter, compressed)}"
-        )
+        engine.execute(f"CREATE TABLE raw AS SELECT * FROM {relation}")
     except duckdb.Error as error:
-        raise InputError(_csv_complaint(path, str(error))) from error
+        raise InputError(csv_complaint(f"The table {path}", str(error))) from error
     return dict.fromkeys(names)
-
-
-def csv_relation(files: Sequence[Path], *, compressed: bool) -> str:
-    """What stands after FROM to read CSV files as one table of texts, as strictly as :func:`read_table` does."""
-    names, delimiter = _header(files[0], compressed=compressed)
-    for path in files[1:]:
-        if _header(path, compressed=compressed) != (names, delimiter):
-            raise InputError(
-                f"The tables {files[0]} and {path} do not have the same header; name them one by one."
-            )
-    return _csv_relation([_escaped(path) for path in files], names, delimiter, compressed)
-
-
-def _csv_relation(
-    files: Sequence[str], names: Sequence[str], delimiter: str, compressed: bool
-) -> str:
-    columns = "{" + ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names) + "}"
-    return (
-        f"read_csv([{', '.join(map(literal, files))}], header = true, auto_detect = false, "
-        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', columns = {columns}, strict_mode = true, "
-        f"null_padding = false, max_line_size = 10000000, "
-        f"compression = {literal('gzip' if compressed else 'none')})"
-    )
 
 
 def parquet_relation(files: Sequence[Path]) -> str:
     """What stands after FROM to read Parquet files as one table; ``name=value`` in folder names is no column."""
-    names = ", ".join(literal(_escaped(path)) for path in files)
+    names = ", ".join(literal(plain_name(path)) for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"
-
-
-def _escaped(path: Path) -> str:
-    """A file's name that DuckDB does not take for a pattern."""
-    return glob.escape(str(path.resolve()))
-
-
-def _header(path: Path, *, compressed: bool) -> tuple[list[str], str]:
-    """The column names and the delimiter, from the first record."""
-    try:
-        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
-            start = file.read(1 << 20)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"The table {path} cannot be unpacked; is it really gzipped?") from error
-    if b"\x00" in start:
-        raise InputError(f"The table {path} is not a text file; is it really a CSV file?")
-    try:
-        # The last character may be cut in two: only errors before the end count.
-        text = (
-            start.decode("utf-8-sig")
-            if len(start) < 1 << 20
-            else start.decode("utf-8-sig", errors="ignore")
-        )
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as UTF-8 and try again."
-        ) from error
-    first = text.split("\n", 1)[0]
-    delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
-    try:
-        names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
-    except csv.Error as error:
-        raise InputError(
-            f"The table {path} has a header that cannot be read ({error}); check its quotes and line ends."
-        ) from error
-    if not any(name.strip() for name in names):
-        raise InputError(f"The table {path} has no header; its first line must name the columns.")
-    _check_names(names, path)
-    return names, delimiter
-
-
-def _check_names(names: list[str], path: Path) -> None:
-    for place, name in enumerate(names, start=1):
-        if not name.strip():
-            raise InputError(
-                f"The table {path} has no name for column {place}; name every column in the header."
-            )
-    lower: dict[str, str] = {}
-    for name in names:
-        if name.lower() in lower:
-            twin = lower[name.lower()]
-            alike = (
-                ""
-                if twin == name
-                else f" (like {twin!r}: upper and lower case do not tell columns apart)"
-            )
-            raise InputError(
-                f"The table {path} has two columns named {name!r}{alike}; rename one of them."
-            )
-        lower[name.lower()] = name
-
-
-def _csv_complaint(path: Path, message: str) -> str:
-    line = re.search(r"CSV Error on Line: (\d+)", message)
-    where = f"The table {path}, line {line[1]}," if line else f"The table {path}"
-    if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
-        return f"{where} has {counts[2]} values where the header has {counts[1]} columns; mend that line."
-    if "nicode" in message or "utf-8" in message:
-        return f"{where} is not UTF-8 text; save the file as UTF-8 and try again."
-    if "quote" in message:
-        return f"{where} has a quoted value that is not closed properly; mend the quotes."
-    return f"{where} cannot be read: {message.splitlines()[0]}"
 
 
 _INTEGER = r"[-+]?(0|[1-9][0-9]{0,17})"
@@ -501,7 +398,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
     part = path.with_name(path.name + ".part")
     options = f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION {literal('gzip' if compressed else 'none')}"
     try:
-        with closing(duckdb.connect()) as engine, path.open("wb") as whole:
+        with closing(duckdb.connect()) as engine, new_file(path) as whole:
             for chunk in chunks:
                 query = _register(engine, chunk, marks_in_text=True)
                 engine.execute(
@@ -510,10 +407,9 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
                 with part.open("rb") as piece:
                     shutil.copyfileobj(piece, whole)
                 rows += chunk.rows
-            whole.flush()
-            os.fsync(whole.fileno())
+            flush_to_disk(whole)
     finally:
-        part.unlink(missing_ok=True)
+        remove(part)
     return rows
 
 
@@ -604,11 +500,6 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
 def quoted(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _asking(engine: Any) -> Ask:

@@ -370,3 +370,27 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 def test_popcount() -> None:
     words = np.array([0, 1, 2**64 - 1, 2**63, 0x0123456789ABCDEF], np.uint64)
     assert [int(kernels._ones(word)) for word in words] == [int(word).bit_count() for word in words]
+
+
+# More distinct rows than a block
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "sizes", [[60, 40, 30], [300, 20, 40], [70_000, 3, 2]], ids=["narrow", "middle", "wide"]
+)
+def test_every_distinct_row_has_its_own_weight_beyond_the_first_block(
+    sizes: list[int], threads: int
+) -> None:
+    """Rows are counted a block at a time: the weights must come from the same block."""
+    table = Table(sizes, 150_000, levels=1, seed=3)
+    marginals = [m for arity in (1, 2, 3) for m in table.marginals(arity)]
+    counter = check(table, marginals, collapse=True, pack=False, threads=threads)
+    assert counter.distinct_rows is not None
+    assert counter.distinct_rows > 2 * kernels.BLOCK
+    # Collapsed a second time, as rows without some attributes are.
+    for names in (("a0", "a1"), ("a0", "a2")):
+        fewer = counter.rolled_up(names)
+        assert fewer is not None
+        for axes, counts in zip([marginal(*names)], fewer.count([marginal(*names)]), strict=True):
+            np.testing.assert_array_equal(counts, table.reference(axes))

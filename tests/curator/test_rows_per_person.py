@@ -27,6 +27,7 @@ from understudy import (
     Model,
     PrivBayes,
     Random,
+    Schema,
 )
 from understudy.counting.columns import MemoryColumns
 from understudy.counting.memory import MemoryCounter
@@ -47,6 +48,7 @@ from understudy.marginals import marginal
 from understudy.plan import plan
 from understudy.reports.release import report
 from understudy.schema import Category, Identifier
+from understudy.synthesizers import ASKING
 from understudy.tables import Column, Table
 
 SCHEMA = schema_of(
@@ -112,6 +114,87 @@ def test_rows_that_do_not_tell_whose_they_are_are_left_out() -> None:
     assert str(left_out) == "rows left out: 4 because who does not tell there whose they are"
     nobody, left_out = bounded(visits(None, None), "who", 3)
     assert (nobody.rows, left_out.nobodys) == (0, 2)
+
+
+ONES = ["1", "+1", " 1", "2"]
+"""Four persons: what a cell says is who it is, although three of them read as the number 1."""
+
+
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+@pytest.mark.parametrize("other", ["3", "three", "?"])
+def test_persons_are_told_apart_by_what_is_written(
+    tmp_path: Path, engine: str | None, other: str
+) -> None:
+    """How persons are told apart must not depend on whether all other cells are numbers."""
+    path = tmp_path / "t.csv"
+    path.write_text("who,x\n" + "".join(f"{who},a\n" for who in [*ONES, other]))
+    said: list[str] = []
+    people = 4 if other == "?" else 5
+    Independent(epsilon=1.0, person="who").fit(
+        path, Schema.from_dict(WHO), engine=engine, notify=said.append
+    )
+    left_out = [sentence for sentence in said if sentence.startswith("rows left out")]
+    assert len(left_out) == (1 if other == "?" else 0), said
+    assert f"who tells {people:,} persons apart, but only {people - 1:,}" in " ".join(said)
+
+
+WHO = {
+    "attributes": {
+        "who": {"kind": "identifier"},
+        "x": {"kind": "categorical", "values": ["a", "b"]},
+    }
+}
+
+
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+def test_persons_who_differ_in_spaces_or_case_are_said_to_the_owner(
+    tmp_path: Path, engine: str | None
+) -> None:
+    path = tmp_path / "t.csv"
+    said: list[str] = []
+    stages: list[tuple[str, int]] = []
+
+    def fit(*persons: str) -> Any:
+        path.write_text("who,x\n" + "".join(f"{who},a\n" for who in persons))
+        said.clear()
+        stages.clear()
+        return Independent(epsilon=1.0, person="who").fit(
+            path,
+            Schema.from_dict(WHO),
+            engine=engine,
+            notify=said.append,
+            progress=lambda stage, *_: stages.append((stage, len(said))),
+        )
+
+    model = fit("A1", "A1 ", "a1", "B2", "NA", "na ")
+    assert [sentence for sentence in said if "apart" in sentence] == [
+        "who tells 5 persons apart, but only 3 if spaces at the ends and upper and lower case do "
+        "not matter: whoever is written in two ways counts as two persons, and is protected less; "
+        "write the same person alike before you release."
+    ]
+    asking = next(known for stage, known in stages if stage == ASKING)
+    assert asking == len(said)  # all of it before anything is asked
+    assert "apart" not in json.dumps(model.to_dict())
+    fit("A1", "A2", "B2", "NA")
+    assert [sentence for sentence in said if "apart" in sentence] == []
+
+
+def test_the_command_line_says_so_before_it_spends(tmp_path: Path) -> None:
+    table, schema = tmp_path / "t.csv", tmp_path / "s.json"
+    table.write_text("who,x\n" + "".join(f"{who},a\n" for who in ("A1", "A1 ", "a1")))
+    Schema.from_dict(WHO).save(schema)
+    command = ["synthesize", table, "--schema", schema, "--person", "who", "--rows", "5"]
+    ran = run(*command)
+    assert ran.status == 0
+    sentence = "note (for you, not for release): who tells 3 persons apart, but only 1"
+    assert sentence in ran.err
+    assert ran.err.index(sentence) < ran.err.index("Differentially private")
+    drafted = run("schema", table, "--person", "who", "-o", tmp_path / "d.json")
+    assert sentence in drafted.err
+    # A run that is refused says why, and nothing else.
+    LedgerFile.create(tmp_path / "t.ledger", 0.1, unit="person")
+    refused = run(*command, "--ledger", tmp_path / "t.ledger")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
 
 
 def test_numbers_that_could_stand_for_two_persons_are_refused() -> None:

@@ -25,6 +25,7 @@ from understudy import (
     Schema,
     read_table,
 )
+from understudy.csv_files import csv_relation
 from understudy.curator.discovery import discover
 from understudy.curator.mechanisms import SeededNoise
 from understudy.engines import EngineError, columns, encoding
@@ -34,7 +35,6 @@ from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.rows import EngineTable
 from understudy.schema import Category
-from understudy.tables import csv_relation
 
 # --------------------------------------------------------------------------- counts
 
@@ -102,7 +102,7 @@ def written(tmp_path: Path) -> Any:
 
 def csv_engine(path: Path) -> DuckDBEngine:
     return DuckDBEngine(
-        csv_relation([path], compressed=False), f"The table {path}", files=[path], csv=True
+        csv_relation([path], compressed=False)[1], f"The table {path}", files=[path], csv=True
     )
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.checks import check_distinct
+from understudy.cli.checks import check_distinct, frame_at
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     Delta,
     Epsilon,
+    HeaderLine,
     MethodNeighbour,
     Neighbour,
     QuietResult,
@@ -98,6 +99,7 @@ def attack(
     seed: Annotated[
         int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")
     ] = 0,
+    header: HeaderLine = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
 ) -> None:
@@ -127,10 +129,10 @@ def attack(
         raise InputError("--delta goes with --epsilon; give both, or neither.")
     with talk.working("attacking") as progress:
         result = run_attacks(
-            real,
+            frame_at(real, header),
             synthetic,
             public,
-            holdout=holdout,
+            holdout=None if holdout is None else frame_at(holdout, header),
             quasi_identifiers=names_between(quasi_identifiers),
             secret=secret,
             seed=seed,
@@ -201,6 +203,7 @@ def membership(
             metavar="N", help="Makes the game repeatable, with seeded noise; else real noise."
         ),
     ] = None,
+    header: HeaderLine = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
     **options: Any,
@@ -216,7 +219,7 @@ def membership(
             make_synthesizer(
                 options, epsilon=epsilon, delta=delta, neighbours=relation_of(neighbours)
             ),
-            table,
+            frame_at(table, header),
             schema,
             targets=targets,
             shadows=shadows,

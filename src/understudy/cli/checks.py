@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.cli.talk import Talk
+    from understudy.curator.ledger import Accepted, LedgerFile
+    from understudy.tables import Table
 
 
 def check_output(output: str) -> None:
@@ -36,9 +42,34 @@ def check_distinct(*paths: Path | str | None) -> None:
         seen.add(place)
 
 
-def check_ledger(ledger: Path | None) -> None:
-    """A ledger that is missing or damaged is found before a row is read."""
+def frame_at(path: Path, header: bool | None) -> Table | Path:
+    """A table to be read by its name, unless the user says what its first line is."""
+    from understudy.tables import read_table
+
+    return path if header is None else read_table(path, header=header)
+
+
+NO_LEDGER = (
+    "No ledger: this release is counted nowhere, and further releases of the table add to it; "
+    "understudy ledger create starts one."
+)
+
+
+def open_ledger(
+    ledger: Path | None, talk: Talk, *, same_table: bool, new_rows: bool, wait: float
+) -> LedgerFile | None:
+    """The owner's ledger, if one is named, and what the owner says of the table."""
     from understudy.curator.ledger import LedgerFile
 
-    if ledger is not None:
-        LedgerFile(ledger).read()
+    if same_table and new_rows:
+        raise InputError(
+            "A table is the same or has new rows: give --same-table or --new-rows, not both."
+        )
+    if ledger is None:
+        if same_table or new_rows:
+            raise InputError("--same-table and --new-rows go with --ledger FILE.")
+        return None
+    accept: Accepted | None = None
+    if same_table or new_rows:
+        accept = "same_table" if same_table else "new_rows"
+    return LedgerFile(ledger, accept=accept, wait=wait, notify=talk.say)

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from understudy.cli.attack import claim_of
-from understudy.cli.checks import check_distinct
-from understudy.cli.options import QuietResult, names_between
+from understudy.cli.checks import check_distinct, frame_at
+from understudy.cli.options import HeaderLine, QuietResult, names_between
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, safe
 from understudy.errors import InputError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from understudy.audit.attacks import Attacks
     from understudy.evaluation import Evaluation
     from understudy.model import Model
+    from understudy.tables import Table
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
@@ -116,6 +117,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS),
     ] = None,
+    header: HeaderLine = None,
     quiet: QuietResult = False,
 ) -> None:
     """Compare a synthetic table with the real one, for you and not for release."""
@@ -136,8 +138,9 @@ def evaluate(
     talk = Talk(quiet)
     released = Model.load(model) if model is not None else None
     with talk.working("comparing") as progress:
+        rows = frame_at(real, header)
         found = compare(
-            real,
+            rows,
             synthetic,
             schema,
             target=target,
@@ -150,8 +153,9 @@ def evaluate(
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
+        others = None if holdout is None else frame_at(holdout, header)
         attacks = _attacked(
-            real, synthetic, schema, holdout, quasi_identifiers, secret, released, seed, talk
+            rows, synthetic, schema, others, quasi_identifiers, secret, released, seed, talk
         )
     if output is not None:
         from understudy.reports.owner import write_owner_report
@@ -203,10 +207,10 @@ def _check_extra() -> None:
 
 
 def _attacked(
-    real: Path,
+    real: Table | Path,
     synthetic: Path,
     schema: Path | None,
-    holdout: Path | None,
+    holdout: Table | Path | None,
     quasi_identifiers: str,
     secret: str | None,
     released: Model | None,

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct
-from understudy.cli.options import Neighbour, Quiet, Relation, relation_of
+from understudy.cli.checks import check_distinct, open_ledger
+from understudy.cli.options import (
+    HeaderLine,
+    Neighbour,
+    NewRows,
+    Quiet,
+    Relation,
+    SameTable,
+    Wait,
+    relation_of,
+)
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
     from understudy.curator.ledger import LedgerFile
     from understudy.encoding import Coded
     from understudy.federation.identity import Identity, Parties
+    from understudy.tables import Table
 
 holder_app = typer.Typer(
     help="Hold rows that never leave home, and answer an analyst with noise.",
@@ -164,10 +174,15 @@ def serve(
             "analysts have the same share when not given.",
         ),
     ] = None,
+    same_table: SameTable = False,
+    new_rows: NewRows = False,
+    wait: Wait = 30.0,
+    header: HeaderLine = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
+    from understudy.curator.fingerprints import fingerprint
     from understudy.federation.allowance import check_share
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
@@ -192,8 +207,11 @@ def serve(
     if analyst_share is not None:
         of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
-    coded = coded_rows(table, schema, talk)
-    ledger_file = opened_ledger(book, allowance, delta, relation_of(neighbours))
+    coded, rows = coded_rows(table, schema, talk, header)
+    opened_ledger(book, allowance, delta, relation_of(neighbours))
+    ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    assert ledger_file is not None
+    ledger_file.adopt_table(fingerprint(rows, ledger_file.key()))
     holder = Holder(
         identity.name,
         coded,
@@ -235,8 +253,10 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
 
 
-def coded_rows(table: Path, schema: Path, talk: Talk) -> Coded:
-    """The rows as codes, in the order of the schema, whatever the order of the columns is here."""
+def coded_rows(
+    table: Path, schema: Path, talk: Talk, header: bool | None = None
+) -> tuple[Coded, Table]:
+    """The rows as codes, in the order of the schema and not of the file; and as they are."""
     from dataclasses import replace
 
     from understudy.encoding import encode
@@ -245,10 +265,11 @@ def coded_rows(table: Path, schema: Path, talk: Talk) -> Coded:
 
     public = Schema.load(schema)
     with talk.working("reading"):
-        coded = encode(read_table(table, [a.name for a in public if not a.modelled]), public)
+        rows = read_table(table, header=header)
+        coded = encode(rows, public)
     for outside in coded.outside:
         talk.note(str(outside))
-    return replace(coded, schema=public)
+    return replace(coded, schema=public), rows
 
 
 def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:

@@ -79,6 +79,36 @@ LedgerPath = Annotated[
     ),
 ]
 
+SameTable = Annotated[
+    bool,
+    typer.Option(
+        "--same-table",
+        metavar="",
+        help="The ledger's table in another form: other columns or format, the same rows.",
+    ),
+]
+NewRows = Annotated[
+    bool,
+    typer.Option(
+        "--new-rows",
+        metavar="",
+        help="The ledger's table with rows added, removed or changed; releases still add up.",
+    ),
+]
+Wait = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", help="How long to wait for a ledger that another run holds."),
+]
+HeaderLine = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        metavar="",
+        help="The first line of a CSV file holds names (needed by default), or is a row.",
+        show_default=False,
+    ),
+]
+
 
 def _whole_number(text: str) -> int:
     """A whole number as a person writes it: 100000000, 100_000_000 or 1e8."""

@@ -5,22 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct, check_ledger
+from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
 from understudy.cli.options import (
     CountedBy,
     Epsilon,
+    HeaderLine,
     LedgerPath,
     Neighbour,
+    NewRows,
     Person,
     Quiet,
     Relation,
     RowsAnywhere,
     RowsPerPerson,
+    SameTable,
+    Wait,
     relation_of,
 )
 from understudy.cli.root import app, examples
@@ -30,7 +33,7 @@ from understudy.errors import InputError, UnderstudyError
 if TYPE_CHECKING:
     from understudy.counting.columns import Columns
     from understudy.curator.contributions import LeftOut
-    from understudy.curator.ledger import Ledger
+    from understudy.curator.ledger import Ledger, LedgerFile
 
 
 @app.command(
@@ -62,6 +65,10 @@ def schema_command(
         bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")
     ] = False,
     ledger: LedgerPath = None,
+    same_table: SameTable = False,
+    new_rows: NewRows = False,
+    wait: Wait = 30.0,
+    header: HeaderLine = None,
     engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
@@ -71,12 +78,15 @@ def schema_command(
     from understudy.engines.sources import opened
     from understudy.engines.urls import is_url
     from understudy.files import writable_file, write_json
+    from understudy.synthesizers import fingerprint_of, spellings_of
 
     talk = Talk(quiet)
     check_distinct(None if is_url(table) else table, output, ledger)
     if output != "-":
         writable_file(output, "schema")
-    check_ledger(ledger)
+    file = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    if file is not None:
+        file.read()  # one that is missing or damaged is found before a row is
     unit: dict[str, Any] = {
         "rows_per_person": rows_per_person,
         "unit": "row" if person is None else "person",
@@ -86,14 +96,23 @@ def schema_command(
     notes: list[str] = []
     with (
         talk.working("reading"),
-        opened(table, None if engine is None else engine.value, notes.append) as (rows, _),
+        opened(table, None if engine is None else engine.value, notes.append, header=header) as (
+            rows,
+            _,
+        ),
     ):
+        mark = None
+        if file is not None and not blank:
+            mark = fingerprint_of(rows, file.key())
+            file.check_table(mark)
         columns, left_out = _columns(rows, person, rows_per_person)
         if blank:
             document = _blank_schema(columns, person)
         else:
             book = _needed(book, columns, person)
-            document = _discovered(columns, book, ledger, person)
+            if person is not None and (found := spellings_of(rows, person)):
+                talk.note(str(found))
+            document = _discovered(columns, book, file, mark, person)
             notes += [str(left_out())] if left_out() else []
     for sentence in notes:
         talk.note(sentence)
@@ -103,6 +122,8 @@ def schema_command(
         )
     else:
         talk.say(book.statement())
+        if file is None:
+            talk.say(NO_LEDGER)
         talk.say("Read the schema and edit it before use.")
     if output == "-":
         import json
@@ -145,16 +166,19 @@ def _needed(book: Ledger, columns: Columns, person: str | None) -> Ledger:
 
 
 def _discovered(
-    columns: Columns, book: Ledger, ledger: Path | None, person: str | None
+    columns: Columns,
+    book: Ledger,
+    file: LedgerFile | None,
+    mark: str | None,
+    person: str | None,
 ) -> dict[str, Any]:
     """The schema, paid for in the book and, where there is one, in the ledger's file."""
     from understudy.curator.discovery import discover
-    from understudy.curator.ledger import LedgerFile
 
-    if ledger is None:
+    if file is None:
         return discover(columns, book, book.budget, book.delta, person=person).to_dict()
-    file = LedgerFile(ledger)
-    number = file.reserve("schema", book.epsilon, book.delta, book.neighbours, book.unit)
+    price = book.epsilon, book.delta, book.neighbours, book.unit
+    number = file.reserve("schema", *price, table=mark)
     try:
         document = discover(columns, book, book.budget, book.delta, person=person).to_dict()
     except UnderstudyError:  # refused: what was asked until then is in the book

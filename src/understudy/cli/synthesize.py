@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct, check_ledger, check_output
+from understudy.cli.checks import NO_LEDGER, check_distinct, check_output, open_ledger
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
+    HeaderLine,
     LedgerPath,
     MethodNeighbour,
+    NewRows,
     Out,
     Partitions,
     Person,
@@ -22,14 +24,19 @@ from understudy.cli.options import (
     Rows,
     RowsAnywhere,
     RowsPerPerson,
+    SameTable,
     SchemaFile,
     Seed,
+    Wait,
     relation_of,
 )
 from understudy.cli.root import examples
 from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.curator.ledger import LedgerFile
 
 
 @method_command(
@@ -74,6 +81,10 @@ def synthesize(
         typer.Option(metavar="FILE", help="Also write a report of the release here (HTML)."),
     ] = None,
     ledger: LedgerPath = None,
+    same_table: SameTable = False,
+    new_rows: NewRows = False,
+    wait: Wait = 30.0,
+    header: HeaderLine = None,
     seed: Seed = None,
     partitions: Partitions = None,
     engine: CountedBy = None,
@@ -94,6 +105,7 @@ def synthesize(
     **options: Any,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
+    talk = Talk(quiet)
     run_synthesis(
         table,
         make_synthesizer(
@@ -110,9 +122,10 @@ def synthesize(
         rows=rows,
         model=model,
         report=report,
-        ledger=ledger,
+        ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
         seed=seed,
-        talk=Talk(quiet),
+        talk=talk,
+        header=header,
         engine=None if engine is None else engine.value,
         to=to,
         explain=explain,
@@ -129,13 +142,14 @@ def run_synthesis(
     rows: int | None,
     model: Path | None,
     report: Path | None,
-    ledger: Path | None,
+    ledger: LedgerFile | None,
     seed: int | None,
     talk: Talk,
     engine: str | None = None,
     to: str | None = None,
     explain: bool = False,
     partitions: int | None = None,
+    header: bool | None = None,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
     from understudy.engines.sources import read_into_memory
@@ -145,6 +159,7 @@ def run_synthesis(
     from understudy.model import MOST_ROWS
     from understudy.reports.release import write_report
     from understudy.schema import Schema
+    from understudy.synthesizers import ASKING
     from understudy.tables import read_table
 
     if to is not None and (output != "-" or partitions is not None):
@@ -153,13 +168,15 @@ def run_synthesis(
         output = folder_of(output)
     check_output(output)
     table = str(table)
-    check_distinct(None if is_url(table) else table, output, model, report, ledger, schema)
+    book = None if ledger is None else ledger.path
+    check_distinct(None if is_url(table) else table, output, model, report, book, schema)
     if to is not None:
         check_target(to)
     for place, what in ((model, "model"), (report, "report")):
         if place is not None:
             writable_file(place, what)
-    check_ledger(ledger)
+    if ledger is not None:
+        ledger.read()  # one that is missing or damaged is found before a row is
     if rows is not None and not 0 <= rows <= MOST_ROWS:
         raise InputError(
             f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
@@ -174,12 +191,25 @@ def run_synthesis(
     private: Any = table
     if read_into_memory(table, engine):
         with talk.working("reading"):
-            unread = [a.name for a in public if not a.modelled] if public is not None else []
+            # A ledger is kept for a whole table, by all its columns.
+            unread = [] if public is None or ledger is not None else unmodelled(public)
             skip = [name for name in unread if name != synthesizer.person]
-            private, engine = read_table(table, skip), None
+            private, engine = read_table(table, skip, header=header), None
     notes: list[str] = []
     plan = notes.append if explain else None
-    with talk.working("learning") as progress:
+
+    def say_notes() -> None:
+        while notes:
+            talk.note(notes.pop(0))
+
+    with talk.working("learning") as show:
+
+        def progress(stage: str, done: int, steps: int) -> None:
+            if stage == ASKING:  # not before: a run that is refused says why, and nothing else
+                say_notes()
+            else:
+                show(stage, done, steps)
+
         released = synthesizer.fit(
             private,
             public,
@@ -188,9 +218,9 @@ def run_synthesis(
             progress=progress,
             engine=engine,
             explain=plan,
+            header=header,
         )
-    for sentence in notes:  # only now: a run that is refused says why, and nothing else
-        talk.note(sentence)
+    say_notes()
     # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
     if model is not None:
         released.save(model)
@@ -202,6 +232,8 @@ def run_synthesis(
         with talk.working("writing rows") as progress:
             write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
     talk.say(released.ledger.statement())
+    if ledger is None:
+        talk.say(NO_LEDGER)
     if public is None:
         _say_undiscovered(released, talk)
     for what, path in (
@@ -211,6 +243,11 @@ def run_synthesis(
     ):
         if path is not None:
             talk.say(f"{what}: {path}")
+
+
+def unmodelled(schema: Any) -> list[str]:
+    """The columns of which no value matters."""
+    return [attribute.name for attribute in schema if not attribute.modelled]
 
 
 def _say_undiscovered(released: Any, talk: Talk) -> None:

@@ -59,6 +59,39 @@ def bounded(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
     ), left_out
 
 
+@dataclass(frozen=True)
+class Spellings:
+    """Persons that may be the same, written in several ways. For the owner's eyes only."""
+
+    persons: int
+    """How many are told apart by the text as written: no other row changes who is who."""
+    alike: int
+    """How many would be if spaces at the ends, and upper and lower case, did not matter."""
+    person: str
+
+    def __bool__(self) -> bool:
+        return self.alike < self.persons
+
+    def __str__(self) -> str:
+        return (
+            f"{self.person} tells {self.persons:,} persons apart, but only {self.alike:,} if "
+            f"spaces at the ends and "
+            f"upper and lower case do not matter: whoever is written in two ways counts as two "
+            f"persons, and is "
+            f"protected less; write the same person alike before you release."
+        )
+
+
+def spellings(table: Table, person: str) -> Spellings:
+    """How many persons the column tells apart, and how many if spelling mattered less."""
+    column = person_column(table, person)
+    if column.kind != "text":
+        return Spellings(0, 0, person)
+    known = np.unique(column.values[~_unknown(column)])
+    words = [column.words[place] for place in known]
+    return Spellings(len(words), len({word.strip().casefold() for word in words}), person)
+
+
 def person_column(table: Table, person: str) -> Column:
     """The column that tells persons apart, if it can."""
     if person not in table.columns:

@@ -14,7 +14,9 @@ import json
 import math
 import os
 import secrets
-import shutil
+import socket
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,7 +37,7 @@ from understudy.curator.budget import (
 )
 from understudy.curator.wording import state_guarantee, state_public
 from understudy.errors import BudgetError, InputError
-from understudy.files import read_json, writable_file
+from understudy.files import read_json, replace_content, writable_file
 
 Unit = Literal["row", "person"]
 """What a guarantee protects: a row, or a person with all rows of theirs."""
@@ -312,6 +314,14 @@ def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
 
 LEDGER_VERSION = 1
 
+KEY_BYTES = 32
+
+WAIT_SECONDS = 30.0
+"""How long somebody else may hold a ledger's lock before a release is refused."""
+
+Accepted = Literal["same_table", "new_rows"]
+"""What the owner says of a table that a ledger does not know."""
+
 
 class LedgerFile:
     """The allowance of one table, shared by all its releases, on disk.
@@ -322,6 +332,25 @@ class LedgerFile:
 
     Across releases (epsilon, delta) add up (basic composition), which is sound for every mix of methods.
 
+    The file also remembers which table it is kept for, by a fingerprint under a secret key that
+    stands in the file: without the file nobody can check a guess against it. A release of a table
+    that it does not know is refused until the owner says what it is. Whatever that is, releases go
+    on adding up: a person may be in both tables.
+
+    Parameters
+    ----------
+    path
+        The file, which :meth:`create` has started.
+    accept
+        What to do about a table that the ledger does not know. ``None``: refuse. "same_table": it
+        is the same rows in another form (other columns, another format), and both forms are known
+        from now on. "new_rows": rows were added, removed or changed, and only this table is known
+        from now on.
+    wait
+        For how many seconds somebody else may hold the file's lock before a release is refused.
+    notify
+        Called with a sentence, once, when there is somebody to wait for.
+
     Examples
     --------
     >>> import tempfile, pathlib
@@ -331,9 +360,24 @@ class LedgerFile:
     (3.0, 0.0)
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        accept: Accepted | None = None,
+        wait: float = WAIT_SECONDS,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        if accept not in (None, "same_table", "new_rows"):
+            raise InputError(f"accept must be same_table or new_rows, not {accept!r}.")
+        if not 0 <= wait < math.inf:
+            raise InputError(f"The seconds to wait must be a number at or above 0, not {wait!r}.")
         # One ledger must have one lock and one file, by whatever links it is reached.
         self.path = Path(path).resolve()
+        self.accept = accept
+        self.wait = wait
+        self._notify = notify or (lambda _: None)
+        self._new_key = secrets.token_bytes(KEY_BYTES)  # for a file of old that has none
 
     @classmethod
     def create(
@@ -352,6 +396,8 @@ class LedgerFile:
             "allowance": {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)},
             "neighbours": check_neighbours(neighbours),
             "unit": _unit(unit),
+            "key": ledger._new_key.hex(),
+            "tables": [],
             "releases": [],
         }
         with ledger._locked():
@@ -377,12 +423,35 @@ class LedgerFile:
             _left(document)
             check_neighbours(document["neighbours"])
             _unit(document.get("unit", "row"))
+            _key(document)
+            _tables(document)
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             raise InputError(
                 f"The ledger {self.path} is damaged ({error}); nothing can be released until it is restored."
             ) from error
         assert isinstance(document, dict)
         return document
+
+    def key(self) -> bytes:
+        """The secret that fingerprints of tables are made with."""
+        return _key(self.read()) or self._new_key
+
+    def check_table(self, table: str) -> None:
+        """Refuse a table that the ledger is not kept for, by its fingerprint; write nothing."""
+        self._check_table(self.read(), table)
+
+    def check_release(
+        self, epsilon: float, delta: float, neighbours: Neighbours, unit: Unit = "row"
+    ) -> None:
+        """Refuse a release that :meth:`reserve` would refuse; nothing is written."""
+        self._check_release(self.read(), epsilon, delta, neighbours, unit)
+
+    def adopt_table(self, table: str) -> None:
+        """Keep the ledger for a table from now on, if it is or may be; by its fingerprint."""
+        with self._locked():
+            document = self.read()
+            if self._adopt_table(document, table):
+                self._write(document)
 
     def reserve(
         self,
@@ -394,40 +463,33 @@ class LedgerFile:
         *,
         details: Mapping[str, str] | None = None,
         check: Callable[[Mapping[str, Any]], None] | None = None,
+        table: str | None = None,
     ) -> str:
         """Put a release on the books, in full, before it reads a row; returns its number.
 
         Releases that protect persons add up whatever number of rows each of them lets a person have, since each
         protects whole persons; with releases that protect rows they do not.
 
-        ``details`` are kept with the release; ``check`` is given the ledger as it stands, while nobody
-        else can write into it, and may raise what it has against the release.
+        Parameters
+        ----------
+        release, epsilon, delta, neighbours, unit
+            What is to be released, and at what price.
+        details
+            Kept with the release.
+        check
+            Given the ledger as it stands, while nobody else can write into it; may raise what it
+            has against the release.
+        table
+            The fingerprint of the table under :meth:`key`; without one nobody asks which table it
+            is.
         """
-        if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
-            raise BudgetError(
-                f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked."
-            )
         with self._locked():
             document = self.read()
-            if document["neighbours"] != neighbours:
-                raise BudgetError(
-                    f"The ledger {self.path} is kept for neighbours {document['neighbours']}, and the release is for "
-                    f"{neighbours}; the two cannot be added up."
-                )
-            kept_for = document.get("unit", "row")
-            if kept_for != unit:
-                raise BudgetError(
-                    f"The ledger {self.path} is kept per {kept_for}, and the release protects each {unit}; the two "
-                    f"cannot be added up."
-                )
-            epsilon_left, delta_left = _left(document)
-            if exact(epsilon) > exact(epsilon_left) or exact(delta) > exact(delta_left):
-                raise BudgetError(
-                    f"The release needs epsilon {epsilon:g} and delta {delta:g}, but the ledger {self.path} has only "
-                    f"epsilon {epsilon_left:g} and delta {delta_left:g} left; nothing was asked."
-                )
+            self._check_release(document, epsilon, delta, neighbours, unit)
             if check is not None:
                 check(document)
+            if table is not None:
+                self._adopt_table(document, table)
             number = secrets.token_hex(8)
             document["releases"].append(
                 {
@@ -476,6 +538,62 @@ class LedgerFile:
             )
             self._write(document)
 
+    def _check_release(
+        self, document: dict[str, Any], epsilon: float, delta: float, neighbours: str, unit: str
+    ) -> None:
+        if not 0 <= epsilon < math.inf or not 0 <= delta < 1:
+            raise BudgetError(
+                f"A release cannot cost epsilon {epsilon:g} and delta {delta:g}; nothing was asked."
+            )
+        if document["neighbours"] != neighbours:
+            raise BudgetError(
+                f"The ledger {self.path} is kept for neighbours {document['neighbours']}, and the "
+                f"release is for {neighbours}; the two cannot be added up."
+            )
+        kept_for = document.get("unit", "row")
+        if kept_for != unit:
+            raise BudgetError(
+                f"The ledger {self.path} is kept per {kept_for}, and the release protects each "
+                f"{unit}; the two cannot be added up."
+            )
+        epsilon_left, delta_left = _left(document)
+        if exact(epsilon) > exact(epsilon_left) or exact(delta) > exact(delta_left):
+            raise BudgetError(
+                f"The release needs epsilon {epsilon:g} and delta {delta:g}, but the ledger "
+                f"{self.path} has only epsilon {epsilon_left:g} and delta {delta_left:g} left; "
+                f"nothing was asked."
+            )
+
+    def _check_table(self, document: dict[str, Any], table: str) -> None:
+        """Refuse a table that is not known, unless the owner has said what it is."""
+        known = _tables(document)
+        # Where nothing was spent, there is nothing yet that this table's releases would have to be
+        # added to.
+        spent = any(r["epsilon"] or r["delta"] for r in document["releases"])
+        if table in known or not known or not spent or self.accept is not None:
+            return
+        raise InputError(
+            f"The ledger {self.path} is kept for another table, or this one has changed since: if "
+            f"it is the same in "
+            f"another form, say --same-table; if rows were added, removed or changed, --new-rows "
+            f"(in Python "
+            f"LedgerFile(..., accept='same_table' or 'new_rows')); releases go on adding up "
+            f"either way. For a table of "
+            f"other persons start another ledger. Nothing was asked."
+        )
+
+    def _adopt_table(self, document: dict[str, Any], table: str) -> bool:
+        """Note in the document which table it is kept for; whether that is news."""
+        self._check_table(document, table)
+        known = _tables(document)
+        if table in known:
+            return False
+        if _key(document) is None:
+            document["key"] = self._new_key.hex()
+        kept = known if self.accept == "same_table" else []
+        document["tables"] = [*kept, table]
+        return True
+
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         lock = self.path.with_name(self.path.name + ".lock")
@@ -486,7 +604,7 @@ class LedgerFile:
                 f"The ledger {self.path} cannot be locked ({error.strerror}); nothing was asked."
             ) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._wait_for(handle)
             if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
                 raise InputError(
                     f"The lock of the ledger {self.path} was taken away meanwhile; nothing was asked."
@@ -495,33 +613,100 @@ class LedgerFile:
                 raise InputError(
                     f"The ledger {self.path} has two names, which would each count for themselves; keep one."
                 )
-            yield
+            _sign(handle, _myself())
+            try:
+                yield
+            finally:
+                _sign(handle, b"")
         finally:
             os.close(handle)
+
+    def _wait_for(self, handle: int) -> None:
+        """Take the lock; while somebody else has it, say who, and give up in the end."""
+        until = time.monotonic() + self.wait
+        pause, told = 0.001, False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pass
+            else:
+                return
+            if time.monotonic() >= until:
+                raise InputError(
+                    f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let "
+                    f"go of it for "
+                    f"{self.wait:g} s; try again when it has ended, or wait longer by --wait "
+                    f"SECONDS. Nothing was asked."
+                )
+            if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
+                told = True
+                self._notify(
+                    f"Waiting up to {self.wait:g} s for the ledger {self.path}, which is locked by "
+                    f"{_signed_by(handle)}."
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _LONG_PAUSE)
 
     def _write(self, document: dict[str, Any]) -> None:
         """Replace the file in one step that survives a crash or a power cut at any moment."""
         document["check"] = _check(document)
-        beside = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
-            with beside.open("xb") as file:
-                file.write((json.dumps(document, indent=1) + "\n").encode())
-                file.flush()
-                os.fsync(file.fileno())
-            if self.path.exists():
-                shutil.copymode(self.path, beside)
-            os.replace(beside, self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            replace_content(self.path, (json.dumps(document, indent=1) + "\n").encode())
         except OSError as error:
             raise InputError(
                 f"The ledger {self.path} cannot be written ({error.strerror}); nothing was asked."
             ) from error
-        finally:
-            beside.unlink(missing_ok=True)
+
+
+_SHORT_PAUSE, _LONG_PAUSE = 0.25, 0.5
+
+
+def _myself() -> bytes:
+    """Who holds a lock, for others who wait for it: never its arguments, which may name tables."""
+    program = Path(sys.argv[0] if sys.argv else "").name.replace("__main__.py", "understudy")
+    words = [program, *sys.argv[1:2]]
+    command = " ".join(word for word in words if word.isprintable() and "/" not in word)
+    signature = {"pid": os.getpid(), "host": socket.gethostname(), "command": command[:80]}
+    return json.dumps(signature).encode()
+
+
+def _sign(handle: int, signature: bytes) -> None:
+    """Write into the lock who holds it; a disk that refuses that is no reason to fail."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, signature, 0)
+
+
+def _signed_by(handle: int) -> str:
+    """Who holds a lock, as far as it says, in words."""
+    try:
+        signature = json.loads(os.pread(handle, 4096, 0))
+        pid, host, command = (signature[name] for name in ("pid", "host", "command"))
+        if host == socket.gethostname():
+            os.kill(pid, 0)  # still there? else whoever holds the lock has not signed yet
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return "another process, which does not say who it is"
+    name = f" ({command})" if command else ""
+    return f"process {pid} on {host}{name}"
+
+
+def _key(document: dict[str, Any]) -> bytes | None:
+    if "key" not in document:
+        return None  # a file from before there were fingerprints
+    key = bytes.fromhex(document["key"])
+    if len(key) != KEY_BYTES:
+        raise ValueError("its key has another length")
+    return key
+
+
+def _tables(document: dict[str, Any]) -> list[str]:
+    tables = document.get("tables", [])
+    if not isinstance(tables, list) or not all(isinstance(table, str) for table in tables):
+        raise ValueError("its fingerprints are not texts")
+    return tables
 
 
 def _left(document: dict[str, Any]) -> tuple[float, float]:

@@ -31,6 +31,8 @@ class Dialect:
     """A cast that is only made where it is known to succeed."""
     seconds: Callable[[str], str]
     """A datetime cut to whole seconds."""
+    hexadecimal: Callable[[str], str]
+    """A text of eight hexadecimal digits as a number."""
     random: str
     collation: str
     """The one in which texts are equal only if they are so byte by byte."""
@@ -93,6 +95,7 @@ DUCKDB = Dialect(
     whole=lambda value: f"{value} = floor({value})",
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
+    hexadecimal=lambda value: f"CAST(concat('0x', {value}) AS BIGINT)",
     random="random()",
     collation="C",
     looked_up=lambda key, keys, codes: f"map([{', '.join(keys)}], {list(codes)})[{key}]",
@@ -113,6 +116,8 @@ POSTGRES = Dialect(
     whole=lambda value: f"{value} = floor({value})",
     try_cast=lambda value, kind: f"CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
+    # A string of 32 bits, made longer by zeros in front, is not negative.
+    hexadecimal=lambda value: f"CAST(CAST(concat('x00000000', {value}) AS bit(64)) AS BIGINT)",
     random="random()",
     collation='"C"',
     reads_moments=False,
@@ -136,6 +141,7 @@ SPARK = Dialect(
     ),  # floor makes a BIGINT there, which infinity does not fit
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('SECOND', {value})",
+    hexadecimal=lambda value: f"CAST(conv({value}, 16, 10) AS BIGINT)",
     random="rand()",
     collation="UTF8_BINARY",
     looked_up=lambda key, keys, codes: (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +14,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.csv_files import csv_complaint, literal
 from understudy.engines import TEXTS_AT_A_TIME, EngineError
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.folders import PrivateFolder
 from understudy.errors import InputError
-from understudy.tables import literal
 
 MEMORY = 768
 """Megabytes that DuckDB may take; beyond it, it uses the disk."""
@@ -184,6 +185,8 @@ class DuckDBEngine:
             raise self._complaint(error, done) from error
 
     def _complaint(self, error: Exception, done: str) -> Exception:
+        if self.csv and re.search("CSV Error on Line|CSV Parser", str(error)):
+            return InputError(csv_complaint(self.source, str(error), name_file=True))
         message = str(error).splitlines()[0]
         if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
             return InputError(f"{self.source} holds a value that cannot be {done}: {message}")

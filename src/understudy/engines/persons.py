@@ -55,13 +55,13 @@ def bounded(
         for name in ("p", *names, "c")
     ]
     key = dialect.literal(secrets.token_hex(16))
-    digest = f"md5({_joined([key, *(part for value in written for part in (_COMMA, value))])})"
+    digest = f"md5({joined([key, *(part for value in written for part in (_COMMA, value))])})"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
     return f"SELECT {listed} FROM ({ranked}) k WHERE k <= {int(most)}"
 
 
-def _joined(texts: Sequence[str]) -> str:
+def joined(texts: Sequence[str]) -> str:
     """Texts one after the other, whatever their number; none of them is NULL."""
     while len(texts) > _ARGUMENTS:
-        texts = [_joined(texts[i : i + _ARGUMENTS]) for i in range(0, len(texts), _ARGUMENTS)]
+        texts = [joined(texts[i : i + _ARGUMENTS]) for i in range(0, len(texts), _ARGUMENTS)]
     return f"concat({', '.join(texts)})"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
-from understudy.curator.contributions import LeftOut
+from understudy.curator.contributions import LeftOut, Spellings
 from understudy.encoding import Outside
 from understudy.engines import Engine, EngineError
 from understudy.engines.encoding import CellCode, Raw, folded, outside
@@ -54,6 +54,18 @@ class EngineTable:
                 f"{self.source}, column {person!r} holds {kind} values, which do not tell persons apart; name a "
                 f"column of whole numbers or text."
             )
+
+    def spellings(self, person: str) -> Spellings:
+        """How many persons the column tells apart, and how many if spelling mattered less."""
+        raw = self.raw(person)
+        if raw.kind != "text":
+            return Spellings(0, 0, person)
+        owner = whose(self.engine.dialect, raw)
+        alike = f"lower(trim({owner}))"
+        counts = f"count(DISTINCT {owner}), count(DISTINCT {alike})"
+        found = self.engine.numbers(f"SELECT {counts} FROM {self.engine.relation}")
+        persons, folded_persons = (int(column[0]) for column in found)
+        return Spellings(persons, folded_persons, person)
 
     def raw(self, name: str) -> Raw:
         """A column, cast to its kind."""

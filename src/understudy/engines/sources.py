@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from understudy.csv_files import csv_relation
 from understudy.engines import EngineError
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PrivateFolder
@@ -18,7 +19,7 @@ from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
 from understudy.files import shown
 from understudy.frames import Frame, Library, as_table
-from understudy.tables import SUFFIXES, Table, csv_relation, parquet_relation, table_suffix
+from understudy.tables import SUFFIXES, Table, parquet_relation, table_suffix
 
 ENGINES = ("memory", "duckdb", "spark")
 
@@ -29,7 +30,11 @@ _BYTES_PER_BYTE = {".csv": 5, ".tsv": 5, ".csv.gz": 30, ".tsv.gz": 30}
 
 @contextmanager
 def opened(
-    frame: Frame, engine: str | None = None, notify: Callable[[str], None] | None = None
+    frame: Frame,
+    engine: str | None = None,
+    notify: Callable[[str], None] | None = None,
+    *,
+    header: bool | None = None,
 ) -> Iterator[tuple[Table | EngineTable, Library]]:
     """The rows of whatever the user names, and whose frame it was; what was opened is closed at the end.
 
@@ -41,12 +46,14 @@ def opened(
         For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into it, else duckdb.
     notify
         Told, for the owner's eyes, when rows are copied to this machine.
+    header
+        Whether the first line of CSV files holds names; see :func:`understudy.tables.read_table`.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
-    found, library = _engine_of(frame, engine, notify or (lambda _: None))
+    found, library = _engine_of(frame, engine, notify or (lambda _: None), header)
     if found is None:
-        yield as_table(frame)
+        yield as_table(frame, header)
         return
     try:
         yield EngineTable(found), library
@@ -65,13 +72,13 @@ def read_into_memory(name: str, engine: str | None = None) -> bool:
 
 
 def _engine_of(
-    frame: Frame, engine: str | None, notify: Callable[[str], None]
+    frame: Frame, engine: str | None, notify: Callable[[str], None], header: bool | None
 ) -> tuple[Any, Library]:
     if isinstance(frame, str) and is_url(frame):
         place = place_of(frame)
         return (_spark_table if place.scheme == "spark" else _postgres_table)(place), "table"
     if isinstance(frame, str | Path):
-        return _files(frame, engine), "table"
+        return _files(frame, engine, header), "table"
     if engine in ("duckdb", "spark"):
         raise InputError(f"The engine {engine} is for files; a frame is counted where it is.")
     module = type(frame).__module__
@@ -121,7 +128,7 @@ def _spark(read: Callable[[Any], Any], source: str, master: str | None = None) -
 # --------------------------------------------------------------------------- files
 
 
-def _files(frame: str | Path, engine: str | None) -> Any:
+def _files(frame: str | Path, engine: str | None, header: bool | None) -> Any:
     """The engine for files, or None where memory is the place for them."""
     name, path = str(frame), Path(frame)
     if read_into_memory(name, engine):
@@ -142,7 +149,7 @@ def _files(frame: str | Path, engine: str | None) -> Any:
             )
     if engine == "spark":
         return _spark_files(files, f"The table {name}")
-    relation, csv = _relation(files)
+    relation, csv = _relation(files, header)
     return DuckDBEngine(
         relation, f"The table {name}", files=[path.resolve() for path in files], csv=csv
     )
@@ -167,12 +174,12 @@ def _one_suffix(files: Sequence[Path]) -> str:
     return suffixes.pop()
 
 
-def _relation(files: Sequence[Path]) -> tuple[str, bool]:
+def _relation(files: Sequence[Path], header: bool | None) -> tuple[str, bool]:
     """What stands after FROM, and whether it is CSV."""
     suffix = _one_suffix(files)
     if suffix == ".parquet":
         return parquet_relation(files), False
-    return csv_relation(files, compressed=suffix.endswith(".gz")), True
+    return csv_relation(files, compressed=suffix.endswith(".gz"), header=header)[1], True
 
 
 def _fits(path: Path) -> bool:

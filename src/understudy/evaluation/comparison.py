@@ -119,12 +119,13 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
     ----------
     real, synthetic
         Tables, frames or file names, with the same columns in any order. Identifiers and text need not be there.
+        A file of the synthetic table has a header, as all have that are written here.
     schema
         What the columns are.
     """
     tables = (
         _named(as_table(real)[0], "The real table"),
-        _named(as_table(synthetic)[0], "The synthetic table"),
+        _named(as_table(synthetic, header=True)[0], "The synthetic table"),
     )
     for table in tables:
         if table.rows == 0:

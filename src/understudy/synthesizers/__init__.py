@@ -25,13 +25,15 @@ from understudy.curator.budget import (
     rounded_down,
 )
 from understudy.curator.central import CentralCurator
-from understudy.curator.contributions import bounded, person_column
+from understudy.curator.contributions import Spellings, bounded, person_column, spellings
 from understudy.curator.discovery import discover, drafted_kinds, needs_delta
+from understudy.curator.fingerprints import fingerprint
 from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
 from understudy.curator.wording import list_public
 from understudy.encoding import Coded, encode
 from understudy.engines.columns import EngineColumns
+from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.errors import InputError, UnderstudyError
@@ -52,6 +54,10 @@ Notify = Callable[[str], None]
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps are done, and of how many."""
+
+
+ASKING = "asking"
+"""What ``progress`` is told right before anything is spent, when the owner was told all notes."""
 
 
 class OwnerWarning(UserWarning):
@@ -154,6 +160,7 @@ class Synthesizer(ABC):
         progress: Progress = no_progress,
         engine: str | None = None,
         explain: Notify | None = None,
+        header: bool | None = None,
     ) -> Model:
         """Learn a model from private rows.
 
@@ -166,7 +173,9 @@ class Synthesizer(ABC):
         schema
             What is public about the table. Without one the domain is discovered at the cost of a share of the budget.
         ledger
-            The owner's ledger file, when several releases share one allowance.
+            The owner's ledger file, when several releases share one allowance. It is kept for one
+            table; another one, or one that changed, is refused unless the :class:`LedgerFile`
+            accepts it.
         noise
             Where noise comes from. Only tests and studies give one; the model then says that it is not private.
         notify
@@ -177,9 +186,11 @@ class Synthesizer(ABC):
             For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit, else duckdb.
         explain
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
+        header
+            Whether the first line of CSV files holds names; see :func:`read_table`.
         """
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        with opened(table, engine, notify) as (rows, library):
+        with opened(table, engine, notify, header=header) as (rows, library):
             return self._fit(rows, library, schema, ledger, noise, notify, progress, explain)
 
     def _fit(
@@ -194,6 +205,17 @@ class Synthesizer(ABC):
         explain: Notify | None,
     ) -> Model:
         self._check_person(rows)
+        file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
+        if file is not None and noise is not None and not noise.private:
+            raise InputError(
+                "A release with seeded noise protects nobody; it does not belong into a ledger "
+                "file."
+            )
+        mark = None
+        if file is not None:
+            mark = fingerprint_of(rows, file.key())
+            file.check_table(mark)
+        self._say_spellings(rows, notify)
         if self.person is not None and isinstance(rows, Table):
             rows, left_out = bounded(rows, self.person, self.max_rows_per_person)
             if left_out:
@@ -215,14 +237,13 @@ class Synthesizer(ABC):
         if schema is None:
             self._check_named(columns)
         shares = self._discovery_shares() if schema is None else (0.0, 1.0)
-        file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
-        if file is not None and noise is not None and not noise.private:
-            raise InputError(
-                "A release with seeded noise protects nobody; it does not belong into a ledger file."
-            )
+        price = book.epsilon, book.delta, book.neighbours, book.unit
+        if file is not None:
+            file.check_release(*price)
+        progress(ASKING, 0, 1)
         number = None
         if file is not None:
-            number = file.reserve(self.name, book.epsilon, book.delta, book.neighbours, book.unit)
+            number = file.reserve(self.name, *price, table=mark)
         try:
             if coded is None:
                 share, _ = book.budget.split(*shares)
@@ -244,6 +265,12 @@ class Synthesizer(ABC):
         if file is not None and number is not None:
             file.settle(number, book)
         return model
+
+    def _say_spellings(self, rows: Table | EngineTable, notify: Notify) -> None:
+        if self.person is None:
+            return
+        if found := spellings_of(rows, self.person):
+            notify(str(found))
 
     def _discovery_shares(self) -> tuple[float, float]:
         return self.discovery, rounded_down(1 - exact(self.discovery))
@@ -369,3 +396,15 @@ class AuditedGuarantee:
     def for_persons(self, method: Synthesizer) -> Synthesizer:
         """A method that protects all rows of a person."""
         return replace(method, person=self.person, max_rows_per_person=self.max_rows_per_person)
+
+
+def fingerprint_of(rows: Table | EngineTable, key: bytes) -> str:
+    """The fingerprint of a table, wherever its rows are."""
+    if isinstance(rows, Table):
+        return fingerprint(rows, key)
+    return engine_fingerprint(rows, key)
+
+
+def spellings_of(rows: Table | EngineTable, person: str) -> Spellings:
+    """How many persons a column tells apart, and how many if spelling mattered less."""
+    return spellings(rows, person) if isinstance(rows, Table) else rows.spellings(person)
