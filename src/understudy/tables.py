@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.files import existing_file, shown, writable_file, written_whole
+from understudy.resources import engine_settings
 
 MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
 """Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
@@ -119,9 +120,7 @@ def read_table(path: str | Path, skip: Collection[str] = ()) -> Table:
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     with (
         tempfile.TemporaryDirectory() as spill,  # by default DuckDB would spill rows into the working folder
-        closing(
-            duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})
-        ) as engine,
+        closing(_engine(preserve_insertion_order="true", temp_directory=spill)) as engine,
         _plain_name(path) as name,
     ):
         if suffix == ".parquet":
@@ -499,7 +498,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
     part = path.with_name(path.name + ".part")
     options = f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION {literal('gzip' if compressed else 'none')}"
     try:
-        with closing(duckdb.connect()) as engine, path.open("wb") as whole:
+        with closing(_engine()) as engine, path.open("wb") as whole:
             for chunk in chunks:
                 query = _register(engine, chunk, marks_in_text=True)
                 engine.execute(
@@ -517,7 +516,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
 
 def write_plain_csv(path: Path, table: Table) -> None:
     """Write the rows of a table as a database takes them: no header, and nothing where a value is missing."""
-    with closing(duckdb.connect()) as engine:
+    with closing(_engine()) as engine:
         query = _register(engine, table, marks_in_text=False)
         engine.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT csv, HEADER false)")
 
@@ -533,19 +532,19 @@ def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
     if first is None:
         raise InputError("There is nothing to write: no rows and no columns.")
     if second is None:
-        with closing(duckdb.connect()) as engine:
+        with closing(_engine()) as engine:
             engine.execute(f"COPY ({_register(engine, first, marks_in_text=False)}) TO {target}")
         return first.rows
     rows = 0
     parts: list[str] = []
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".understudy-") as folder:
-        with closing(duckdb.connect()) as engine:
+        with closing(_engine()) as engine:
             for chunk in itertools.chain((first, second), ahead):
                 parts.append(literal(str(Path(folder) / f"{len(parts)}.parquet")))
                 query = _register(engine, chunk, marks_in_text=False)
                 engine.execute(f"COPY ({query}) TO {parts[-1]} (FORMAT parquet, COMPRESSION zstd)")
                 rows += chunk.rows
-        with closing(duckdb.connect(config={"memory_limit": JOINING_MEMORY})) as engine:
+        with closing(_engine(memory_limit=JOINING_MEMORY)) as engine:
             engine.execute(f"COPY (SELECT * FROM read_parquet([{', '.join(parts)}])) TO {target}")
     return rows
 
@@ -607,6 +606,11 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _engine(**settings: Any) -> Any:
+    """A DuckDB of our own: never the one that all of the process share."""
+    return duckdb.connect(config=engine_settings(**settings))
 
 
 def _asking(engine: Any) -> Ask:

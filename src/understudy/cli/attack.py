@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -25,7 +23,7 @@ from understudy.cli.options import (
 )
 from understudy.cli.root import app, examples
 from understudy.cli.synthesize import Method, synthesizer_of
-from understudy.cli.talk import Talk, grid_of, print_sentence, safe
+from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,7 +135,7 @@ def attack(
             **claim,
         )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
         rows = f"{result.rows['real']:,} real, {result.rows['synthetic']:,} synthetic"
         held = (
@@ -225,7 +223,7 @@ def membership(
             progress=progress,
         )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
         assert result.control is not None
         _show(
@@ -265,7 +263,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

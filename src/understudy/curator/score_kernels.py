@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from understudy.compiled import kernel
 
 Array = Any
 
@@ -33,7 +35,7 @@ def information_bits(flat: Array, offsets: Array, child_sizes: Array, rows: int)
     return bits
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _dependence_alone(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
 ) -> None:
@@ -41,7 +43,7 @@ def _dependence_alone(
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _dependence_shared(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
 ) -> None:
@@ -49,7 +51,7 @@ def _dependence_shared(
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _information_alone(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
 ) -> None:
@@ -57,7 +59,7 @@ def _information_alone(
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _information_shared(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
 ) -> None:
@@ -65,7 +67,7 @@ def _information_shared(
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _dependence_mass(cells: Array, size: int, rows: int) -> Any:
     by_child, by_parent = _margins(cells, size)
     width = len(by_parent)
@@ -76,7 +78,7 @@ def _dependence_mass(cells: Array, size: int, rows: int) -> Any:
     return mass
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _information(cells: Array, size: int, rows: int) -> Any:
     by_child, by_parent = _margins(cells, size)
     width = len(by_parent)
@@ -91,7 +93,7 @@ def _information(cells: Array, size: int, rows: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _margins(cells: Array, size: int) -> Any:
     width = len(cells) // size
     by_parent = np.zeros(width, np.int64)
@@ -104,7 +106,7 @@ def _margins(cells: Array, size: int) -> Any:
     return by_child, by_parent
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def assignment_masses(flat: Array, offsets: Array, rows: int, threads: int) -> Array:
     """2 n F for every table with a binary child: an integer at or below 0."""
     masses = np.zeros(len(offsets) - 1, np.int64)
@@ -117,7 +119,7 @@ def assignment_masses(flat: Array, offsets: Array, rows: int, threads: int) -> A
     return masses
 
 
-@njit(cache=True)
+@kernel()
 def _lacking(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
     """The least of (n - 2 K0)+ + (n - 2 K1)+ over assignments of the parent values to the two values of the child.
 
@@ -144,7 +146,7 @@ def _lacking(zeros: Array, ones: Array, rows: int, best: Array) -> Any:
     )
 
 
-@njit(cache=True)
+@kernel()
 def _larger_sides(heavy: Array, light: Array) -> Any:
     """What each side gets if every parent value goes where it has more rows; ``heavy`` gets those that are even."""
     kept = other = np.int64(0)
@@ -156,7 +158,7 @@ def _larger_sides(heavy: Array, light: Array) -> Any:
     return kept, other
 
 
-@njit(cache=True)
+@kernel()
 def _least_after_moves(
     heavy: Array, light: Array, excess: Any, wanted: Any, old: Array, new: Array
 ) -> Any:
@@ -183,7 +185,7 @@ def _least_after_moves(
     return least
 
 
-@njit(cache=True)
+@kernel()
 def _relax(old: Array, new: Array, size: int, gain: Any, top: int, reach: int) -> None:
     """new[s] = max(old[s], old[s - size] + gain) up to ``reach``, where old[s] is old[top] beyond top.
 
@@ -200,7 +202,7 @@ def _relax(old: Array, new: Array, size: int, gain: Any, top: int, reach: int) -
         new[s] = max(old[top], np.int32(old[s - size] + gain))
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _larger(out: Array, stay: Array, move: Array, gain: Any) -> None:
     for i in range(out.size):
         moved = np.int32(move[i] + gain)
