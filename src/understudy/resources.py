@@ -45,10 +45,10 @@ def memory_left() -> int | None:
 
 def threads() -> int:
     """How many threads may work at once: one per processor, and fewer where memory is limited."""
-    limit, processors = memory_limit(), os.cpu_count() or 1
-    if limit is None:
+    left, processors = memory_left(), os.cpu_count() or 1
+    if left is None:
         return processors
-    return max(1, min(processors, (limit - LEAST_MEMORY) // MEMORY_PER_THREAD))
+    return max(1, min(processors, left // MEMORY_PER_THREAD - 1))
 
 
 def prepare_for_little_memory() -> None:

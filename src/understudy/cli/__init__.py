@@ -10,7 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from understudy.cli.guarding import OUT_OF_MEMORY, guard_against_crashes
 from understudy.cli.stopping import stoppable
+from understudy.errors import InputError, UnderstudyError
+from understudy.resources import is_out_of_memory, prepare_for_little_memory
 
 __all__ = ["app", "main"]
 
@@ -18,6 +21,7 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; a mistake of the user's ends in one sentence and exit status 2."""
     with stoppable():
+        guard_against_crashes()
         try:
             _run()
         except Exception as error:
@@ -28,9 +32,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from understudy.errors import InputError
     from understudy.files import holds_password
-    from understudy.resources import prepare_for_little_memory
 
     # Refused wherever it stands: whoever reads the command line would repeat it otherwise.
     if any(holds_password(word) for word in sys.argv[1:]):
@@ -49,15 +51,10 @@ def _run() -> None:
 
 def _sentence_of(error: Exception) -> str | None:
     """What to tell the person, if it is something they can do something about."""
-    from understudy.errors import UnderstudyError
     from understudy.files import shown
-    from understudy.resources import is_out_of_memory
 
     if is_out_of_memory(error):
-        return (
-            "There is not enough memory, or there are too many threads, for this table; use fewer columns or a larger "
-            "machine, or raise the limits (ulimit -v, ulimit -u)."
-        )
+        return OUT_OF_MEMORY
     if isinstance(error, UnderstudyError):
         return str(error)
     if isinstance(error, OSError):  # what no check foresaw: a name too long, a disk that went away
