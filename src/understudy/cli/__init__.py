@@ -8,12 +8,12 @@ signals are heeded: what is imported here should be little.
 from __future__ import annotations
 
 import sys
-from typing import Any
 
-from understudy.cli.guarding import OUT_OF_MEMORY, guard_against_crashes
 from understudy.cli.stopping import stoppable
-from understudy.errors import InputError, UnderstudyError
-from understudy.resources import is_out_of_memory, prepare_for_little_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["app", "main"]
 
@@ -21,6 +21,8 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; a mistake of the user's ends in one sentence and exit status 2."""
     with stoppable():
+        from understudy.cli.guarding import guard_against_crashes
+
         guard_against_crashes()
         try:
             _run()
@@ -32,7 +34,9 @@ def main() -> None:
 
 
 def _run() -> None:
+    from understudy.errors import InputError
     from understudy.files import holds_password
+    from understudy.resources import prepare_for_little_memory
 
     # Refused wherever it stands: whoever reads the command line would repeat it otherwise.
     if any(holds_password(word) for word in sys.argv[1:]):
@@ -51,7 +55,10 @@ def _run() -> None:
 
 def _sentence_of(error: Exception) -> str | None:
     """What to tell the person, if it is something they can do something about."""
+    from understudy.cli.guarding import OUT_OF_MEMORY
+    from understudy.errors import UnderstudyError
     from understudy.files import shown
+    from understudy.resources import is_out_of_memory
 
     if is_out_of_memory(error):
         return OUT_OF_MEMORY
