@@ -3,13 +3,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test fuzz lint docs wheel audit clean
+.PHONY: demo test test-slow fuzz lint docs wheel audit clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
 
 test: $(VENV)/dev.stamp  ## install and run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are: about half an hour
+	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
 
 fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders
 	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/audit/test_fuzz.py $(ARGS)

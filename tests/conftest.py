@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,34 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"the real tables are not at {DATA}")
     return DATA
+
+
+# What stands in the reason of a skipped test; the program that it lacks, and its package.
+PROGRAMS = {
+    "PostgreSQL": ("PostgreSQL", "postgresql"),
+    "Java": ("Java", "default-jre-headless"),
+    "Chromium": ("Chromium", "chromium"),
+}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """After everything else, say which tests did not run for want of a program: a green line hides them."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        sentence = missing_programs([r.longrepr[2] for r in reporter.stats.get("skipped", ())])
+        if sentence:
+            reporter.write_line(sentence, yellow=True)
+
+
+def missing_programs(reasons: list[str]) -> str:
+    """What was skipped for want of which program, and how to install it; empty where all are there."""
+    lacking = {
+        name: sum(sign in reason for reason in reasons) for sign, (name, _) in PROGRAMS.items()
+    }
+    counts = [f"{count} without {name}" for name, count in lacking.items() if count]
+    packages = [package for name, package in PROGRAMS.values() if lacking[name]]
+    if not counts:
+        return ""
+    return f"NOT RUN: {', '.join(counts)}; to run them: apt install {' '.join(packages)}"

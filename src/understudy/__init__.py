@@ -5,10 +5,14 @@
 >>> model.sample(1000).write("synthetic.csv")                           # doctest: +SKIP
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = False  # typing's own takes long to load: Ctrl-C should find us ready for it
 if TYPE_CHECKING:
+    from typing import Any
+
     from understudy.curator.ledger import Ledger, LedgerFile
     from understudy.errors import BudgetError, InputError, UnderstudyError
     from understudy.model import Model

@@ -34,6 +34,7 @@ from understudy.networks.network import Network
 from understudy.networks.sampling import Codes, Sampler, Spread
 from understudy.partitions import names_folder, write_folder
 from understudy.schema import MAX_NAME_LENGTH, Schema
+from understudy.spreadsheets import check_spreadsheet_output, disarm_formulas
 from understudy.streams import chunk_randomness
 from understudy.tables import Column, Table, write_table
 
@@ -170,6 +171,7 @@ class Model:
         method: How = "exact",
         spread: Spread | None = None,
         partitions: int | None = None,
+        safe_for_spreadsheets: bool = False,
     ) -> int:
         """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder; returns how many.
 
@@ -180,11 +182,15 @@ class Model:
         partitions
             Into how many files, each with at least a chunk of rows; by default, files of about a million rows. It has
             no bearing on the rows: a seed gives the same ones, in the same order, in any number of files.
+        safe_for_spreadsheets
+            Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV only).
         progress
             Called with the number of rows that were written since the last time.
 
         See :meth:`sample` for the other parameters.
         """
+        if safe_for_spreadsheets:
+            check_spreadsheet_output(path if partitions is None else f"{path}/")
         if partitions is not None or names_folder(path):
             chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
             return write_folder(path, _partitioned(chunk, count, partitions), progress)
@@ -192,7 +198,7 @@ class Model:
 
         def counted() -> Iterator[Table]:
             for chunk in chunks:
-                yield chunk
+                yield disarm_formulas(chunk) if safe_for_spreadsheets else chunk
                 if progress is not None:
                     progress(chunk.rows)
 

@@ -33,6 +33,7 @@ from understudy.files import (
     writable_file,
     written_whole,
 )
+from understudy.resources import engine_settings
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
@@ -128,9 +129,7 @@ def read_table(
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     with (
         tempfile.TemporaryDirectory() as spill,  # by default DuckDB would spill rows into the working folder
-        closing(
-            duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": spill})
-        ) as engine,
+        closing(_engine(preserve_insertion_order="true", temp_directory=spill)) as engine,
     ):
         if suffix == ".parquet":
             kinds = _load_parquet(engine, path)
@@ -398,7 +397,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
     part = path.with_name(path.name + ".part")
     options = f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION {literal('gzip' if compressed else 'none')}"
     try:
-        with closing(duckdb.connect()) as engine, new_file(path) as whole:
+        with closing(_engine()) as engine, new_file(path) as whole:
             for chunk in chunks:
                 query = _register(engine, chunk, marks_in_text=True)
                 engine.execute(
@@ -415,7 +414,7 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
 
 def write_plain_csv(path: Path, table: Table) -> None:
     """Write the rows of a table as a database takes them: no header, and nothing where a value is missing."""
-    with closing(duckdb.connect()) as engine:
+    with closing(_engine()) as engine:
         query = _register(engine, table, marks_in_text=False)
         engine.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT csv, HEADER false)")
 
@@ -431,19 +430,19 @@ def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
     if first is None:
         raise InputError("There is nothing to write: no rows and no columns.")
     if second is None:
-        with closing(duckdb.connect()) as engine:
+        with closing(_engine()) as engine:
             engine.execute(f"COPY ({_register(engine, first, marks_in_text=False)}) TO {target}")
         return first.rows
     rows = 0
     parts: list[str] = []
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".understudy-") as folder:
-        with closing(duckdb.connect()) as engine:
+        with closing(_engine()) as engine:
             for chunk in itertools.chain((first, second), ahead):
                 parts.append(literal(str(Path(folder) / f"{len(parts)}.parquet")))
                 query = _register(engine, chunk, marks_in_text=False)
                 engine.execute(f"COPY ({query}) TO {parts[-1]} (FORMAT parquet, COMPRESSION zstd)")
                 rows += chunk.rows
-        with closing(duckdb.connect(config={"memory_limit": JOINING_MEMORY})) as engine:
+        with closing(_engine(memory_limit=JOINING_MEMORY)) as engine:
             engine.execute(f"COPY (SELECT * FROM read_parquet([{', '.join(parts)}])) TO {target}")
     return rows
 
@@ -500,6 +499,11 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
 def quoted(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _engine(**settings: Any) -> Any:
+    """A DuckDB of our own: never the one that all of the process share."""
+    return duckdb.connect(config=engine_settings(**settings))
 
 
 def _asking(engine: Any) -> Ask:

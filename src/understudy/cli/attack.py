@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -27,7 +25,7 @@ from understudy.cli.options import (
     relation_of,
 )
 from understudy.cli.root import app, examples
-from understudy.cli.talk import Talk, grid_of, print_sentence, safe
+from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,7 +138,7 @@ def attack(
             **claim,
         )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
         rows = f"{result.rows['real']:,} real, {result.rows['synthetic']:,} synthetic"
         held = (
@@ -229,7 +227,7 @@ def membership(
             progress=progress,
         )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
         assert result.control is not None
         _show(
@@ -269,7 +267,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -11,7 +11,7 @@ from typer.core import TyperArgument, TyperCommand
 
 from understudy.cli.options import Quiet
 from understudy.cli.root import app, examples
-from understudy.cli.talk import Talk, grid_of
+from understudy.cli.talk import Talk, grid_of, safe
 
 
 class _AuditCommand(TyperCommand):
@@ -80,8 +80,8 @@ def audit(
     for finding in result.details:
         colour = {"kept": "green", "broken": "red"}.get(finding.verdict, "yellow")
         numbers = (
-            number(finding.claimed),
-            number(finding.measured),
+            safe(number(finding.claimed)),
+            safe(number(finding.measured)),
             f"[{colour}]{finding.verdict}[/]",
         )
         grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)

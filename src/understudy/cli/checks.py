@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from understudy.tables import Table
 
 
-def check_output(output: str) -> None:
+def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
     """The place for a table can be written, and its suffix is known; one that ends in a slash is a folder."""
     from understudy.files import writable_file
     from understudy.partitions import names_folder, writable_folder
+    from understudy.spreadsheets import check_spreadsheet_output
     from understudy.tables import table_suffix
 
+    if safe_for_spreadsheets:
+        check_spreadsheet_output(output)
     if names_folder(output):
         writable_folder(output)
     elif output != "-":

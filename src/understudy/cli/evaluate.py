@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +15,7 @@ from understudy.cli.attack import claim_of
 from understudy.cli.checks import check_distinct, frame_at
 from understudy.cli.options import HeaderLine, QuietResult, names_between
 from understudy.cli.root import app, examples
-from understudy.cli.talk import Talk, grid_of, safe
+from understudy.cli.talk import Talk, grid_of, print_json, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -165,7 +163,7 @@ def evaluate(
         document = {"for": "the owner of the table, not for release", **found.to_dict()}
         if attacks is not None:
             document["attacks"] = attacks.to_dict()
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        print_json(document)
     elif output is None:
         _show(found, attacks)
     if not as_json:

@@ -150,6 +150,14 @@ Partitions = Annotated[
         min=1,
     ),
 ]
+SafeForSpreadsheets = Annotated[
+    bool,
+    typer.Option(
+        "--safe-for-spreadsheets",
+        metavar="",
+        help="CSV only: an apostrophe before texts that a spreadsheet would run as formulas.",
+    ),
+]
 CountedBy = Annotated[
     Engine | None,
     typer.Option(

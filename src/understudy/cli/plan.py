@@ -41,7 +41,10 @@ def plan(
     )
     for table in planned.tables:
         grid.add_row(
-            safe(table.attribute), str(table.cells), f"±{table.deviation:.3g}", f"{table.error:.3f}"
+            safe(table.attribute),
+            str(table.cells),
+            safe(f"±{table.deviation:.3g}"),
+            f"{table.error:.3f}",
         )
     console.print(grid)
     console.print(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from understudy.cli.options import ModelFile
 from understudy.cli.root import app, examples
-from understudy.cli.talk import print_sentence
+from understudy.cli.talk import print_json, print_sentence
 
 
 @app.command(
@@ -35,12 +34,7 @@ def query(
     released = Model.load(model)
     answers = [released.query(text) for text in queries]
     if as_json:
-        import json
-
-        sys.stdout.write(
-            json.dumps([answer.to_dict() for answer in answers], indent=2, ensure_ascii=False)
-            + "\n"
-        )
+        print_json([answer.to_dict() for answer in answers])
         return
     console = Console(highlight=False)
     for answer in answers:

@@ -13,7 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.checks import check_output
-from understudy.cli.options import ModelFile, Out, Partitions, Quiet, Rows, Seed
+from understudy.cli.options import (
+    ModelFile,
+    Out,
+    Partitions,
+    Quiet,
+    Rows,
+    SafeForSpreadsheets,
+    Seed,
+)
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -52,6 +60,7 @@ def sample(
         Conditioning, typer.Option(help="How to draw rows that fit --given.")
     ] = Conditioning.exact,
     partitions: Partitions = None,
+    safe_for_spreadsheets: SafeForSpreadsheets = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a model: costs nothing, as often as you like."""
@@ -61,12 +70,13 @@ def sample(
     talk = Talk(quiet)
     if partitions is not None:
         output = folder_of(output)
-    check_output(output)
+    check_output(output, safe_for_spreadsheets)
     released = Model.load(model)
+    how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
     conditions = (
         {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
     )
-    write_rows(released, output, rows, seed, talk, partitions=partitions, **conditions)
+    write_rows(released, output, rows, seed, talk, **how_written, **conditions)
 
 
 def folder_of(output: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +26,7 @@ from understudy.cli.options import (
     relation_of,
 )
 from understudy.cli.root import app, examples
-from understudy.cli.talk import Talk
+from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError, UnderstudyError
 
 if TYPE_CHECKING:
@@ -126,9 +125,7 @@ def schema_command(
             talk.say(NO_LEDGER)
         talk.say("Read the schema and edit it before use.")
     if output == "-":
-        import json
-
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        print_json(document)
     else:
         write_json(output, document, "schema", indent=2)
         talk.say(f"Schema: {output}")

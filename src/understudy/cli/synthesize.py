@@ -24,6 +24,7 @@ from understudy.cli.options import (
     Rows,
     RowsAnywhere,
     RowsPerPerson,
+    SafeForSpreadsheets,
     SameTable,
     SchemaFile,
     Seed,
@@ -87,6 +88,7 @@ def synthesize(
     header: HeaderLine = None,
     seed: Seed = None,
     partitions: Partitions = None,
+    safe_for_spreadsheets: SafeForSpreadsheets = False,
     engine: CountedBy = None,
     to: Annotated[
         str | None,
@@ -130,6 +132,7 @@ def synthesize(
         to=to,
         explain=explain,
         partitions=partitions,
+        safe_for_spreadsheets=safe_for_spreadsheets,
     )
 
 
@@ -150,6 +153,7 @@ def run_synthesis(
     explain: bool = False,
     partitions: int | None = None,
     header: bool | None = None,
+    safe_for_spreadsheets: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
     from understudy.engines.sources import read_into_memory
@@ -162,11 +166,13 @@ def run_synthesis(
     from understudy.synthesizers import ASKING
     from understudy.tables import read_table
 
+    if to is not None and safe_for_spreadsheets:
+        raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
     if to is not None and (output != "-" or partitions is not None):
         raise InputError("The rows go to one place: give -o or --to, not both.")
     if partitions is not None:
         output = folder_of(output)
-    check_output(output)
+    check_output(output, safe_for_spreadsheets)
     table = str(table)
     book = None if ledger is None else ledger.path
     check_distinct(None if is_url(table) else table, output, model, report, book, schema)
@@ -227,7 +233,8 @@ def run_synthesis(
     if report is not None:
         write_report(released, report)
     if to is None:
-        write_rows(released, output, rows, seed, talk, partitions=partitions)
+        how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
+        write_rows(released, output, rows, seed, talk, **how_written)
     else:
         with talk.working("writing rows") as progress:
             write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
+import os
+import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -68,7 +74,16 @@ def print_sentence(console: Console, sentence: str) -> None:
 
 def printable(text: Any) -> str:
     """Text from a file without control characters, which could play tricks with a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in str(text))
+    shown = "".join(c if c.isprintable() else "�" for c in str(text))
+    encoding = sys.stdout.encoding or "utf-8"
+    return shown.encode(encoding, _PLAIN).decode(encoding)
+
+
+def print_json(document: Any) -> None:
+    """A JSON document on standard output; what the terminal cannot show is escaped, as JSON does it."""
+    in_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(document, indent=2, ensure_ascii=in_ascii, allow_nan=False)
+    sys.stdout.write(text + "\n")
 
 
 def safe(text: Any) -> str:
@@ -93,3 +108,47 @@ def grid_of(title: str, *headings: str) -> Any:
             overflow="fold",
         )
     return grid
+
+
+# --------------------------------------------------------------------------- the screen
+
+_PLAIN = "understudy-plain"
+_IN_ASCII = {
+    **{"│": "|", "├": "|", "└": "`", "─": "-", "━": "-", "╸": "-", "╺": "-"},
+    **{"±": "+-", "…": "...", "–": "-", "—": "-", "∞": "inf", "▸": ">", "→": "->", "�": "?"},
+    **{chr(place): "*" for place in range(0x2800, 0x2900)},  # Braille: what turns while one waits
+}
+
+
+def prepare_screen() -> None:
+    """Make standard output and error take any text: a terminal without Unicode gets plain ASCII.
+
+    Everything that is printed passes here; files are not concerned.
+    """
+    # Python takes the C locale for UTF-8; whoever asks for it by LC_ALL means ASCII.
+    asks_for_ascii = os.environ.get("LC_ALL") in ("C", "POSIX")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="ascii" if asks_for_ascii else None, errors=_PLAIN)
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that a terminal does not know: a likeness, or their number."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unknown = error.object[error.start : error.end]
+    plain = (_IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in unknown)
+    return "".join(plain), error.end
+
+
+codecs.register_error(_PLAIN, _in_ascii)
+_show_any_warning = warnings.showwarning
+
+
+def _show_warning(message: Any, category: type[Warning], *place: Any) -> None:
+    """Our own warnings are sentences; no source line belongs to them."""
+    if category.__module__.startswith("understudy."):
+        print_sentence(Console(stderr=True, highlight=False), f"understudy: {message}")
+    else:
+        _show_any_warning(message, category, *place)

@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from understudy.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
 Number = Any  # an integer of a given width, not Python's
@@ -36,7 +37,7 @@ REPEATED = -2
 # --- Marginals ------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def outline(
     starts: Array, axes: Array, sizes: Array, base: Array, limit: int, cells: Array, masks: Array
 ) -> None:
@@ -61,7 +62,7 @@ def outline(
         cells[m] = product
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def merge(
     masks: Array,
     cells: Array,
@@ -135,7 +136,7 @@ def merge(
             waiting = left
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
     """Per axis, how many pending marginals lack just that axis; returns how many lack nothing."""
     _clear(gains)
@@ -160,7 +161,7 @@ def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
     return served
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _best(
     gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int
 ) -> tuple[int, int]:
@@ -196,7 +197,7 @@ def _best(
     return best, best_size
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _close(table: Array, closures: Array, provided: Array) -> None:
     _clear(provided)
     for axis in range(len(closures)):
@@ -205,7 +206,7 @@ def _close(table: Array, closures: Array, provided: Array) -> None:
                 provided[w] |= closures[axis, w]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _within(mask: Array, other: Array) -> bool:
     beyond = np.uint64(0)
     for w in range(len(mask)):
@@ -213,7 +214,7 @@ def _within(mask: Array, other: Array) -> bool:
     return bool(beyond == np.uint64(0))
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _bit(axis: int) -> Number:
     return np.uint64(1) << np.uint64(63 - (axis & 63))
 
@@ -221,7 +222,7 @@ def _bit(axis: int) -> Number:
 # --- Counting rows --------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def count_merged(
     chosen: Array,
     tables: Array,
@@ -285,7 +286,7 @@ def count_merged(
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def count_alone(
     chosen: Array,
     starts: Array,
@@ -324,7 +325,7 @@ def count_alone(
         )
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def tally(
     narrow: Array,
     middle: Array,
@@ -386,14 +387,14 @@ def tally(
                 zero[block[i]] += weight[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _advance(index: Array, column: Array, stride: int) -> None:
     step = index.dtype.type(stride)
     for i in range(len(column)):
         index[i] += index.dtype.type(column[i]) * step
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
     strides = np.empty(len(axes), np.int64)
     cells = 1
@@ -406,7 +407,7 @@ def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
 # --- Summing a merged table -----------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def spread(
     table: Array,
     columns: Array,
@@ -455,7 +456,7 @@ def spread(
     _place(source, outer, columns, kept[:depth], target, marginal, sizes, maps, map_start, out)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> None:
     """Sum the middle axis of an (outer, size, inner) table; `out` may be `source`, being written behind the reads."""
     for o in range(outer):
@@ -474,7 +475,7 @@ def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> N
                 out[o * inner + i] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _place(
     source: Array,
     cells: int,
@@ -531,7 +532,7 @@ def _place(
 # --- Packed bits ----------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def count_packed(
     chosen: Array,
     starts: Array,
@@ -585,7 +586,7 @@ def count_packed(
                     out[s] -= out[s | bit]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _known(packed: Array, known: Array, a: int, b: int) -> Number:
     if known[a, b] < 0:
         count = _two(packed[a], packed[b])
@@ -594,7 +595,7 @@ def _known(packed: Array, known: Array, a: int, b: int) -> Number:
     return known[a, b]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _two(a: Array, b: Array) -> Number:
     total = np.uint64(0)
     for i in range(len(a)):
@@ -602,7 +603,7 @@ def _two(a: Array, b: Array) -> Number:
     return np.int64(total)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _three(a: Array, b: Array, c: Array) -> Number:
     total = np.uint64(0)
     for i in range(len(a)):
@@ -610,7 +611,7 @@ def _three(a: Array, b: Array, c: Array) -> Number:
     return np.int64(total)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
     """Counts for the four triples and the quadruple, each put where its subset belongs."""
     abc, abd, acd, bcd, abcd = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
@@ -629,7 +630,7 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
     out[0b1111] = abcd
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _ones(word: Number) -> Number:
     """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own instructions)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -643,7 +644,7 @@ def _ones(word: Number) -> Number:
 # --- Equal rows -----------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int:
     """Number the distinct keys in order of appearance, and stop with -1 once there are more than `limit`.
 
@@ -675,7 +676,7 @@ def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int
         bits += 2
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _number_some(
     keys: Array,
     done: int,
@@ -699,7 +700,7 @@ def _number_some(
     return len(keys), found
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _slot(keys: Array, key: Number, examples: Array, slots: Array, bits: int) -> Number:
     """Where a key is, or where it is to be put."""
     slot = np.int64(
@@ -710,7 +711,7 @@ def _slot(keys: Array, key: Number, examples: Array, slots: Array, bits: int) ->
     return slot
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def sum_weights(ids: Array, weights: Array, totals: Array) -> None:
     """Add up the weights (uint32; empty where each is 1) of the rows that have each number."""
     _clear(totals)
@@ -721,25 +722,25 @@ def sum_weights(ids: Array, weights: Array, totals: Array) -> None:
 # --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these ------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _add_to(into: Array, other: Array) -> None:
     for i in range(len(into)):
         into[i] += other[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _copy(source: Array, into: Array) -> None:
     for i in range(len(into)):
         into[i] = source[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _clear(array: Array) -> None:
     for i in range(len(array)):
         array[i] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _same(a: Array, b: Array) -> bool:
     equal = len(a) == len(b)
     for i in range(min(len(a), len(b))):

@@ -25,8 +25,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from understudy.compiled import kernel
 
 Integers = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint32]]
@@ -438,7 +439,7 @@ class _Coins:
 TIE = -1
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kernel(nogil=True)
 def _search(words: Any, firsts: Any, guide: Any, found: Any) -> int:
     """How many of `firsts` (rising) lie below each word, or TIE if one equals it; returns how many ties there are.
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from understudy.compiled import kernel
 
 Array = Any
 
@@ -58,7 +60,7 @@ def information_bits(flat: Array, offsets: Array, child_sizes: Array, rows: int)
     return bits
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _dependence_alone(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
 ) -> None:
@@ -66,7 +68,7 @@ def _dependence_alone(
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _dependence_shared(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, masses: Array
 ) -> None:
@@ -74,7 +76,7 @@ def _dependence_shared(
         masses[t] = _dependence_mass(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _information_alone(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
 ) -> None:
@@ -82,7 +84,7 @@ def _information_alone(
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _information_shared(
     flat: Array, offsets: Array, child_sizes: Array, rows: int, bits: Array
 ) -> None:
@@ -90,7 +92,7 @@ def _information_shared(
         bits[t] = _information(flat[offsets[t] : offsets[t + 1]], child_sizes[t], rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _dependence_mass(cells: Array, size: int, rows: int) -> Any:
     by_child, by_parent = _margins(cells, size)
     width = len(by_parent)
@@ -101,7 +103,7 @@ def _dependence_mass(cells: Array, size: int, rows: int) -> Any:
     return mass
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def _information(cells: Array, size: int, rows: int) -> Any:
     """A logarithm is a whole number e plus a rest within 1/2; the sum of c e is exact.
 
@@ -128,7 +130,7 @@ def _information(cells: Array, size: int, rows: int) -> Any:
     return total + (rest + missing)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def _add_logarithms(
     counts: Array,
     rows: float,
@@ -162,7 +164,7 @@ _ROOT_HALF = np.uint64(np.float64(0.5**0.5).view(np.uint64))
 _FRACTION = np.uint64((1 << 52) - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(nogil=True, error_model="numpy", inline="always")
 def _log2_near_one(m: float) -> Any:
     """log2 of a number between the roots of 1/2 and 2.
 
@@ -184,14 +186,14 @@ def _log2_near_one(m: float) -> Any:
     return 2.8853900817779268 * (s + s * q * y)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _rounded_off(a: float, b: float, total: float) -> Any:
     """Exactly what a + b lacks as it was rounded to ``total`` (Knuth's two-sum: no branch)."""
     of_b = total - a
     return (a - (total - of_b)) + (b - of_b)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _margins(cells: Array, size: int) -> Any:
     width = len(cells) // size
     by_parent = np.zeros(width, np.int64)
@@ -212,7 +214,7 @@ def assignment_masses(flat: Array, offsets: Array, threads: int) -> Array:
     return masses
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _excesses(flat: Array, offsets: Array) -> Array:
     """For every table, how many rows more have the child's first value than its second."""
     excesses = np.zeros(len(offsets) - 1, np.int64)
@@ -222,7 +224,7 @@ def _excesses(flat: Array, offsets: Array) -> Array:
     return excesses
 
 
-@njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _fill_assignment_masses(
     flat: Array, offsets: Array, excesses: Array, threads: int, masses: Array
 ) -> None:
@@ -240,7 +242,7 @@ def _fill_assignment_masses(
             )
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _most_collected(common: Array, rare: Array, excess: int, most: Array) -> Any:
     """The largest of 2 r(B) - (2 c(B) - excess)+ over sets B of parent values: 2 n F + n.
 
@@ -289,7 +291,7 @@ _NOWHERE = -(1 << 40)  # less than any sum of counts, and far from overflowing
 _LOW = (1 << 31) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _sort_by_common(common: Array, rare: Array) -> Array:
     """Both counts of each parent value in one number, by the first of them.
 
@@ -312,7 +314,7 @@ def _sort_by_common(common: Array, rare: Array) -> Array:
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _most_above_line(values: Array) -> Any:
     """The largest of values[i] - i; nowhere, if there are none."""
     largest: Any = _NOWHERE
@@ -324,7 +326,7 @@ def _most_above_line(values: Array) -> Any:
     return largest
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _take_larger(out: Array, stay: Array, move: Array, gain: Any) -> None:
     """Slices of 32 bits, so that the compiler makes vector instructions of them."""
     for i in range(out.size):

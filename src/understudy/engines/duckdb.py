@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +13,12 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.csv_files import csv_complaint, literal
+from understudy.csv_files import csv_complaint
 from understudy.engines import TEXTS_AT_A_TIME, EngineError
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.folders import PrivateFolder
 from understudy.errors import InputError
+from understudy.resources import threads
 
 MEMORY = 768
 """Megabytes that DuckDB may take; beyond it, it uses the disk."""
@@ -80,12 +80,15 @@ class DuckDBEngine:
 
     def _connected(self) -> Any:
         assert self._folder is not None
-        connection = duckdb.connect(str(self._folder.path / "coded.duckdb"))
-        connection.execute(f"SET temp_directory = {literal(str(self._folder.path / 'spill'))}")
-        connection.execute(f"SET memory_limit = '{MEMORY}MB'")
-        connection.execute(f"SET threads = {min(os.cpu_count() or 1, MEMORY // THREAD_MEMORY)}")
-        connection.execute("SET preserve_insertion_order = false")
-        return connection
+        return duckdb.connect(
+            str(self._folder.path / "coded.duckdb"),
+            config={
+                "temp_directory": str(self._folder.path / "spill"),
+                "memory_limit": f"{MEMORY}MB",
+                "threads": min(threads(), MEMORY // THREAD_MEMORY),
+                "preserve_insertion_order": "false",
+            },
+        )
 
     def _types(self) -> Mapping[str, tuple[str, str]]:
         rows = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()

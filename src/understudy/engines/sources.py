@@ -19,6 +19,7 @@ from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
 from understudy.files import shown
 from understudy.frames import Frame, Library, as_table
+from understudy.resources import engine_settings, memory_left
 from understudy.tables import SUFFIXES, Table, parquet_relation, table_suffix
 
 ENGINES = ("memory", "duckdb", "spark")
@@ -189,7 +190,9 @@ def _fits(path: Path) -> bool:
         import duckdb
 
         try:
-            with duckdb.connect() as engine:  # never the connection that all of the process share
+            with duckdb.connect(
+                config=engine_settings()
+            ) as engine:  # never the connection that all of the process share
                 found = engine.execute(
                     "SELECT sum(num_values) FROM parquet_metadata(?)",
                     [glob.escape(str(path.resolve()))],
@@ -203,6 +206,12 @@ def _fits(path: Path) -> bool:
 
 
 def free_memory() -> int:
+    """Bytes of memory that are free and that this process may take."""
+    left = memory_left()
+    return _system_memory() if left is None else min(left, _system_memory())
+
+
+def _system_memory() -> int:
     """Bytes of memory that are free, or all of it where the system does not tell."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from understudy.compiled import kernel
 
 Array = Any
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def cells_with(adjacent: Array, logs: Array, places: Array, starts: Array, cells: Array) -> None:
     """For each candidate all cells of the cliques of the graph with edges between all of the candidate's places."""
     for candidate in range(len(cells)):
@@ -22,7 +23,7 @@ def cells_with(adjacent: Array, logs: Array, places: Array, starts: Array, cells
         cells[candidate] = eliminate(grown, logs)[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def eliminate(given: Array, logs: Array) -> Any:
     """All cells of the cliques that elimination makes, and who is in each of them; smallest clique first."""
     d = len(logs)
@@ -60,7 +61,7 @@ def eliminate(given: Array, logs: Array) -> Any:
     return cells, members
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _inside(members: Array, step: int, clique: Array) -> Any:
     """Whether a clique lies in an earlier one, and so is none of its own."""
     for earlier in range(step):
@@ -74,7 +75,7 @@ def _inside(members: Array, step: int, clique: Array) -> Any:
     return False
 
 
-@njit(cache=True)
+@kernel()
 def summed(table: Array, index: Array, size: int) -> Any:
     """The sum of the cells that fall into each place."""
     out = np.zeros(size)
@@ -83,7 +84,7 @@ def summed(table: Array, index: Array, size: int) -> Any:
     return out
 
 
-@njit(cache=True)
+@kernel()
 def scaled(table: Array, index: Array, ratio: Array) -> None:
     """Multiply every cell by the ratio of its place."""
     for i in range(table.size):

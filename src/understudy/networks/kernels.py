@@ -13,14 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from understudy.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
 
 SMALL_DOMAIN = 32  # up to here, comparing with every bound is faster than searching
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _mixed(word: Any) -> Any:
     """The finaliser of SplitMix64: 64 bits in, 64 well-mixed bits out."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,28 +29,28 @@ def _mixed(word: Any) -> Any:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _uniform(key: Any, counter: Any) -> Any:
     """A number in [0, 1), the ``counter``-th of the stream ``key`` (SplitMix64)."""
     word = _mixed(key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
     return np.float64(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def fill_uniform(key: Any, out: Array) -> None:
     """Fill ``out`` (float64) with the numbers of a stream."""
     for i in range(len(out)):
         out[i] = _uniform(key, i)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def add_places(column: Array, lookup: Array, places: Array) -> None:
     """Add one parent's share to the configurations: ``places[row] += lookup[column[row]]``."""
     for i in range(len(column)):
         places[i] += lookup[column[i]]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _found(bounds: Array, u: Any, left: Any) -> Any:
     """The first place from ``left`` on whose bound is above ``u``; the search has no branch to mispredict."""
     n = len(bounds) - left
@@ -60,7 +61,7 @@ def _found(bounds: Array, u: Any, left: Any) -> Any:
     return left
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def invert(places: Array, cumulative: Array, uniforms: Array, out: Array) -> None:
     """Draw each row by itself: the value in whose interval the row's uniform number lies."""
     size = cumulative.shape[1]
@@ -77,7 +78,7 @@ def invert(places: Array, cumulative: Array, uniforms: Array, out: Array) -> Non
             out[i] = _found(cumulative[places[i]], uniforms[i], 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def spread_evenly(places: Array, cumulative: Array, key: Any, out: Array) -> None:
     """Draw the rows of each configuration together, by stratified sampling.
 

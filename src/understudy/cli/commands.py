@@ -1,0 +1,20 @@
+"""All commands, each of which adds itself to the command ``understudy`` when it is imported."""
+
+from understudy.cli import (  # noqa: F401
+    attack,
+    audit,
+    demo,
+    evaluate,
+    federate,
+    holder,
+    ledger,
+    plan,
+    query,
+    sample,
+    schema,
+    show,
+    synthesize,
+)
+from understudy.cli.root import app
+
+__all__ = ["app"]
