@@ -317,13 +317,12 @@ def _sort_by_common(common: Array, rare: Array) -> Array:
 @kernel(nogil=True)
 def _most_above_line(values: Array) -> Any:
     """The largest of values[i] - i; nowhere, if there are none."""
-    largest: Any = _NOWHERE
-    if values.size:
-        highest = values[0]
-        for i in range(values.size):
-            highest = max(highest, np.int32(values[i] - np.int32(i)))
-        largest = np.int64(highest)
-    return largest
+    if not values.size:
+        return np.int64(_NOWHERE)
+    highest = values[0]
+    for i in range(values.size):
+        highest = max(highest, np.int32(values[i] - np.int32(i)))
+    return np.int64(highest)
 
 
 @kernel(nogil=True, inline="always")
