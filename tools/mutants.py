@@ -110,14 +110,13 @@ class Project:
         return mutant.function.partition(".")[0]
 
     def find_test_files(self) -> list[str]:
-        """The test files, relative to the root."""
-        found: set[Path] = set()
+        """The test files, relative to the root, in the order given."""
+        found: dict[Path, None] = {}
         for pattern in self.tests:
             path = self.root / pattern
-            found |= (
-                set(path.rglob("test_*.py")) if path.is_dir() else set(path.parent.glob(path.name))
-            )
-        return sorted(str(path.relative_to(self.root)) for path in found)
+            files = path.rglob("test_*.py") if path.is_dir() else path.parent.glob(path.name)
+            found |= dict.fromkeys(sorted(files))
+        return [str(path.relative_to(self.root)) for path in found]
 
 
 def explain(mutant: Mutant, explained: Iterable[Mapping[str, Any]]) -> str | None:
@@ -156,27 +155,28 @@ def bring_up_to_date(project: Project, path: Path) -> Reach:
         reach.forget(gone)
         del reach.test_files[gone]
     stale = [file for file, digest in tests.items() if reach.test_files.get(file) != digest]
-    if not stale:
-        return reach
-    print(
-        f"recording which lines {len(stale)} test files execute; this takes some minutes",
-        flush=True,
-    )
-    for file in stale:
-        reach.forget(file)
-    with tempfile.TemporaryDirectory() as folder:
-        done = record(
-            project.root, list(project.files), stale, interpreted=False, folder=Path(folder)
-        )
-        reach.add(done, project.files, timed=True)
-        again = sorted({t for tests in project.compiled.values() for t in tests} & set(stale))
-        if again:
-            files = list(project.compiled)
-            done = record(project.root, files, again, interpreted=True, folder=Path(folder))
-            reach.add(done, files, timed=False)
-    reach.test_files = tests
-    reach.save(path)
+    if stale:
+        print(f"recording which lines {len(stale)} test files execute: some minutes", flush=True)
+    folders = dict.fromkeys(str(Path(file).parent) for file in stale)
+    for folder in folders:  # each is saved, so that a run that was stopped goes on
+        batch = [file for file in stale if str(Path(file).parent) == folder]
+        record_batch(project, reach, batch)
+        reach.test_files |= {file: tests[file] for file in batch}
+        reach.save(path)
     return reach
+
+
+def record_batch(project: Project, reach: Reach, tests: Sequence[str]) -> None:
+    """Run some test files, those of compiled code twice, and take in which lines they execute."""
+    for file in tests:
+        reach.forget(file)
+    done = record(project.root, list(project.files), tests, interpreted=False)
+    reach.add(done, project.files, timed=True)
+    compiled = list(project.compiled)
+    again = sorted({t for tests in project.compiled.values() for t in tests}.intersection(tests))
+    if again:
+        done = record(project.root, compiled, again, interpreted=True)
+        reach.add(done, compiled, timed=False)
 
 
 def choose_tests(mutant: Mutant, reach: Reach, sources: dict[str, str]) -> list[str]:
@@ -243,13 +243,14 @@ def run_tests(
 ) -> None:
     """In a process of its own: run tests against the package in a folder and leave a verdict there."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ |= {
         "PYTHONPATH": os.pathsep.join((str(folder / "src"), str(project.root / "tests"))),
         "PYTHONDONTWRITEBYTECODE": "1",
         "NUMBA_NUM_THREADS": "1",
-        "NUMBA_CACHE_DIR": str(folder / "numba"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
     }
+    os.environ.pop("NUMBA_CACHE_DIR", None)
     if "numba" in sys.modules:
         sys.modules["numba.core.config"].reload_config()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -282,8 +283,8 @@ class _Worker:
     kept: dict[str, tuple[bytes, os.stat_result]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ignore = shutil.ignore_patterns("*.nbi", "*.nbc")
-        shutil.copytree(self.project.root / "src", self.folder / "src", ignore=ignore)
+        # With the bytecode and the compiled code beside it, which hold for the files not changed.
+        shutil.copytree(self.project.root / "src", self.folder / "src")
 
     def start(self, mutant: Mutant, tests: Mapping[str, float]) -> int:
         """Change the file and run the tests; returns the process."""
@@ -295,8 +296,7 @@ class _Worker:
         self.kept[mutant.file] = source, path.stat()
         path.write_bytes(mutant.apply(source))
         os.utime(path, (1, random.randrange(10**9)))  # no stale bytecode is taken for it
-        if mutant.file in self.project.compiled:
-            self.put_aside_compiled()
+        self.put_aside_compiled(path)
         process = os.fork()
         if not process:
             with contextlib.suppress(BaseException):
@@ -314,8 +314,7 @@ class _Worker:
         path = self.folder / "src" / mutant.file
         path.write_bytes(source)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        if mutant.file in self.project.compiled:
-            self.put_back_compiled()
+        self.put_back_compiled(path)
         self.mutant = None
         took = round(time.time() - self.started, 1)
         result = {"mutant": mutant.identity, "digest": mutant.digest, "seconds": took}
@@ -331,15 +330,22 @@ class _Worker:
             raise SystemExit(f"no test was run: {(self.folder / 'output').read_text()[-2000:]}")
         return {**result, "outcome": "caught", "by": told["by"], "how": "failed"}
 
-    def put_aside_compiled(self) -> None:
-        """Numba's cache is for the file as it was: keep it from the mutant."""
-        if (self.folder / "numba").is_dir():
-            (self.folder / "numba").rename(self.folder / "numba-kept")
+    def put_aside_compiled(self, path: Path) -> None:
+        """Keep what numba has compiled of a file from its mutant, which would overwrite it."""
+        aside = self.folder / "aside"
+        aside.mkdir(exist_ok=True)
+        for compiled in self.find_compiled(path):
+            compiled.rename(aside / compiled.name)
 
-    def put_back_compiled(self) -> None:
-        shutil.rmtree(self.folder / "numba", ignore_errors=True)
-        if (self.folder / "numba-kept").is_dir():
-            (self.folder / "numba-kept").rename(self.folder / "numba")
+    def put_back_compiled(self, path: Path) -> None:
+        for compiled in self.find_compiled(path):
+            compiled.unlink()
+        for compiled in (self.folder / "aside").iterdir():
+            compiled.rename(path.parent / "__pycache__" / compiled.name)
+
+    @staticmethod
+    def find_compiled(path: Path) -> list[Path]:
+        return list((path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"))
 
 
 # ---- all of them
@@ -489,6 +495,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--least-limit", type=float, default=LEAST_LIMIT, help="seconds a test")
     parser.add_argument("--list", action="store_true", help="only list mutants and their tests")
     asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and end the tests that run
 
     project = Project.load(asked.project)
     state = project.root / ".mutants"

@@ -52,6 +52,8 @@ SILENT_ARGUMENTS = {"strict", "stacklevel", "cache", "nogil"}
 WORDING = ("Error", "Warning", "Gone", "warn", "print", "_log")
 """Calls whose name ends so are about words: nothing inside them is changed."""
 
+TYPES = {"bool", "bytes", "float", "int", "list", "str", "tuple"}
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -356,6 +358,8 @@ def _is_negative_number(node: ast.expr) -> bool:
 def _is_words(node: ast.BinOp) -> bool:
     """Whether this joins texts or types."""
     parts = (node.left, node.right)
+    if isinstance(node.op, ast.BitOr) and any(_name_of(part) in TYPES for part in parts):
+        return True
     if any(isinstance(part, ast.JoinedStr) for part in parts):
         return True
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -107,25 +108,27 @@ class Reach:
 
 
 def record(
-    root: Path, sources: Sequence[str], tests: Sequence[str], *, interpreted: bool, folder: Path
+    root: Path, sources: Sequence[str], tests: Sequence[str], *, interpreted: bool
 ) -> dict[str, Any]:
     """Run test files in a process of their own and return seconds and lines per test."""
-    target = folder / f"recorded-{os.getpid()}.json"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (root / "src", root / "tests", HERE))),
-        "NUMBA_NUM_THREADS": "1",
-        "MUTANTS_RECORD": json.dumps({"root": str(root), "sources": sources, "to": str(target)}),
-    }
-    if interpreted:
-        environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "reach", *tests]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
-    if not target.is_file():
-        raise SystemExit(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
-    recorded: dict[str, Any] = json.loads(target.read_text())
-    target.unlink()
-    return recorded
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        target = Path(folder, "recorded.json")
+        wanted = {"root": str(root), "sources": sources, "to": str(target)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (root / "src", root / "tests", HERE))),
+            "NUMBA_NUM_THREADS": "1",
+            "MUTANTS_RECORD": json.dumps(wanted),
+        }
+        if interpreted:
+            environment["NUMBA_DISABLE_JIT"] = "1"
+        options = ["-p", "no:cacheprovider", "-p", "reach", f"--basetemp={folder}/temporary"]
+        command = [sys.executable, "-m", "pytest", *options, *tests]
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
+        if not target.is_file():
+            raise SystemExit(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+        recorded: dict[str, Any] = json.loads(target.read_text())
+        return recorded
 
 
 class _Recorder:
