@@ -120,12 +120,20 @@ def test_the_files_of_this_project_are_there_and_their_mutants_parse() -> None:
         ast.parse(mutant.apply(project.read(mutant.file)))
 
 
-def test_explained_mutants_exist_and_have_reasons() -> None:
+def test_every_explained_mutant_has_a_reason() -> None:
     project = mutants.Project.load(TOOLS / "mutants.toml")
-    found = project.find_mutants()
     for entry in (*project.equivalent, *project.survivors):
+        assert entry["file"] in project.files
+        assert set(entry) <= {
+            "file",
+            "function",
+            "operator",
+            "original",
+            "mutated",
+            "ordinal",
+            "reason",
+        }
         assert len(entry["reason"]) > 10
-        assert any(mutants.explain(mutant, [entry]) for mutant in found), entry
 
 
 # ---- a small project, from its files to its page
