@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test test-slow fuzz lint docs wheel audit clean
+.PHONY: demo test test-slow fuzz lint docs wheel audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
@@ -30,6 +30,9 @@ docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
 	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
 	$(BIN)/python -m understudy.audit.page docs/audit.md $(or $(RUNS),2000)
+
+mutants: $(VENV)/dev.stamp  ## put one fault at a time into the code; writes docs/mutants.md (SAMPLE=200 for some)
+	$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(ARGS)
 
 wheel: $(VENV)/dev.stamp  ## build the wheel
 	$(BIN)/python -m build --wheel --outdir dist .

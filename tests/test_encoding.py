@@ -27,7 +27,7 @@ from examples import (
     words,
 )
 from understudy import InputError, encoding
-from understudy.encoding import decode, encode
+from understudy.encoding import decode, encode, quantity_values
 from understudy.frames import as_table
 from understudy.schema import EPOCH, Category, Quantity, Schema
 from understudy.tables import Column, Table, read_table
@@ -121,6 +121,18 @@ def test_values_inside_a_bin_are_uniform() -> None:
     assert np.abs(counts - 10_000).max() < 600  # over six standard deviations
 
 
+def test_reals_inside_a_bin_are_uniform_and_have_the_places_of_the_schema() -> None:
+    drawn = decoded([1] * 60_000, kind="real", min=0, max=20, bins=2)
+    values = np.array(values_of(drawn))
+    counts, _ = np.histogram(values, bins=10, range=(10, 20))
+    assert counts.sum() == 60_000
+    assert np.abs(counts - 6_000).max() < 450  # six standard deviations
+    entry = {"kind": "real", "min": 0, "max": 20, "bins": 2}
+    attribute = schema_of(x=entry)["x"]
+    assert isinstance(attribute, Quantity)
+    np.testing.assert_allclose(values, np.round(values, attribute.places), rtol=0, atol=1e-9)
+
+
 def test_integers_stay_integers_and_dates_stay_dates() -> None:
     schema = every_kind_schema()
     codes = {a.name: np.zeros(3, dtype=np.uint8) for a in schema.modelled}
@@ -201,6 +213,12 @@ def test_a_mark_of_the_owners_own_among_numbers_is_missing(column: Column, mark:
     assert outside_of(column, **entry) == []
 
 
+def test_a_word_that_no_cell_has_is_not_looked_at() -> None:
+    # A frame may list categories that no row has: whether one reads as a number is nobody's business.
+    column = Column("text", np.array([0, 0]), ("1", "x"))
+    assert codes_of(column, kind="integer", min=1, max=2) == [0, 0]
+
+
 def test_a_text_among_numbers_that_is_not_the_mark_is_refused() -> None:
     with pytest.raises(InputError, match="holds 'lots'"):
         codes_of(words("1", "unknown", "lots"), kind="integer", min=1, max=3, missing="unknown")
@@ -238,6 +256,18 @@ def test_a_column_without_values_is_all_missing() -> None:
     ):
         assert codes_of(nothing, **entry, missing=True) == [2, 2]
         assert outside_of(nothing, **entry)[0][0] == 2
+
+
+def test_values_that_are_not_cut_into_bins_tell_where_they_are_missing() -> None:
+    attribute = schema_of(x={"kind": "integer", "min": 0, "max": 9, "bins": 2, "missing": True})[
+        "x"
+    ]
+    assert isinstance(attribute, Quantity)
+    nothing = Column("empty", np.zeros(2, dtype=np.int64), missing=np.ones(2, dtype=np.uint8))
+    some = Column("integer", np.array([7, 0]), missing=np.array([0, 1], dtype=np.uint8))
+    for column, values, absent in ((nothing, [0, 0], [True, True]), (some, [7, 0], [False, True])):
+        found, missing = quantity_values(attribute, Table({"x": column}, "table"))
+        assert (found.tolist(), missing.tolist()) == (values, absent)
 
 
 # --------------------------------------------------------------------------- outside the domain

@@ -24,7 +24,7 @@ from understudy import (
     Synthesizer,
 )
 from understudy.curator.budget import Budget, exact, total
-from understudy.curator.discovery import _tail, discover, drafted_kinds, needs_delta
+from understudy.curator.discovery import _cells, _tail, discover, drafted_kinds, needs_delta
 from understudy.curator.mechanisms import SeededNoise, SystemNoise, table_scale
 from understudy.encoding import encode
 from understudy.schema import Category, Identifier, Quantity, Text
@@ -262,6 +262,13 @@ def test_a_column_where_every_value_is_rare_becomes_text() -> None:
     schema = discover(table, ledger, ledger.budget, 1e-9)
     assert isinstance(schema["name"], Text)
     assert "person" not in repr(schema.to_dict())
+
+
+@pytest.mark.parametrize("kind", ["integer", "real", "date", "datetime"])
+def test_the_cells_of_a_histogram_cover_their_range_without_gap_or_overlap(kind: str) -> None:
+    cells = _cells(kind)
+    assert all(low < high for low, high in cells)
+    assert [high for _, high in cells[:-1]] == [low for low, _ in cells[1:]]
 
 
 def test_few_rows_give_a_plain_domain_and_tell_nothing() -> None:

@@ -315,6 +315,19 @@ def test_a_release_with_an_impossible_price_is_refused(
     assert book.left() == (1.0, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("neighbours", "both"), ("unit", "family"), ("understudy_ledger", 2)]
+)
+def test_a_ledger_file_that_adds_up_but_says_what_is_not_known_is_refused(
+    tmp_path: Path, key: str, value: Any
+) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
+    document = {**book.read(), key: value}
+    book._write(document)  # with a check sum that matches
+    with pytest.raises(InputError, match="is damaged"):
+        book.read()
+
+
 def test_a_release_cannot_be_settled_twice_or_without_a_reservation(tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
     number = book.reserve("r", 0.5, 0.0, "add_remove")

@@ -111,6 +111,14 @@ def test_the_worst_estimate_is_chosen_and_offsets_count() -> None:
     ] * 3
 
 
+def test_the_largest_estimate_that_is_summed_exactly_is_accepted() -> None:
+    largest = [INDEPENDENT[0], np.array([[2.0**31, 0, 0], [0, 0, 0]])]
+    assert curator().choose(PAIRS, "misfit", Budget(1.0), estimates=largest) == 1
+    largest[1][1, 1] = 1
+    with pytest.raises(InputError, match="cannot be"):
+        curator().choose(PAIRS, "misfit", Budget(1.0), estimates=largest)
+
+
 @pytest.mark.parametrize(
     ("score", "estimates", "message"),
     [

@@ -181,6 +181,11 @@ def test_no_neighbouring_larger_tables_differ_by_more_than_the_sensitivity(pair:
         assert abs(here - there) <= score.sensitivity("replace", rows, binary) + 1e-9
 
 
+@pytest.mark.parametrize("rows", [2, 3, 10])
+def test_the_bound_of_dependence_is_as_proved_from_two_rows_on(rows: int) -> None:
+    assert score_named("R").sensitivity("replace", rows, False) == 3 * (1 - 1 / rows)
+
+
 def test_the_bound_of_the_paper_is_never_below_ours() -> None:
     for rows in range(1, 50):
         ours = score_named("R").sensitivity("replace", rows, False)

@@ -230,6 +230,30 @@ def test_a_key_that_its_owner_did_not_sign_is_refused():
     assert said(holders[0], Message("start", {"session": "s1", "keys": keys})).kind == "started"
 
 
+@pytest.mark.parametrize("spoil", [lambda pair: [*pair, "00"], lambda pair: pair[:1], "".join])
+def test_a_key_comes_with_one_signature(spoil):
+    holders = five()
+    opened = {holder.name: said(holder, terms(holders).to_message()) for holder in holders}
+    keys = {
+        name: [answer.content["key"], answer.content["signature"]]
+        for name, answer in opened.items()
+    }
+    keys["h1"] = spoil(keys["h1"])
+    start = Message("start", {"session": "s1", "keys": keys})
+    assert "comes with its signature" in sentence(holders[0], start)
+
+
+def test_what_is_secret_is_forgotten_when_a_session_closes():
+    holders = five()
+    started(holders)
+    assert said(holders[0], question()).kind == "masked"
+    session = holders[0]._sessions["s1"]
+    assert session.keys is not None
+    assert session.sum is not None
+    assert said(holders[0], Message("close", {"session": "s1"})).kind == "closed"
+    assert (session.keys, session.sum, session._views) == (None, None, {})
+
+
 def test_a_key_of_another_session_is_refused():
     """A signature is for one session and its terms: an old one cannot be used again."""
     holders = five()
@@ -309,6 +333,19 @@ def test_a_changed_question_is_refused():
                 arrays={"offsets": np.zeros(1)},
             ),
             "which share",
+        ),
+        *(
+            (
+                question(
+                    what="vote",
+                    score="R",
+                    rule="exponential",
+                    shares={"h0": share},
+                    arrays={"offsets": np.zeros(1)},
+                ),
+                "which share",
+            )
+            for share in (1.5, -0.1, True, "all")
         ),
         (question(what="top", score="R", delegate="nobody"), "delegate is not among"),
         (
@@ -567,6 +604,14 @@ def test_a_repetition_stands_in_the_log():
         "repeated",
     ]
     assert log[1]["question"] == log[2]["question"]
+
+
+def test_a_session_that_nobody_knows_stands_in_the_log():
+    log = []
+    holders = five(log=log.append)
+    assert said(holders[0], question()).content["gone"] is True
+    assert [entry["answered"] for entry in log] == ["gone"]
+    assert "no such session" in log[0]["why"]
 
 
 @pytest.mark.parametrize(

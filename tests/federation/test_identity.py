@@ -99,6 +99,16 @@ def test_a_key_does_not_show_in_print(tmp_path: Path) -> None:
             "holds a private key",
         ),
         (
+            lambda f: (f / "north.key").write_bytes(
+                ec.generate_private_key(ec.SECP256R1()).private_bytes(
+                    serialization.Encoding.PEM,
+                    serialization.PrivateFormat.PKCS8,
+                    serialization.NoEncryption(),
+                )
+            ),
+            "is not an Ed25519 key",
+        ),
+        (
             lambda f: (f / "north.pem").write_bytes((f / "south.pem").read_bytes()),
             "does not belong to the certificate",
         ),

@@ -11,6 +11,7 @@ import pytest
 
 from understudy.audit.bounds import discrete_gaussian_log_pmf, discrete_laplace_log_pmf, renyi_rho
 from understudy.curator import Measurement
+from understudy.curator.budget import Budget
 from understudy.curator.mechanisms import SeededNoise, SystemNoise
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
@@ -20,7 +21,10 @@ from understudy.federation.noise_shares import (
     ShareNoise,
     _unlikeness,
     check_scale,
+    delegated_scale,
     gaussian_share,
+    score_sensitivity,
+    scores_scale,
     shared_grid,
     summed_scale,
     top_scale,
@@ -195,6 +199,16 @@ def test_seeded_shares_repeat_and_say_so():
     assert total.std() == pytest.approx(Measurement((), ZEROS, "laplace", 5.0).deviation, rel=0.05)
 
 
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_seeded_shares_are_centred(kind):
+    noise = getattr(ShareNoise(4, SeededNoise(5)), kind)(ZEROS, 10.0)
+    assert abs(noise.mean()) < 6 * noise.std() / math.sqrt(ZEROS.size)
+
+
+def test_what_a_delegate_sees_has_a_quarter_of_the_noise_of_its_choice():
+    assert scores_scale(Budget(0.01, "rho"), 7, top=True) == delegated_scale(0.01) / 4
+
+
 def test_what_cannot_be_shared_is_refused():
     noise = ShareNoise(3, SystemNoise())
     with pytest.raises(InputError, match="raise epsilon"):
@@ -210,6 +224,13 @@ def test_scores_on_the_grid():
         SHARED_GRID // 2,
         SHARED_GRID + SHARED_GRID // 4,
     ]
+
+
+@pytest.mark.parametrize(("top", "bound"), [(False, 1.0), (True, 0.75)])
+def test_a_score_that_moves_unevenly_is_told_at_its_full_bound(top, bound):
+    # F falls by up to 1 and rises by up to 1/2: only a choice gets away with half of that range.
+    assert score_sensitivity("F", "add_remove", None, True, top) == bound
+    assert score_sensitivity("R", "add_remove", None, True, top) == 2.0
 
 
 def top_probabilities(

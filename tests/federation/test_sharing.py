@@ -46,6 +46,12 @@ def test_wrong_shares_do_not_fit():
         secret_of(shares, 2)
 
 
+def test_a_secret_that_is_just_too_long_does_not_fit():
+    assert secret_of({1: ((1 << 256) - 1).to_bytes(66)}, 1) == b"\xff" * 32
+    with pytest.raises(InputError, match="do not fit together"):
+        secret_of({1: (1 << 256).to_bytes(66)}, 1)
+
+
 @pytest.mark.parametrize("wrong", [(bytes(31), 3, 2), (bytes(32), 3, 4), (bytes(32), 3, 0)])
 def test_what_cannot_be_shared(wrong):
     with pytest.raises(ValueError, match="shared among"):
