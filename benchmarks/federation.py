@@ -33,7 +33,7 @@ from understudy.federation.identity import Identity
 from understudy.federation.splits import How
 from understudy.federation.ways import Merged, Way
 from understudy.marginals import marginal
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 
 SECTIONS = ("errors", "ways", "round")
 HOLDERS = 5

@@ -236,7 +236,7 @@ def engine_job(folder: Path, rows: int) -> Any:
     from understudy.curator.ledger import Ledger
     from understudy.engines.duckdb import DuckDBEngine
     from understudy.engines.rows import EngineTable
-    from understudy.synthesizers import no_progress
+    from understudy.release.callbacks import no_progress
 
     schema = Schema.load(folder / "adult.json")
 

@@ -47,7 +47,7 @@ from understudy.marginals import Marginal, marginal
 from understudy.model import Model
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import repaired
-from understudy.synthesizers import Progress
+from understudy.release.callbacks import Progress
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 from understudy.tables import Column

@@ -32,8 +32,9 @@ from understudy.evaluation.published import published
 from understudy.frames import as_table
 from understudy.graphical import Group, learner, pooling
 from understudy.marginals import marginal
+from understudy.release.callbacks import no_progress
 from understudy.schema import Attribute, Schema
-from understudy.synthesizers import Synthesizer, adaptive, no_progress
+from understudy.synthesizers import Synthesizer, adaptive
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.mst import MST

@@ -50,7 +50,7 @@ from understudy.evaluation.marginals import marginals_of_order
 from understudy.evaluation.published import published
 from understudy.marginals import Axis
 from understudy.model import Model
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 
 Floats = NDArray[np.float64]
 

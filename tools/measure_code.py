@@ -105,8 +105,9 @@ def _code_lines(source: str) -> Iterator[tuple[int, str]]:
     """Lines that say something: no comments, no imports, no docstrings, no lone brackets."""
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(source)):
-        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if text or isinstance(node, ast.Import | ast.ImportFrom):
+        if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom):
+            continue
+        if not isinstance(node, ast.Expr) or isinstance(node.value, ast.Constant):
             skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     for number, line in enumerate(source.split("\n"), start=1):
         bare = " ".join(line.split())

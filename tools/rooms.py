@@ -87,4 +87,4 @@ def _imported_rooms(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == package and len(parts) > 1:
-                yield node.lineno, parts[1]
+                yield getattr(node, "lineno", 0), parts[1]

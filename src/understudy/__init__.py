@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from understudy.curator.ledger import Ledger, LedgerFile
     from understudy.errors import BudgetError, InputError, UnderstudyError
     from understudy.model import Model
+    from understudy.release.callbacks import OwnerWarning
     from understudy.schema import Schema
-    from understudy.synthesizers import OwnerWarning, Synthesizer
+    from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
     from understudy.synthesizers.marginals import Marginals
@@ -62,7 +63,7 @@ _HOMES = {
     "LedgerFile": "curator.ledger",
     "Marginals": "synthesizers.marginals",
     "Model": "model",
-    "OwnerWarning": "synthesizers",
+    "OwnerWarning": "release.callbacks",
     "PerturbedHistogram": "synthesizers.perturbed_histogram",
     "PrivBayes": "synthesizers.privbayes",
     "Random": "synthesizers.random",

@@ -60,7 +60,7 @@ class Coded:
 
 def encode(table: Table, schema: Schema) -> Coded:
     """Turn a table into codes; its columns must be those of the schema, in any order."""
-    schema = ordered_as(schema, table)
+    schema = schema.ordered_as(table.names, table.source)
     if not schema.modelled:
         raise InputError(
             f"{table.source} has no column to model: the schema holds only identifiers and text."
@@ -81,21 +81,6 @@ def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], ND
     if encoder.column.kind == "empty":
         return np.zeros(table.rows), absent
     return encoder.numbers(attribute, absent), absent
-
-
-def ordered_as(schema: Schema, table: Table) -> Schema:
-    """The schema with its attributes in the order of the table's columns."""
-    for name in schema.names:
-        if name not in table.columns:
-            raise InputError(
-                f"{table.source} has no column {name!r}, which the schema describes; add it or drop it from the schema."
-            )
-    for name in table.names:
-        if name not in schema:
-            raise InputError(
-                f"{table.source} has a column {name!r} that the schema does not describe; describe it or drop it."
-            )
-    return Schema(tuple(schema[name] for name in table.names))
 
 
 class _Encoder:

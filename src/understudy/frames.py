@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,12 +39,14 @@ Library = Literal["table", "pandas", "polars", "arrow"]
 """Whose frame the user gave, so that the same kind of frame can be given back."""
 
 
-def as_table(frame: Frame, header: bool | None = None) -> tuple[Table, Library]:
-    """Turn whatever the user holds into a table; ``header`` is as for :func:`read_table`."""
+def as_table(
+    frame: Frame, header: bool | None = None, skip: Sequence[str] = ()
+) -> tuple[Table, Library]:
+    """Turn whatever the user holds into a table; files are read as by :func:`read_table`."""
     if isinstance(frame, Table):
         return frame, "table"
     if isinstance(frame, str | Path):
-        return read_table(frame, header=header), "table"
+        return read_table(frame, skip, header=header), "table"
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]

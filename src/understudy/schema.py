@@ -308,6 +308,22 @@ class Schema:
         """The attributes that have codes: all but identifiers and text."""
         return tuple(attribute for attribute in self.attributes if attribute.modelled)
 
+    def ordered_as(self, names: Sequence[str], source: str) -> Schema:
+        """The schema in the order of a table's columns, which must be the same."""
+        for name in self.names:
+            if name not in names:
+                raise InputError(
+                    f"{source} has no column {name!r}, which the schema describes; add it or drop it "
+                    f"from the schema."
+                )
+        for name in names:
+            if name not in self:
+                raise InputError(
+                    f"{source} has a column {name!r} that the schema does not describe; describe it "
+                    f"or drop it."
+                )
+        return Schema(tuple(self[name] for name in names))
+
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Schema:
         """Check a parsed schema file and build the schema.

@@ -31,7 +31,7 @@ from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.marginals import Axis, Marginal
 from understudy.model import Model
 from understudy.networks.bits import Bits
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.tables import Table
 

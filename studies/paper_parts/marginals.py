@@ -24,7 +24,7 @@ from understudy.curator.central import CentralCurator
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise
 from understudy.evaluation.marginals import marginals_of_order
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
 
 EVERYWHERE = ("PrivBayes", "Laplace", "Fourier", "Uniform", "Understudy")

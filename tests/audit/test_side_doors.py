@@ -35,9 +35,10 @@ from running import run
 from understudy import Independent, PrivBayes, Random, Schema
 from understudy.curator.central import CentralCurator
 from understudy.curator.discovery import _Asker
+from understudy.release.callbacks import OwnerWarning
 from understudy.reports.release import report
 from understudy.schema import Category
-from understudy.synthesizers import OwnerWarning, Synthesizer
+from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.marginals import Marginals
 from understudy.synthesizers.mst import MST

@@ -24,7 +24,7 @@ from understudy import (
     Synthesizer,
 )
 from understudy.curator.budget import Budget, exact, total
-from understudy.curator.discovery import _cells, _tail, discover, drafted_kinds, needs_delta
+from understudy.curator.discovery import Draft, _cells, _tail, discover
 from understudy.curator.mechanisms import SeededNoise, SystemNoise, table_scale
 from understudy.encoding import encode
 from understudy.schema import Category, Identifier, Quantity, Text
@@ -342,18 +342,18 @@ def test_bounds_are_powers_of_two_around_the_values(values: list[int], low: int,
     ],
 )
 def test_kinds_are_told_from_type_and_name(name: str, column: Column, kind: str) -> None:
-    assert drafted_kinds(Table({name: column})) == {name: kind}
+    assert Draft(Table({name: column})).kinds == {name: kind}
 
 
 def test_only_categories_need_a_delta() -> None:
-    assert not needs_delta(Table({"a": integers(1), "b": booleans(True), "id": words("x")}))
-    assert needs_delta(Table({"a": integers(1), "w": words("x")}))
+    assert not Draft(Table({"a": integers(1), "b": booleans(True), "id": words("x")})).needs_delta
+    assert Draft(Table({"a": integers(1), "w": words("x")})).needs_delta
 
 
 def test_a_column_without_values_is_refused_by_name() -> None:
     nothing = Column("empty", np.zeros(2, dtype=np.int64), missing=np.ones(2, dtype=np.uint8))
     with pytest.raises(InputError, match=r"column 'gone' holds no values"):
-        drafted_kinds(Table({"a": integers(1, 2), "gone": nothing}))
+        Draft(Table({"a": integers(1, 2), "gone": nothing}))
 
 
 @pytest.mark.parametrize(

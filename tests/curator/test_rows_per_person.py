@@ -46,9 +46,9 @@ from understudy.curator.scores import score_named
 from understudy.encoding import Coded, encode
 from understudy.marginals import marginal
 from understudy.plan import plan
+from understudy.release.callbacks import ASKING
 from understudy.reports.release import report
 from understudy.schema import Category, Identifier
-from understudy.synthesizers import ASKING
 from understudy.tables import Column, Table
 
 SCHEMA = schema_of(

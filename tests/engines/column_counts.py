@@ -7,7 +7,7 @@ from typing import Any
 from awkward import CELLS, column_of
 
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.curator.discovery import _counted_by, drafted_kinds, is_identifier
+from understudy.curator.discovery import Draft, _counted_by, is_identifier
 from understudy.engines import Engine
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
@@ -43,7 +43,7 @@ def in_memory() -> Table:
 def seen(columns: Columns) -> Any:
     """All that discovery gets to see, or that the table is refused."""
     try:
-        kinds = drafted_kinds(columns)
+        kinds = Draft(columns).kinds
     except InputError as refused:
         return str(refused)
     asked = {name: _counted_by(kind) for name, kind in kinds.items() if kind != "identifier"}

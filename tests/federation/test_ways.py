@@ -21,7 +21,7 @@ from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
 from understudy.federation.ways import Merged, method_of
 from understudy.marginals import marginal
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 
 WAYS = ["secure", "statistics", "voting", "models"]
 WHOLE = rows(10_000, 7)

@@ -19,8 +19,8 @@ from understudy.curator.central import CentralCurator
 from understudy.curator.mechanisms import SeededNoise
 from understudy.encoding import encode
 from understudy.marginals import Axis
+from understudy.release.callbacks import no_progress
 from understudy.schema import Schema
-from understudy.synthesizers import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.privbayes_search import Search
 from understudy.tables import Column, Table

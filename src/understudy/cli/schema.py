@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,12 +26,11 @@ from understudy.cli.options import (
 )
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, print_json
-from understudy.errors import InputError, UnderstudyError
+from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.counting.columns import Columns
-    from understudy.curator.contributions import LeftOut
-    from understudy.curator.ledger import Ledger, LedgerFile
+    from understudy.curator.discovery import Draft
+    from understudy.curator.ledger import Ledger
 
 
 @app.command(
@@ -72,12 +70,13 @@ def schema_command(
     quiet: Quiet = False,
 ) -> None:
     """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
+    from understudy.curator.discovery import Draft
     from understudy.curator.ledger import Ledger
     from understudy.curator.wording import list_public
-    from understudy.engines.sources import opened
     from understudy.engines.urls import is_url
     from understudy.files import writable_file, write_json
-    from understudy.synthesizers import fingerprint_of, spellings_of
+    from understudy.release.reservations import reserve
+    from understudy.release.sources import open_source
 
     talk = Talk(quiet)
     check_distinct(None if is_url(table) else table, output, ledger)
@@ -95,24 +94,30 @@ def schema_command(
     notes: list[str] = []
     with (
         talk.working("reading"),
-        opened(table, None if engine is None else engine.value, notes.append, header=header) as (
-            rows,
-            _,
-        ),
+        open_source(
+            table,
+            engine=None if engine is None else engine.value,
+            header=header,
+            person=person,
+            max_rows_per_person=rows_per_person,
+            notify=notes.append,
+        ) as source,
     ):
-        mark = None
+        fingerprint = None
         if file is not None and not blank:
-            mark = fingerprint_of(rows, file.key())
-            file.check_table(mark)
-        columns, left_out = _columns(rows, person, rows_per_person)
+            fingerprint = source.fingerprint(file.key())
+            file.check_table(fingerprint)
+        draft = Draft(source.columns, person)
         if blank:
-            document = _blank_schema(columns, person)
+            document = _blank_schema(draft)
         else:
-            book = _needed(book, columns, person)
-            if person is not None and (found := spellings_of(rows, person)):
+            book = _needed(book, draft)
+            if found := source.spellings():
                 talk.note(str(found))
-            document = _discovered(columns, book, file, mark, person)
-            notes += [str(left_out())] if left_out() else []
+            with reserve(file, "schema", book, fingerprint):
+                document = draft.discover(book, book.budget, book.delta).to_dict()
+            if left_out := source.left_out():
+                notes.append(left_out)
     for sentence in notes:
         talk.note(sentence)
     if blank:
@@ -131,29 +136,9 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-def _columns(
-    rows: Any, person: str | None, most: int
-) -> tuple[Columns, Callable[[], LeftOut | None]]:
-    """What discovery sees of the rows, and what will tell, once they are counted, which of them were left out."""
-    from understudy.counting.columns import MemoryColumns
-    from understudy.curator.contributions import bounded
-    from understudy.engines.columns import EngineColumns
-    from understudy.tables import Table
-
-    if isinstance(rows, Table):
-        kept, left_out = bounded(rows, person, most) if person is not None else (rows, None)
-        return MemoryColumns(kept), lambda: left_out
-    if person is not None:
-        rows.check_person(person)
-    columns = EngineColumns(rows, person, most)
-    return columns, lambda: columns.left_out
-
-
-def _needed(book: Ledger, columns: Columns, person: str | None) -> Ledger:
+def _needed(book: Ledger, draft: Draft) -> Ledger:
     """The book without a delta, where none is needed."""
-    from understudy.curator.discovery import needs_delta
-
-    if not needs_delta(columns, person):
+    if not draft.needs_delta:
         return replace(book, delta=0.0, threshold_delta=0.0)
     if not book.delta:
         raise InputError(
@@ -162,32 +147,7 @@ def _needed(book: Ledger, columns: Columns, person: str | None) -> Ledger:
     return book
 
 
-def _discovered(
-    columns: Columns,
-    book: Ledger,
-    file: LedgerFile | None,
-    mark: str | None,
-    person: str | None,
-) -> dict[str, Any]:
-    """The schema, paid for in the book and, where there is one, in the ledger's file."""
-    from understudy.curator.discovery import discover
-
-    if file is None:
-        return discover(columns, book, book.budget, book.delta, person=person).to_dict()
-    price = book.epsilon, book.delta, book.neighbours, book.unit
-    number = file.reserve("schema", *price, table=mark)
-    try:
-        document = discover(columns, book, book.budget, book.delta, person=person).to_dict()
-    except UnderstudyError:  # refused: what was asked until then is in the book
-        file.settle(number, book)
-        raise
-    file.settle(number, book)
-    return document
-
-
-def _blank_schema(columns: Columns, person: str | None = None) -> dict[str, Any]:
-    from understudy.curator.discovery import drafted_kinds
-
+def _blank_schema(draft: Draft) -> dict[str, Any]:
     forms: dict[str, dict[str, Any]] = {
         "integer": {"min": None, "max": None, "bins": 16},
         "real": {"min": None, "max": None, "bins": 16},
@@ -197,5 +157,5 @@ def _blank_schema(columns: Columns, person: str | None = None) -> dict[str, Any]
         "boolean": {},
         "identifier": {},
     }
-    kinds = drafted_kinds(columns, person)
-    return {"attributes": {name: {"kind": kind, **forms[kind]} for name, kind in kinds.items()}}
+    attributes = {name: {"kind": kind, **forms[kind]} for name, kind in draft.kinds.items()}
+    return {"attributes": attributes}

@@ -156,15 +156,13 @@ def run_synthesis(
     safe_for_spreadsheets: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
-    from understudy.engines.sources import read_into_memory
     from understudy.engines.targets import check_target, write_to
     from understudy.engines.urls import is_url
     from understudy.files import writable_file
     from understudy.model import MOST_ROWS
+    from understudy.release.callbacks import ASKING
     from understudy.reports.release import write_report
     from understudy.schema import Schema
-    from understudy.synthesizers import ASKING
-    from understudy.tables import read_table
 
     if to is not None and safe_for_spreadsheets:
         raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
@@ -194,13 +192,6 @@ def run_synthesis(
         raise InputError(
             "The random method measures nothing, not even the number of rows; say how many by --rows."
         )
-    private: Any = table
-    if read_into_memory(table, engine):
-        with talk.working("reading"):
-            # A ledger is kept for a whole table, by all its columns.
-            unread = [] if public is None or ledger is not None else unmodelled(public)
-            skip = [name for name in unread if name != synthesizer.person]
-            private, engine = read_table(table, skip, header=header), None
     notes: list[str] = []
     plan = notes.append if explain else None
 
@@ -217,7 +208,7 @@ def run_synthesis(
                 show(stage, done, steps)
 
         released = synthesizer.fit(
-            private,
+            table,
             public,
             ledger=ledger,
             notify=notes.append,

@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,49 +52,89 @@ _IDENTIFIER_NAME = re.compile(
 _YEARS = range(1600, 2201)
 
 
-def drafted_kinds(table: Table | Columns, person: str | None = None) -> dict[str, str]:
-    """The kind of every column: from its type and its name, which are public; ``person`` says whose row it is."""
-    columns = _columns(table)
-    kinds = {}
-    for name, column in columns.kinds.items():
+class Draft:
+    """What is taken as public about the columns of a table, and how their domain is discovered.
+
+    Parameters
+    ----------
+    table
+        The table, or its columns.
+    person
+        The column that says whose row it is, if any: it becomes an identifier, and is not asked
+        about.
+    """
+
+    def __init__(self, table: Table | Columns, person: str | None = None) -> None:
+        self.columns: Columns = MemoryColumns(table) if isinstance(table, Table) else table
+        self.source = self.columns.source
+        self.kinds = {
+            name: self._kind(name, column, person) for name, column in self.columns.kinds.items()
+        }
+
+    def _kind(self, name: str, column: ColumnKind, person: str | None) -> str:
+        """The kind of a column: from its type and its name."""
         if is_identifier(name, person):
-            kinds[name] = "identifier"
-        elif column.kind == "empty":
+            return "identifier"
+        if column.kind == "empty":
             raise InputError(
-                f"{columns.source}, column {name!r} holds no values, so its kind is unknown; drop it or give a schema."
+                f"{self.source}, column {name!r} holds no values, so its kind is unknown; "
+                f"drop it or give a schema."
             )
-        elif column.kind == "text":
-            kinds[name] = "boolean" if column.spelling else "categorical"
-        else:
-            kinds[name] = column.kind
-    return kinds
+        if column.kind != "text":
+            return column.kind
+        return "boolean" if column.spelling else "categorical"
+
+    @cached_property
+    def asked(self) -> dict[str, Edges | None]:
+        """What is to be counted, for each column that is asked about."""
+        asked = {name: _counted_by(kind) for name, kind in self.kinds.items()}
+        asked = {name: edges for name, edges in asked.items() if self.kinds[name] != "identifier"}
+        if not asked:
+            raise InputError(
+                f"{self.source} has no column to model: all of them look like identifiers; "
+                f"give a schema."
+            )
+        return asked
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether some column has categories that must be discovered."""
+        return any(self.kinds[name] == "categorical" for name in self.asked)
+
+    def discover(
+        self, ledger: Ledger, budget: Budget, delta: float, noise: Noise | None = None
+    ) -> Schema:
+        """Draft a schema; costs ``budget`` and, where there are categories, ``delta``."""
+        asked, kinds = self.asked, self.kinds
+        costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
+        categorical = [name for name in asked if kinds[name] == "categorical"]
+        share = 0.0
+        if categorical:
+            share = rounded_down(exact(delta) / len(categorical))
+        asker = _Asker(ledger, noise if noise is not None else SystemNoise())
+        if not asker.noise.private:
+            ledger.private = False
+        # All columns in one pass. Nothing of it is looked at before it is paid for, and what goes
+        # wrong here costs nothing.
+        counted = self.columns.counted(asked)
+        attributes: list[Attribute] = []
+        for name, column in self.columns.kinds.items():
+            kind = kinds[name]
+            if kind == "identifier":
+                pattern = None if column.kind in ("integer", "real") else "ID-########"
+                attributes.append(Identifier(name, kind, None, pattern))
+            elif kind == "categorical":
+                attributes.append(asker.categories(name, counted[name], costs[name], share))
+            elif kind == "boolean":
+                attributes.append(asker.boolean(name, column, counted[name], costs[name]))
+            else:
+                attributes.append(asker.quantity(name, kind, column, counted[name], costs[name]))
+        return Schema(tuple(attributes))
 
 
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
     return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
-
-
-def needs_delta(table: Table | Columns, person: str | None = None) -> bool:
-    """Whether some column has categories that must be discovered; refuses a table with nothing to discover."""
-    columns = _columns(table)
-    kinds = drafted_kinds(columns, person)
-    _asked(kinds, columns)
-    return "categorical" in kinds.values()
-
-
-def _columns(table: Table | Columns) -> Columns:
-    return MemoryColumns(table) if isinstance(table, Table) else table
-
-
-def _asked(kinds: dict[str, str], columns: Columns) -> dict[str, Edges | None]:
-    """What is to be counted, for each column that is asked about."""
-    asked = {name: _counted_by(kind) for name, kind in kinds.items() if kind != "identifier"}
-    if not asked:
-        raise InputError(
-            f"{columns.source} has no column to model: all of them look like identifiers; give a schema."
-        )
-    return asked
 
 
 def _counted_by(kind: str) -> Edges | None:
@@ -113,34 +154,8 @@ def discover(
     noise: Noise | None = None,
     person: str | None = None,
 ) -> Schema:
-    """Draft a schema from private rows; costs ``budget`` and, where there are categories, ``delta``.
-
-    The column ``person``, if any, says whose row it is: it becomes an identifier and is not asked about.
-    """
-    columns = _columns(table)
-    kinds = drafted_kinds(columns, person)
-    asked = _asked(kinds, columns)
-    costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
-    categorical = [name for name in asked if kinds[name] == "categorical"]
-    share = rounded_down(exact(delta) / len(categorical)) if categorical else 0.0
-    asker = _Asker(ledger, noise if noise is not None else SystemNoise())
-    if not asker.noise.private:
-        ledger.private = False
-    # All columns in one pass. Nothing of it is looked at before it is paid for, and what goes wrong here costs nothing.
-    counted = columns.counted(asked)
-    attributes: list[Attribute] = []
-    for name, column in columns.kinds.items():
-        kind = kinds[name]
-        if kind == "identifier":
-            pattern = None if column.kind in ("integer", "real") else "ID-########"
-            attributes.append(Identifier(name, kind, None, pattern))
-        elif kind == "categorical":
-            attributes.append(asker.categories(name, counted[name], costs[name], share))
-        elif kind == "boolean":
-            attributes.append(asker.boolean(name, column, counted[name], costs[name]))
-        else:
-            attributes.append(asker.quantity(name, kind, column, counted[name], costs[name]))
-    return Schema(tuple(attributes))
+    """Draft a schema from private rows; see :meth:`Draft.discover`."""
+    return Draft(table, person).discover(ledger, budget, delta, noise)
 
 
 @dataclass(frozen=True)

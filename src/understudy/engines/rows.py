@@ -80,27 +80,12 @@ class EngineTable:
 
     def coded(self, schema: Schema, person: str | None = None, most: int = 1) -> EngineRows:
         """The rows as codes, at most ``most`` of each person; the columns must be those of the schema."""
-        schema = self.ordered(schema)
+        schema = schema.ordered_as(self.names, self.source)
         if not schema.modelled:
             raise InputError(
                 f"{self.source} has no column to model: the schema holds only identifiers and text."
             )
         return EngineRows(self, schema, person, most)
-
-    def ordered(self, schema: Schema) -> Schema:
-        """The schema with its attributes in the order of the columns, which must be the same."""
-        for name in schema.names:
-            if name not in self.engine.types:
-                raise InputError(
-                    f"{self.source} has no column {name!r}, which the schema describes; add it or drop it from the "
-                    f"schema."
-                )
-        for name in self.names:
-            if name not in schema:
-                raise InputError(
-                    f"{self.source} has a column {name!r} that the schema does not describe; describe it or drop it."
-                )
-        return Schema(tuple(schema[name] for name in self.names))
 
     def read(self, cells: Sequence[CellCode], person: str | None = None) -> str:
         """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""

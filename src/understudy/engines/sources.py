@@ -36,6 +36,7 @@ def opened(
     notify: Callable[[str], None] | None = None,
     *,
     header: bool | None = None,
+    skip: Sequence[str] = (),
 ) -> Iterator[tuple[Table | EngineTable, Library]]:
     """The rows of whatever the user names, and whose frame it was; what was opened is closed at the end.
 
@@ -49,12 +50,14 @@ def opened(
         Told, for the owner's eyes, when rows are copied to this machine.
     header
         Whether the first line of CSV files holds names; see :func:`understudy.tables.read_table`.
+    skip
+        Columns of a file that are not read into memory.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
     found, library = _engine_of(frame, engine, notify or (lambda _: None), header)
     if found is None:
-        yield as_table(frame, header)
+        yield as_table(frame, header, skip)
         return
     try:
         yield EngineTable(found), library

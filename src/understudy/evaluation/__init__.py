@@ -17,8 +17,8 @@ from understudy.errors import InputError
 from understudy.evaluation.marginals import MOST_MARGINALS
 from understudy.evaluation.result import Evaluation
 from understudy.frames import Frame
+from understudy.release.callbacks import Progress, no_progress
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, no_progress
 
 if TYPE_CHECKING:
     from understudy.model import Model

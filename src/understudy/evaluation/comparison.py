@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.discovery import drafted_kinds
+from understudy.curator.discovery import Draft
 from understudy.encoding import Coded, encode, quantity_values
 from understudy.errors import InputError
 from understudy.frames import Frame, as_table
@@ -213,7 +213,7 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
 def _drafted(table: Table) -> dict[str, str]:
     """The kinds of the columns that hold any value."""
     held = {name: column for name, column in table.columns.items() if column.kind != "empty"}
-    return drafted_kinds(Table(held, table.source))
+    return Draft(Table(held, table.source)).kinds
 
 
 _PLURAL = {

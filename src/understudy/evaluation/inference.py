@@ -23,7 +23,7 @@ from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.pairs import correlation, numbers_of, ranked
 from understudy.evaluation.result import PairTest, TestAgreement
-from understudy.synthesizers import Progress, no_progress
+from understudy.release.callbacks import Progress, no_progress
 from understudy.tables import Column, Table
 
 LEVEL = 0.05

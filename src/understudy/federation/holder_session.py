@@ -178,7 +178,7 @@ class HolderSession:
     def _model(self) -> Message:
         """A model of this holder's rows alone."""
         from understudy.federation.ways import method_of
-        from understudy.synthesizers import no_progress
+        from understudy.release.callbacks import no_progress
 
         method = method_of(self.terms.method)
         method.check(self._coded.schema)

@@ -43,9 +43,10 @@ from understudy.model import Model, as_in_file, joined
 from understudy.networks.bits import Bits
 from understudy.networks.consistency import pooled
 from understudy.networks.parameters import estimated_rows, projected
+from understudy.release.callbacks import Progress, no_progress
 from understudy.schema import Schema
 from understudy.streams import chunk_randomness, draw_uniforms
-from understudy.synthesizers import Progress, Synthesizer, no_progress
+from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
 from understudy.tables import Table, write_table

@@ -1,45 +1,33 @@
-"""Synthesizers: each file is a short account of one method. :class:`Synthesizer` holds what they share, the way from
-a table to a model.
+"""Synthesizers: each file is a short account of one method; :class:`Synthesizer` is what they share.
+
+A method has parameters, and learns a model from what a curator answers. The way from a table to a
+model is :mod:`understudy.release`'s.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from understudy.counting.columns import Columns
-from understudy.counting.cuboids import CuboidCounter
 from understudy.curator import Curator
 from understudy.curator.budget import (
-    DEFAULT_DELTA,
     Budget,
     Neighbours,
     check_delta,
     check_epsilon,
     check_neighbours,
-    exact,
-    rounded_down,
 )
-from understudy.curator.central import CentralCurator
-from understudy.curator.contributions import Spellings, bounded, person_column, spellings
-from understudy.curator.discovery import discover, drafted_kinds, needs_delta
-from understudy.curator.fingerprints import fingerprint
-from understudy.curator.ledger import Ledger, LedgerFile, check_rows_per_person
+from understudy.curator.ledger import LedgerFile, check_rows_per_person
 from understudy.curator.mechanisms import Noise
-from understudy.curator.wording import list_public
-from understudy.encoding import Coded, encode
-from understudy.engines.columns import EngineColumns
-from understudy.engines.fingerprints import engine_fingerprint
-from understudy.engines.rows import EngineTable
-from understudy.engines.sources import opened
-from understudy.errors import InputError, UnderstudyError
-from understudy.frames import Frame, Library
+from understudy.errors import InputError
+from understudy.frames import Frame
 from understudy.model import Model
-from understudy.schema import Schema, check_columns
+from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
+from understudy.release.pipeline import Release
+from understudy.release.sources import open_source
+from understudy.schema import Schema
 from understudy.synthesizers.parameters import (
     ColumnName,
     Optional,
@@ -47,30 +35,6 @@ from understudy.synthesizers.parameters import (
     as_plain_value,
     parameters_of,
 )
-from understudy.tables import Table
-
-Notify = Callable[[str], None]
-"""Takes a sentence meant for the owner of the table, and for nobody else."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many steps are done, and of how many."""
-
-
-ASKING = "asking"
-"""What ``progress`` is told right before anything is spent, when the owner was told all notes."""
-
-
-class OwnerWarning(UserWarning):
-    """Something that the owner of the table should know; it may tell of private rows, so it is not for release."""
-
-
-def warn_owner(sentence: str) -> None:
-    """The default way to notify: a Python warning."""
-    warnings.warn(sentence, OwnerWarning, stacklevel=2)
-
-
-def no_progress(what: str, done: int, steps: int) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,160 +154,34 @@ class Synthesizer(ABC):
             Whether the first line of CSV files holds names; see :func:`read_table`.
         """
         schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        with opened(table, engine, notify, header=header) as (rows, library):
-            return self._fit(rows, library, schema, ledger, noise, notify, progress, explain)
-
-    def _fit(
-        self,
-        rows: Table | EngineTable,
-        library: Library,
-        schema: Schema | None,
-        ledger: LedgerFile | str | Path | None,
-        noise: Noise | None,
-        notify: Notify,
-        progress: Progress,
-        explain: Notify | None,
-    ) -> Model:
-        self._check_person(rows)
         file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
-        if file is not None and noise is not None and not noise.private:
-            raise InputError(
-                "A release with seeded noise protects nobody; it does not belong into a ledger "
-                "file."
-            )
-        mark = None
-        if file is not None:
-            mark = fingerprint_of(rows, file.key())
-            file.check_table(mark)
-        self._say_spellings(rows, notify)
-        if self.person is not None and isinstance(rows, Table):
-            rows, left_out = bounded(rows, self.person, self.max_rows_per_person)
-            if left_out:
-                notify(str(left_out))
-        # What discovery sees of the rows; with a schema nobody looks there.
-        columns = (
-            rows
-            if isinstance(rows, Table)
-            else EngineColumns(rows, self.person, self.max_rows_per_person)
-        )
-        if isinstance(rows, EngineTable):
-            progress("looking at the columns" if schema is None else "coding the rows", 0, 1)
-        book = self._ledger(columns, schema, notify)
-        book.taken_as_public = list_public(
-            schema_given=schema is not None, neighbours=self.neighbours, library=library
-        )
-        # With a schema everything that can be wrong with the input is found here, before a debit.
-        coded = None if schema is None else self._encoded(rows, schema, notify)
-        if schema is None:
-            self._check_named(columns)
-        shares = self._discovery_shares() if schema is None else (0.0, 1.0)
-        price = book.epsilon, book.delta, book.neighbours, book.unit
-        if file is not None:
-            file.check_release(*price)
-        progress(ASKING, 0, 1)
-        number = None
-        if file is not None:
-            number = file.reserve(self.name, *price, table=mark)
-        try:
-            if coded is None:
-                share, _ = book.budget.split(*shares)
-                delta = book.threshold_delta if book.currency == "rho" else book.delta
-                progress("discovering the domain", 0, 1)
-                coded = self._encoded(
-                    rows, discover(columns, book, share, delta, noise, self.person), notify
-                )
-            curator = CentralCurator(coded, book, noise)
-            model = replace(self.learn(curator, book.left, progress), library=library)
-            if explain is not None and isinstance(coded, CuboidCounter):
-                for sentence in coded.explained():
-                    explain(sentence)
-        except UnderstudyError:
-            # Refused: what was asked until then is in the book. Any other end leaves the reservation in full.
-            if file is not None and number is not None:
-                file.settle(number, book)
-            raise
-        if file is not None and number is not None:
-            file.settle(number, book)
-        return model
+        progress("reading", 0, 1)
+        with open_source(
+            table,
+            engine=engine,
+            header=header,
+            skip=self._unread(schema, file),
+            person=self.person,
+            max_rows_per_person=self.max_rows_per_person,
+            notify=notify,
+        ) as source:
+            return Release(
+                method=self,
+                source=source,
+                schema=schema,
+                ledger_file=file,
+                noise=noise,
+                notify=notify,
+                progress=progress,
+                explain=explain,
+            ).run()
 
-    def _say_spellings(self, rows: Table | EngineTable, notify: Notify) -> None:
-        if self.person is None:
-            return
-        if found := spellings_of(rows, self.person):
-            notify(str(found))
-
-    def _discovery_shares(self) -> tuple[float, float]:
-        return self.discovery, rounded_down(1 - exact(self.discovery))
-
-    def _check_person(self, rows: Table | EngineTable) -> None:
-        """Refuse what makes no sense before a row is looked at."""
-        if self.person is not None:
-            if isinstance(rows, Table):
-                person_column(rows, self.person)
-            else:
-                rows.check_person(self.person)
-        Ledger(0.0, 0.0, self.neighbours, **self._protected)
-
-    @property
-    def _protected(self) -> dict[str, Any]:
-        """What the ledger is to be kept for."""
-        unit = "row" if self.person is None and self.max_rows_per_person == 1 else "person"
-        return {"rows_per_person": self.max_rows_per_person, "unit": unit}
-
-    def _check_named(self, columns: Table | Columns) -> None:
-        """Refuse names of columns that cannot be modelled, before discovery is paid for: names and kinds are public."""
-        kinds = drafted_kinds(columns, self.person)
-        check_columns(list(kinds), columns.source)
-        for name in sorted(self.named):
-            if name not in kinds:
-                raise InputError(f"{columns.source} has no column {name!r}; check the name.")
-            if kinds[name] == "identifier":
-                raise InputError(
-                    f"{name!r} looks like an identifier, which is never read; give a schema if it is not."
-                )
-
-    def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
-        """Pure when no delta is given, zCDP otherwise; categories to discover need some delta anyway."""
-        check_epsilon(self.epsilon)
-        delta = check_delta(self.delta)
-        unit = self._protected
-        if schema is not None or not needs_delta(columns, self.person):
-            return Ledger(
-                self.epsilon, delta, self.neighbours, "rho" if delta else "epsilon", **unit
-            )
-        if delta:
-            return Ledger(
-                self.epsilon, delta, self.neighbours, "rho", threshold_delta=delta / 2, **unit
-            )
-        notify(
-            f"There is no schema and there are categories to discover, which needs a delta: {DEFAULT_DELTA:g} is used. "
-            f"Give a schema for pure differential privacy."
-        )
-        return Ledger(
-            self.epsilon,
-            DEFAULT_DELTA,
-            self.neighbours,
-            "epsilon",
-            threshold_delta=DEFAULT_DELTA,
-            **unit,
-        )
-
-    def _encoded(
-        self, rows: Table | EngineTable, schema: Schema, notify: Notify
-    ) -> Coded | CuboidCounter:
-        if isinstance(rows, Table):
-            coded = encode(rows, schema)
-            self.check(coded.schema)
-            for outside in coded.outside:
-                notify(str(outside))
-            return coded
-        self.check(rows.ordered(schema))
-        inside = rows.coded(schema, self.person, self.max_rows_per_person)
-        if inside.left_out:
-            notify(str(inside.left_out))
-        for outside in inside.outside:
-            notify(str(outside))
-        return CuboidCounter(inside)
+    def _unread(self, schema: Schema | None, ledger_file: LedgerFile | None) -> list[str]:
+        """The columns of a file that nobody needs; a ledger file knows a table by all its columns."""
+        if schema is None or ledger_file is not None:
+            return []
+        unread = [attribute.name for attribute in schema if not attribute.modelled]
+        return [name for name in unread if name != self.person]
 
     def parameters(self) -> dict[str, Any]:
         """Name and parameters, as the model tells them."""
@@ -396,15 +234,3 @@ class AuditedGuarantee:
     def for_persons(self, method: Synthesizer) -> Synthesizer:
         """A method that protects all rows of a person."""
         return replace(method, person=self.person, max_rows_per_person=self.max_rows_per_person)
-
-
-def fingerprint_of(rows: Table | EngineTable, key: bytes) -> str:
-    """The fingerprint of a table, wherever its rows are."""
-    if isinstance(rows, Table):
-        return fingerprint(rows, key)
-    return engine_fingerprint(rows, key)
-
-
-def spellings_of(rows: Table | EngineTable, person: str) -> Spellings:
-    """How many persons a column tells apart, and how many if spelling mattered less."""
-    return spellings(rows, person) if isinstance(rows, Table) else rows.spellings(person)

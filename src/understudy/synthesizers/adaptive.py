@@ -29,8 +29,9 @@ from understudy.graphical import Group
 from understudy.graphical.learner import Learner
 from understudy.marginals import marginal
 from understudy.model import Model
+from understudy.release.callbacks import Progress
 from understudy.schema import Schema
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
     ColumnGroups,

@@ -17,7 +17,8 @@ from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
-from understudy.synthesizers import Progress, Synthesizer
+from understudy.release.callbacks import Progress
+from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import repair_parameter
 from understudy.synthesizers.registry import register
 

@@ -28,8 +28,9 @@ from understudy.model import Model
 from understudy.networks.consistency import agreed
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.release.callbacks import Progress
 from understudy.schema import Schema
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.parameters import ColumnGroups, parameter, repair_parameter
 from understudy.synthesizers.registry import register
 

@@ -19,7 +19,8 @@ from understudy.graphical import Group
 from understudy.graphical.learner import Learner
 from understudy.marginals import marginal
 from understudy.model import Model
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.release.callbacks import Progress
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.registry import register
 

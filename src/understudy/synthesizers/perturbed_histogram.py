@@ -15,8 +15,9 @@ from understudy.curator.budget import Budget
 from understudy.marginals import marginal
 from understudy.model import Model
 from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.release.callbacks import Progress
 from understudy.schema import Schema
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import repair_parameter
 from understudy.synthesizers.registry import register

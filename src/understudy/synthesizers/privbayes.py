@@ -31,8 +31,9 @@ from understudy.networks.consistency import agreed
 from understudy.networks.network import Network, Node
 from understudy.networks.parameters import Repair, estimated_rows, repaired
 from understudy.networks.parent_sets import MAX_PARENT_SETS, too_many
+from understudy.release.callbacks import Progress
 from understudy.schema import Schema
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
     Choice,

@@ -29,8 +29,8 @@ from understudy.networks.parent_sets import (
     surely_too_many,
     too_many,
 )
+from understudy.release.callbacks import Progress
 from understudy.schema import Category, Quantity
-from understudy.synthesizers import Progress
 
 if TYPE_CHECKING:
     from understudy.synthesizers.privbayes import PrivBayes

@@ -11,17 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.counting.columns import Columns
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
-from understudy.curator.ledger import Ledger
-from understudy.errors import InputError
 from understudy.model import Model
 from understudy.networks.network import Network, Node
-from understudy.schema import Schema
-from understudy.synthesizers import Notify, Progress, Synthesizer
+from understudy.release.callbacks import Progress
+from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import register
-from understudy.tables import Table
 
 
 @register("random", summary="columns and types", cost="nothing")
@@ -51,15 +47,3 @@ class Random(Synthesizer):
         return Model(
             self.parameters(), curator.schema, Network(tuple(nodes)), curator.ledger, curator.rows
         )
-
-    def _discovery_shares(self) -> tuple[float, float]:
-        return 1.0, 0.0
-
-    def _ledger(self, columns: Table | Columns, schema: Schema | None, notify: Notify) -> Ledger:
-        if schema is not None:
-            return Ledger(0.0, 0.0, self.neighbours, **self._protected)
-        if not self.epsilon:
-            raise InputError(
-                "Random needs a schema, or an epsilon to discover one with; `understudy schema` drafts a schema."
-            )
-        return super()._ledger(columns, schema, notify)

@@ -23,8 +23,9 @@ from understudy.marginals import marginal
 from understudy.model import CHUNK, Model
 from understudy.networks.parameters import estimated_rows
 from understudy.plan import sampling_error
+from understudy.release.callbacks import Progress
 from understudy.schema import Schema
-from understudy.synthesizers import AuditedGuarantee, Progress, Synthesizer
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import Optional, WholeNumber, parameter
 from understudy.synthesizers.registry import register

@@ -9,7 +9,7 @@ from people import SCHEMA, coded, people
 from understudy.audit.attacks import Attack, Promise
 from understudy.audit.attacks.attribute import attribute_inference
 from understudy.encoding import Coded
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 
 REAL, HOLDOUT, FRESH = (coded(people(600, seed)) for seed in (1, 2, 3))
 

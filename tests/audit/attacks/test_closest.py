@@ -16,7 +16,7 @@ from understudy.audit.attacks.closest import (
 from understudy.audit.attacks.rows import copied, groups, joined, picked
 from understudy.audit.attacks.verdicts import among_shuffled
 from understudy.encoding import Coded
-from understudy.synthesizers import no_progress
+from understudy.release.callbacks import no_progress
 
 REAL, HOLDOUT, FRESH = (coded(people(400, seed)) for seed in (1, 2, 3))
 

@@ -14,7 +14,7 @@ from understudy.curator.budget import Budget
 from understudy.marginals import marginal
 from understudy.networks.network import Node
 from understudy.networks.parameters import estimated_rows, repaired
-from understudy.synthesizers import Progress
+from understudy.release.callbacks import Progress
 from understudy.synthesizers.marginals import chained, with_constants
 from understudy.synthesizers.parameters import WholeNumber, parameter
 from understudy.synthesizers.registry import register

@@ -20,8 +20,8 @@ from understudy.curator.budget import Neighbours
 from understudy.encoding import Coded, encode
 from understudy.errors import InputError
 from understudy.frames import Frame, as_table
+from understudy.release.callbacks import Progress, no_progress
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, no_progress
 from understudy.tables import Table
 
 __all__ = ["Attack", "Attacks", "Membership", "Promise", "Target", "attack", "membership"]

@@ -18,7 +18,7 @@ from understudy.audit.attacks.promise import Promise
 from understudy.audit.attacks.rows import distances, some
 from understudy.audit.attacks.verdicts import Attack, by_chance, judged, reach, share_deviation
 from understudy.encoding import Coded
-from understudy.synthesizers import Progress
+from understudy.release.callbacks import Progress
 
 
 def attribute_inference(

@@ -20,7 +20,7 @@ from understudy.audit.attacks.promise import Promise
 from understudy.audit.attacks.rows import ONE, copied, distances, groups, joined, picked, some
 from understudy.audit.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
 from understudy.encoding import Coded
-from understudy.synthesizers import Progress
+from understudy.release.callbacks import Progress
 
 Floats = NDArray[np.float64]
 

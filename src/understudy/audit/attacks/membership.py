@@ -35,8 +35,9 @@ from understudy.curator.mechanisms import SeededNoise
 from understudy.encoding import Coded, encode
 from understudy.errors import InputError
 from understudy.frames import Frame, as_table
+from understudy.release.callbacks import Progress, no_progress
 from understudy.schema import Schema
-from understudy.synthesizers import Progress, Synthesizer, no_progress
+from understudy.synthesizers import Synthesizer
 from understudy.tables import Column, Table
 
 Release = Callable[[Table, np.random.Generator], Frame]

@@ -1,0 +1,181 @@
+"""The rows of a release, wherever they are: in memory, or inside an engine.
+
+Whether rows are in memory or in an engine is decided here, once; everything after works with a
+:class:`Source`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Protocol
+
+from understudy.counting.columns import Columns, MemoryColumns
+from understudy.counting.cuboids import CuboidCounter
+from understudy.curator.contributions import (
+    LeftOut,
+    Spellings,
+    bounded,
+    person_column,
+    spellings,
+)
+from understudy.curator.fingerprints import fingerprint
+from understudy.encoding import Coded, Outside, encode
+from understudy.engines.columns import EngineColumns
+from understudy.engines.fingerprints import engine_fingerprint
+from understudy.engines.rows import EngineTable
+from understudy.engines.sources import opened
+from understudy.frames import Frame, Library
+from understudy.schema import Schema
+from understudy.tables import Table
+
+
+class Source(Protocol):
+    """The rows of a release, of which at most a given number of each person count."""
+
+    library: Library
+    """Whose data frame the rows came in."""
+
+    @property
+    def columns(self) -> Columns:
+        """What domain discovery sees of the rows."""
+
+    def fingerprint(self, key: bytes) -> str:
+        """A keyed fingerprint, which tells one table from another to whoever has the key."""
+
+    def spellings(self) -> Spellings | None:
+        """How many persons there are, and how many if spelling mattered less; None without persons."""
+
+    def left_out(self) -> str | None:
+        """Which rows do not count, once they were counted; None where all do."""
+
+    def order(self, schema: Schema) -> Schema:
+        """The schema in the order of the columns, which must be the same."""
+
+    def code(self, schema: Schema) -> tuple[Coded | CuboidCounter, list[str]]:
+        """The rows as codes of the schema, and what their owner should know about it."""
+
+
+@contextmanager
+def open_source(
+    frame: Frame,
+    *,
+    engine: str | None = None,
+    header: bool | None = None,
+    skip: Sequence[str] = (),
+    person: str | None = None,
+    max_rows_per_person: int = 1,
+    notify: Callable[[str], None],
+) -> Iterator[Source]:
+    """The rows of whatever the user names; what was opened is closed at the end.
+
+    Parameters
+    ----------
+    frame, engine, header, skip, notify
+        As for :func:`understudy.engines.sources.opened`.
+    person, max_rows_per_person
+        Which column says whose row it is, and how many rows of each person count.
+    """
+    with opened(frame, engine, notify, header=header, skip=skip) as (rows, library):
+        if isinstance(rows, Table):
+            yield MemorySource(rows, library, person, max_rows_per_person)
+        else:
+            yield EngineSource(rows, library, person, max_rows_per_person)
+
+
+class MemorySource:
+    """Rows in memory."""
+
+    def __init__(
+        self, table: Table, library: Library, person: str | None, max_rows_per_person: int
+    ) -> None:
+        if person is not None:
+            person_column(table, person)  # refuses a column that cannot tell persons apart
+        self.library = library
+        self._table = table
+        self._person = person
+        self._max_rows_per_person = max_rows_per_person
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows that count."""
+        return MemoryColumns(self._counting[0])
+
+    def fingerprint(self, key: bytes) -> str:
+        """Of all rows, those that do not count included."""
+        return fingerprint(self._table, key)
+
+    def spellings(self) -> Spellings | None:
+        """Of the persons' column."""
+        return None if self._person is None else spellings(self._table, self._person)
+
+    def left_out(self) -> str | None:
+        """Which rows do not count."""
+        left_out = self._counting[1]
+        return str(left_out) if left_out else None
+
+    def order(self, schema: Schema) -> Schema:
+        """The schema in the order of the columns."""
+        return schema.ordered_as(self._table.names, self._table.source)
+
+    def code(self, schema: Schema) -> tuple[Coded, list[str]]:
+        """Code the rows that count."""
+        coded = encode(self._counting[0], schema)
+        return coded, _notes(self.left_out(), coded.outside)
+
+    @cached_property
+    def _counting(self) -> tuple[Table, LeftOut | None]:
+        """The rows of each person that count, drawn once, and what was left out."""
+        if self._person is None:
+            return self._table, None
+        return bounded(self._table, self._person, self._max_rows_per_person)
+
+
+class EngineSource:
+    """Rows inside an engine, which are counted where they are."""
+
+    def __init__(
+        self, table: EngineTable, library: Library, person: str | None, max_rows_per_person: int
+    ) -> None:
+        if person is not None:
+            table.check_person(person)
+        self.library = library
+        self._table = table
+        self._person = person
+        self._max_rows_per_person = max_rows_per_person
+        self._columns = EngineColumns(table, person, max_rows_per_person)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows that count."""
+        return self._columns
+
+    def fingerprint(self, key: bytes) -> str:
+        """Of all rows, those that do not count included."""
+        return engine_fingerprint(self._table, key)
+
+    def spellings(self) -> Spellings | None:
+        """Of the persons' column."""
+        return None if self._person is None else self._table.spellings(self._person)
+
+    def left_out(self) -> str | None:
+        """Which rows do not count; known once the columns were counted."""
+        left_out = self._columns.left_out
+        return str(left_out) if left_out else None
+
+    def order(self, schema: Schema) -> Schema:
+        """The schema in the order of the columns."""
+        return schema.ordered_as(self._table.names, self._table.source)
+
+    def code(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
+        """Code the rows that count, inside the engine."""
+        coded = self._table.coded(schema, self._person, self._max_rows_per_person)
+        left_out = str(coded.left_out) if coded.left_out else None
+        return CuboidCounter(coded), _notes(left_out, coded.outside)
+
+
+def _notes(left_out: str | None, outside: Iterable[Outside]) -> list[str]:
+    """What the owner should know about coded rows."""
+    notes = [str(one) for one in outside]
+    return notes if left_out is None else [left_out, *notes]
