@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from understudy.audit.attacks import attack
     from understudy.curator.ledger import Ledger, LedgerFile
     from understudy.errors import BudgetError, InputError, UnderstudyError
+    from understudy.evaluation import evaluate
+    from understudy.federation.in_process import make_holders
+    from understudy.federation.ways import federate
     from understudy.model import Model
     from understudy.schema import Schema
     from understudy.synthesizers import OwnerWarning, Synthesizer
@@ -45,6 +49,10 @@ __all__ = [
     "Synthesizer",
     "Table",
     "UnderstudyError",
+    "attack",
+    "evaluate",
+    "federate",
+    "make_holders",
     "read_table",
 ]
 
@@ -67,6 +75,10 @@ _HOMES = {
     "Synthesizer": "synthesizers",
     "Table": "tables",
     "UnderstudyError": "errors",
+    "attack": "audit.attacks",
+    "evaluate": "evaluation",
+    "federate": "federation.ways",
+    "make_holders": "federation.in_process",
     "read_table": "tables",
 }
 
