@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test fuzz lint docs wheel audit clean
+.PHONY: demo test fuzz lint docs wheel release audit clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
@@ -20,8 +20,9 @@ lint: $(VENV)/dev.stamp  ## formatting, linting, types
 	$(BIN)/mypy
 	$(BIN)/mypy studies
 
-docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
-	$(BIN)/mkdocs build --strict --quiet
+docs: $(VENV)/dev.stamp  ## build the site; a broken link or an outdated table is an error
+	$(BIN)/python tools/docs_tables.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
 	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
@@ -29,6 +30,9 @@ audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tab
 
 wheel: $(VENV)/dev.stamp  ## build the wheel
 	$(BIN)/python -m build --wheel --outdir dist .
+
+release: $(VENV)/dev.stamp  ## build, check and tag a release; ARGS=--dry-run to try
+	$(BIN)/python tools/release.py $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
