@@ -48,14 +48,13 @@ class _Commands(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if name in _incomplete:
             complete, epilog = _incomplete[name]
-            whole = typer.Typer(**_LOOKS)
+            whole = typer.Typer(add_completion=False, **_LOOKS)
             whole.command(name, epilog=epilog)(complete())
             command = typer.main.get_command(whole)
         return name, command, rest
 
 
 _LOOKS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,  # its tracebacks print local variables: private rows
     "rich_markup_mode": "rich",
     "context_settings": {"help_option_names": ["-h", "--help"]},
