@@ -81,7 +81,14 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "datasynthesizer.md",
             "audit.md",
         ),
-        *("evaluation.md", "attacks.md", "histograms.md", "engines.md", "methods.md"),
+        *(
+            "evaluation.md",
+            "attacks.md",
+            "histograms.md",
+            "engines.md",
+            "methods.md",
+            "rows-per-person.md",
+        ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],
 )
