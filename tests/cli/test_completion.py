@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from running import run
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -42,3 +46,10 @@ def test_it_is_documented() -> None:
     tutorial = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     assert "understudy --install-completion" in tutorial
     assert "understudy --show-completion" in tutorial
+
+
+def test_the_script_can_be_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    ran = run("--show-completion", "bash")
+    assert ran.status == 0
+    assert "complete_bash" in ran.out

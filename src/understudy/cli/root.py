@@ -43,6 +43,14 @@ class _Commands(TyperGroup):
         """Those that are named above, in that order, then any others."""
         return sorted(super().list_commands(ctx), key=lambda name: (*self.ORDER, name).index(name))
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options; those that install completion work, but stay out of the help."""
+        options = super().get_params(ctx)
+        for option in options:
+            if option.name in ("install_completion", "show_completion"):
+                option.hidden = True
+        return options
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is to run, with all its options."""
         name, command, rest = super().resolve_command(ctx, args)
