@@ -45,7 +45,7 @@ class _Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All options; those that install completion work, but stay out of the help."""
-        options = super().get_params(ctx)
+        options: list[Any] = [*super().get_params(ctx)]
         for option in options:
             if option.name in ("install_completion", "show_completion"):
                 option.hidden = True
