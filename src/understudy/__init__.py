@@ -13,8 +13,12 @@ TYPE_CHECKING = False  # typing's own takes long to load: Ctrl-C should find us 
 if TYPE_CHECKING:
     from typing import Any
 
+    from understudy.audit.attacks import attack
     from understudy.curator.ledger import Ledger, LedgerFile
     from understudy.errors import BudgetError, InputError, UnderstudyError
+    from understudy.evaluation import evaluate
+    from understudy.federation.in_process import make_holders
+    from understudy.federation.ways import federate
     from understudy.model import Model
     from understudy.release.callbacks import OwnerWarning
     from understudy.schema import Schema
@@ -50,6 +54,10 @@ __all__ = [
     "Synthesizer",
     "Table",
     "UnderstudyError",
+    "attack",
+    "evaluate",
+    "federate",
+    "make_holders",
     "read_table",
 ]
 
@@ -72,6 +80,10 @@ _HOMES = {
     "Synthesizer": "synthesizers",
     "Table": "tables",
     "UnderstudyError": "errors",
+    "attack": "audit.attacks",
+    "evaluate": "evaluation",
+    "federate": "federation.ways",
+    "make_holders": "federation.in_process",
     "read_table": "tables",
 }
 

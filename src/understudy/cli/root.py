@@ -43,19 +43,26 @@ class _Commands(TyperGroup):
         """Those that are named above, in that order, then any others."""
         return sorted(super().list_commands(ctx), key=lambda name: (*self.ORDER, name).index(name))
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options; those that install completion work, but stay out of the help."""
+        options: list[Any] = [*super().get_params(ctx)]
+        for option in options:
+            if option.name in ("install_completion", "show_completion"):
+                option.hidden = True
+        return options
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is to run, with all its options."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in _incomplete:
             complete, epilog = _incomplete[name]
-            whole = typer.Typer(**_LOOKS)
+            whole = typer.Typer(add_completion=False, **_LOOKS)
             whole.command(name, epilog=epilog)(complete())
             command = typer.main.get_command(whole)
         return name, command, rest
 
 
 _LOOKS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,  # its tracebacks print local variables: private rows
     "rich_markup_mode": "rich",
     "context_settings": {"help_option_names": ["-h", "--help"]},

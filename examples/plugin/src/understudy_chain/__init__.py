@@ -1,10 +1,4 @@
-"""Chain: each column depends on the one before it, in the order of the table.
-
-A method never sees a row. It is handed a curator, asks it for noisy tables, and builds a model out
-of the answers; so it is private because the questions are.
-"""
-
-from __future__ import annotations
+"""Chain: each column depends on the one before it, in the order of the table."""
 
 from dataclasses import dataclass
 
@@ -12,7 +6,6 @@ from understudy import Model, Synthesizer
 from understudy.curator import Curator
 from understudy.curator.budget import Budget
 from understudy.marginals import marginal
-from understudy.networks.network import Node
 from understudy.networks.parameters import estimated_rows, repaired
 from understudy.release.callbacks import Progress
 from understudy.synthesizers.marginals import chained, with_constants
@@ -39,7 +32,7 @@ class Chain(Synthesizer):
         groups = [tuple(names[i : i + width]) for i in range(len(names) - width + 1)] or [()]
         measured = curator.measure([marginal(*group) for group in groups], budget)
         rows = estimated_rows(measured) if curator.rows is None else float(curator.rows)
-        nodes: list[Node] = []
+        nodes = []
         for group, table in zip(groups, measured, strict=True):
             counts = repaired(table.counts, rows, "project")
             nodes += chained(group, counts, table.deviation, {node.attribute for node in nodes})
