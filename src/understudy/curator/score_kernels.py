@@ -186,7 +186,7 @@ def _least_after_moves(
 
 
 @kernel()
-def _relax(old: Array, new: Array, size: int, gain: Any, top: int, reach: int) -> None:
+def _relax(old: Array, new: Array, size: Any, gain: Any, top: Any, reach: Any) -> None:
     """new[s] = max(old[s], old[s - size] + gain) up to ``reach``, where old[s] is old[top] beyond top.
 
     Slices of 32 bits, so that the compiler makes vector instructions of them.
