@@ -11,7 +11,7 @@ demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one come
 test: $(VENV)/dev.stamp  ## install and run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are: about half an hour
+test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are; minutes each
 	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
 
 fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders

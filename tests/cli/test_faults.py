@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 
 import understudy
 from understudy import Independent, Schema, read_table
+from understudy.cli.talk import prepare_screen
 from understudy.curator.ledger import LedgerFile
 from understudy.resources import LEAST_MEMORY
 
@@ -219,6 +222,18 @@ def test_ascii(folder: Path, how: dict[str, str], arguments: Sequence[str]) -> N
         widths = {len(line) for line in ran.stdout.splitlines() if line.startswith(b"| ")}
         assert len(widths) <= 2  # two tables, each with straight sides
         assert rb"Z\xfcrich" in ran.stdout
+
+
+def test_whatever_is_written_to_an_ascii_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees and arrows too, and names of files that are no text."""
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    prepare_screen()
+    screen.write("├─ a → b ± 1…\n└─ Łódź \udcff ⠋")
+    assert isinstance(screen.buffer, io.BytesIO)
+    expected = rb"|- a -> b +- 1..." + b"\n" + rb"`- \u0141\xf3d\u017a \udcff *"
+    assert screen.buffer.getvalue() == expected
 
 
 def test_files_stay_utf8(folder: Path) -> None:

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 
@@ -146,9 +146,16 @@ codecs.register_error(_PLAIN, _in_ascii)
 _show_any_warning = warnings.showwarning
 
 
-def _show_warning(message: Any, category: type[Warning], *place: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Our own warnings are sentences; no source line belongs to them."""
     if category.__module__.startswith("understudy."):
         print_sentence(Console(stderr=True, highlight=False), f"understudy: {message}")
     else:
-        _show_any_warning(message, category, *place)
+        _show_any_warning(message, category, filename, lineno, file, line)
