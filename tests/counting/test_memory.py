@@ -380,9 +380,10 @@ def test_popcount() -> None:
     "sizes", [[60, 40, 30], [300, 20, 40], [70_000, 3, 2]], ids=["narrow", "middle", "wide"]
 )
 def test_every_distinct_row_has_its_own_weight_beyond_the_first_block(
-    sizes: list[int], threads: int
+    sizes: list[int], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are counted a block at a time: the weights must come from the same block."""
+    monkeypatch.setattr(memory, "STRETCH", 10_000)  # the same for generalised columns
     table = Table(sizes, 150_000, levels=1, seed=3)
     marginals = [m for arity in (1, 2, 3) for m in table.marginals(arity)]
     counter = check(table, marginals, collapse=True, pack=False, threads=threads)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import integers, reals, words
+from examples import dates, datetimes, integers, reals, words
 from running import run
 from understudy import (
     BudgetError,
@@ -129,9 +129,11 @@ def test_tables_have_the_same_fingerprint_just_if_they_have_the_same_rows(
     assert (one == two) == (sorted(cells) == sorted(others))
 
 
-def test_whole_numbers_are_the_same_however_they_are_stored() -> None:
+def test_the_same_value_is_the_same_however_it_is_stored() -> None:
     assert mark(Table({"a": integers(1, -2, None)})) == mark(Table({"a": reals(1.0, -2.0, None)}))
     assert mark(Table({"a": reals(0.0)})) == mark(Table({"a": reals(-0.0)}))
+    days, moments = dates("1969-12-31"), datetimes("1969-12-31 00:00:00")
+    assert mark(Table({"a": days})) == mark(Table({"a": moments}))
     assert mark(Table({"a": reals(0.5)})) != mark(Table({"a": reals(0.25)}))
     assert mark(Table({"a": reals(1e300)})) != mark(Table({"a": reals(2e300)}))
 

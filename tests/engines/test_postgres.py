@@ -256,9 +256,9 @@ def test_the_database_goes_away_in_the_middle(
 
     def broken(self: PostgresEngine, query: str, **how: Any) -> Any:
         asked.append(query)
-        if (
-            len(asked) == 4
-        ):  # the coded copy is there, and looked at; this is the first question of the curator
+        # The table has its fingerprint, the coded copy is there and was looked at: this is the first
+        # question of the curator.
+        if len(asked) == 5:
             with postgres.connect() as connection:
                 connection.execute(
                     "SELECT pg_terminate_backend(%s)", [self._connection.info.backend_pid]
@@ -271,7 +271,7 @@ def test_the_database_goes_away_in_the_middle(
         PrivBayes(epsilon=1.0).fit(
             postgres.url("patients"), SCHEMA, ledger=book, notify=lambda _: None
         )
-    assert len(asked) == 4
+    assert len(asked) == 5
     (release,) = book.read()["releases"]
     assert release["state"] == "settled"
     rows, choice = [entry["question"] for entry in release["entries"]]

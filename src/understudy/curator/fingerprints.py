@@ -1,9 +1,9 @@
 """Which table is this? A fingerprint of its rows under a secret key, for the owner's ledger file.
 
 It covers the names of the columns and all values of all rows. The order of rows and of columns does
-not matter, nor whether a whole number is stored as an integer or a real, so the same table in
-another file has the same fingerprint. It never leaves the ledger file: whoever has it and the key
-could check guesses of whole tables against it.
+not matter, nor whether a whole number is stored as an integer or a real, or a date as a datetime,
+so the same table in another file has the same fingerprint. It never leaves the ledger file: whoever
+has it and the key could check guesses of whole tables against it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _cells(column: Column, words: Cells, part: slice) -> Cells:
         whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
         cells = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(np.uint64), cells)
     else:
-        cells = values.astype(np.int64).view(np.uint64)
+        unit = 86400 if column.kind == "date" else 1  # a date is the datetime at which it begins
+        cells = (unit * values.astype(np.int64)).view(np.uint64)
     if column.missing is not None:
         cells = np.where(column.missing[part] > 0, _ABSENT, cells)
     return cells
