@@ -132,6 +132,7 @@ def test_reals_inside_a_bin_are_uniform_and_have_the_places_of_the_schema() -> N
     attribute = schema_of(x=entry)["x"]
     assert isinstance(attribute, Quantity)
     np.testing.assert_allclose(values, np.round(values, attribute.places), rtol=0, atol=1e-9)
+    assert len(np.unique(values)) == 10 * 10**attribute.places  # each is drawn, 60 times or so
 
 
 def test_integers_stay_integers_and_dates_stay_dates() -> None:
