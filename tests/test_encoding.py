@@ -131,6 +131,7 @@ def test_reals_inside_a_bin_are_uniform_and_have_the_places_of_the_schema() -> N
     attribute = schema_of(x=entry)["x"]
     assert isinstance(attribute, Quantity)
     np.testing.assert_allclose(values, np.round(values, attribute.places), rtol=0, atol=1e-9)
+    assert len(np.unique(values)) == 10 * 10**attribute.places  # each is drawn, 60 times or so
 
 
 def test_integers_stay_integers_and_dates_stay_dates() -> None:
@@ -153,6 +154,13 @@ def test_integers_stay_integers_and_dates_stay_dates() -> None:
     assert all(
         1.0 <= value == round(value, 2) < 1.1 for value in values_of(table.columns["height"])
     )
+
+
+def test_booleans_come_out_as_the_schema_spells_them() -> None:
+    assert decoded([0, 1], kind="boolean").kind == "boolean"
+    spelled = decoded([0, 1], kind="boolean", values=["no", "yes"])
+    assert (spelled.kind, spelled.words) == ("text", ("no", "yes"))
+    assert decoded([0, 1], kind="categorical", values=["false", "true"]).kind == "text"
 
 
 def test_a_bin_with_one_value_yields_that_value() -> None:
@@ -238,6 +246,20 @@ def test_missing_values_that_the_schema_does_not_allow_are_counted_and_reported(
     column: Column, entry: dict[str, Any], counted_as: str
 ) -> None:
     assert outside_of(column, **entry) == [(1, counted_as)]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"kind": "integer", "min": -5, "max": 5}, {"kind": "categorical", "values": [3, 4, 5]}],
+)
+def test_what_lies_under_a_missing_cell_has_no_say_in_its_code(entry: dict[str, Any]) -> None:
+    codes = [
+        codes_of(
+            Column("integer", np.array([3, under]), missing=np.array([0, 1], np.uint8)), **entry
+        )
+        for under in (0, 3, 4, 5)
+    ]
+    assert all(each == codes[0] for each in codes)
 
 
 def test_not_a_number_is_missing() -> None:

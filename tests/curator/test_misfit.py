@@ -76,6 +76,16 @@ def test_it_is_the_sum_of_distances_exactly() -> None:
     assert third == 6 * (1 - round(1024 / 3) / 1024)
 
 
+def test_it_is_the_same_however_many_tables_are_counted_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = np.array([[3, 0, 1], [0, 2, 4]])
+    together = misfits(counts, ESTIMATES)
+    for cells in (6, 12, 18):
+        monkeypatch.setattr("understudy.curator.scores.CELLS_AT_A_TIME", cells)
+        assert misfits(counts, ESTIMATES).tolist() == together.tolist()
+
+
 def curator() -> CentralCurator:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, 400).astype(np.uint8)

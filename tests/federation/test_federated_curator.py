@@ -92,6 +92,13 @@ def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(
     assert found[0].deviation == pytest.approx(deviation * math.sqrt(more), rel=1e-3)
 
 
+def test_no_table_is_measured_for_nothing_beside_others_that_are_paid_for(opened):
+    curator = opened(epsilon=2.0)
+    with pytest.raises(InputError, match="for nothing"):
+        curator.measure([marginal("a"), marginal("b")], Budget(1.0), [1.0, 0.0])
+    assert not curator.ledger.entries
+
+
 @pytest.mark.parametrize("score", ["R", "I"])
 @pytest.mark.parametrize(
     "terms", [{}, {"dropouts": 1}, {"colluders": 1}, {"dropouts": 1, "colluders": 1}]

@@ -174,6 +174,7 @@ def test_the_scale_of_a_sum_of_little_noise(epsilon, enough, shares):
     told = summed_scale("laplace", 1 / epsilon, enough, shares)
     q, p = math.exp(-1 / drawn), math.exp(-1 / told)
     assert 2 * p / (1 - p) ** 2 == pytest.approx(shares / enough * 2 * q / (1 - q) ** 2, rel=1e-9)
+    assert drawn == (1 / 32 if epsilon > 32 else 1 / epsilon)
 
 
 def test_what_can_be_drawn_can_be_asked_for():
