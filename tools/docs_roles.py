@@ -10,7 +10,7 @@ from griffe import Extension, Object
 _ROLE = re.compile(r":(?:\w+:)?(?:class|func|meth|mod|data|attr|exc):`~?([^`]+)`")
 
 
-class PlainRoles(Extension):  # type: ignore[misc]
+class PlainRoles(Extension):
     """Docstrings are written for Python's own help, too, so they name things by roles."""
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:

@@ -257,15 +257,16 @@ def _check_counts(path: Path, form: CsvForm, *, compressed: bool, quotes: bool) 
 def _count_values(file: BinaryIO, delimiter: str) -> Iterator[tuple[int, int]]:
     """The last line and the number of values of each record, where there are quotes."""
     limit = csv.field_size_limit(MAX_LINE)
+    # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.
+    text = io.TextIOWrapper(file, encoding="latin-1", newline="")
     try:
-        # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.
-        text = io.TextIOWrapper(file, encoding="latin-1", newline="")
         records = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
         for record in records:
             yield records.line_num, len(record)
     except csv.Error:
         return  # DuckDB says what is wrong
     finally:
+        text.detach()  # the file is its opener's to close
         csv.field_size_limit(limit)
 
 

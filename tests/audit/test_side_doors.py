@@ -30,6 +30,7 @@ import pytest
 
 import understudy.curator.central
 import understudy.curator.discovery
+import understudy.release.pipeline
 import understudy.synthesizers
 from running import run
 from understudy import Independent, PrivBayes, Random, Schema
@@ -160,7 +161,7 @@ def seen(method: Synthesizer, table: Any, schema: Schema | None, folder: Path) -
     curator = type("Curator", (RecordingCurator,), {"heard": heard})
     with (
         warnings.catch_warnings(record=True) as warned,
-        mock.patch.object(understudy.synthesizers, "CentralCurator", curator),
+        mock.patch.object(understudy.release.pipeline, "CentralCurator", curator),
     ):
         warnings.simplefilter("always")
         model = method.fit(
@@ -369,7 +370,7 @@ def test_no_synthesizer_is_forgotten() -> None:
     assert known == {type(method) for method in METHODS.values()}
 
 
-@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 @pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 def test_what_does_not_go_through_a_door_does_not_differ(
@@ -599,7 +600,7 @@ def seen_of_both(method: Synthesizer, library: str, typed: Typed, folder: Path) 
     return found
 
 
-@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 @pytest.mark.parametrize(("library", "typed"), TYPED.values(), ids=TYPED.keys())
 def test_types_of_a_private_frame_do_not_come_out(
     library: str, typed: Typed, tmp_path: Path
@@ -630,7 +631,7 @@ CASTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 @pytest.mark.parametrize("library", CASTS)
 def test_a_cast_to_the_private_types_would_be_seen(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -654,7 +655,7 @@ def test_a_cast_to_the_private_types_would_be_seen(
     assert replace(here, frame=()) == replace(there, frame=())
 
 
-@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 def test_no_decimal_point_tells_of_a_missing_value(tmp_path: Path) -> None:
     """With real noise, as anybody would release: nothing in the file has the type of the private column."""
     schema = Schema.from_dict({"attributes": {"n": {"kind": "integer", "min": 0, "max": 99}}})
@@ -681,7 +682,7 @@ FREE_ROWS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::understudy.synthesizers.OwnerWarning")
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 @pytest.mark.parametrize("odd", FREE_ROWS.values(), ids=FREE_ROWS.keys())
 @pytest.mark.parametrize(
     "method",

@@ -130,7 +130,7 @@ def prepare_screen() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="ascii" if asks_for_ascii else None, errors=_PLAIN)
-    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    warnings.showwarning = _show_warning
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
