@@ -332,7 +332,7 @@ def test_questions_that_are_refused(message, why):
 def test_no_more_is_counted_than_can_be_sent(monkeypatch):
     holders = five()
     started(holders)
-    monkeypatch.setattr("understudy.federation.holder_session.MOST_NUMBERS", 11)
+    monkeypatch.setattr("understudy.federation.holder_rows.MOST_NUMBERS", 11)
     assert "more than 11 cells" in sentence(holders[0], question(tables=(("a", "b"), ("a", "b"))))
     assert said(holders[0], question(2, tables=(("a", "b"),))).kind == "masked"
 

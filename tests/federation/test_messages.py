@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.curator.wire import pack_marginals, unpack_marginals
 from understudy.errors import InputError
-from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest, packed, unpacked
+from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest
 from understudy.marginals import Axis, marginal
 
 WHOLE = Message(
@@ -94,8 +95,8 @@ axes = st.builds(Axis, names, st.integers(0, 9))
 
 @given(st.lists(st.lists(axes, max_size=4).map(tuple), min_size=1, max_size=6))
 def test_marginals_as_numbers(marginals):
-    names, arrays = packed(marginals)
-    assert unpacked(names, arrays["axes"], arrays["lengths"]) == marginals
+    names, arrays = pack_marginals(marginals)
+    assert unpack_marginals(names, arrays["axes"], arrays["lengths"]) == marginals
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_marginals_as_numbers(marginals):
 )
 def test_marginals_that_cannot_be(names, axes, lengths):
     with pytest.raises(InputError):
-        unpacked(names, np.array(axes), np.array(lengths))
+        unpack_marginals(names, np.array(axes), np.array(lengths))
 
 
 def test_a_digest_tells_lists_apart():
