@@ -17,7 +17,7 @@ from understudy.audit.blackbox import tell_apart
 from understudy.audit.bounds import choice_log_probabilities, renyi_rho
 from understudy.audit.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
-from understudy.curator import central
+from understudy.curator import answering
 from understudy.curator.budget import Budget
 from understudy.curator.federated import FederatedCurator
 from understudy.curator.mechanisms import SeededNoise, choice_scale, gaussian_scale
@@ -369,7 +369,7 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nominati
 
     An exponential choice of rho is one of epsilon = root of 8 rho, and Gaussian noise of rho one of mu = root of 2 rho.
     """
-    monkeypatch.setattr(central, "choice_scale", lambda *price: noise * choice_scale(*price))
+    monkeypatch.setattr(answering, "choice_scale", lambda *price: noise * choice_scale(*price))
     monkeypatch.setattr(
         noise_shares, "gaussian_scale", lambda *price: noise * gaussian_scale(*price)
     )
