@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from understudy import Ledger, Schema
 from understudy.curator.budget import Budget
+from understudy.curator.mechanisms import SystemNoise
+from understudy.curator.questions import Choose
 from understudy.encoding import Coded
 from understudy.federation.holder_rows import HolderRows
 from understudy.marginals import marginal
@@ -95,15 +97,18 @@ class Answerer:
             for name, size in sizes.items()
         }
         schema = Schema.from_dict({"attributes": attributes})
-        self.rows = HolderRows(Coded(schema, codes, len(codes["x"]), ()), Ledger(1.0))
+        self.rows = HolderRows(
+            Coded(schema, codes, len(codes["x"]), ()), Ledger(1.0), SystemNoise()
+        )
         self.candidates = [marginal("x", name) for name in parents]
 
     def seconds(self) -> float:
         """CPU seconds of one answer, as if it had not been given before."""
         self.rows.ledger = Ledger(1.0)
-        self.rows._known.clear()
+        self.rows._rows.known_scores.clear()
+        question = Choose(candidates=self.candidates, score=self.score, budget=Budget(1.0))
         started = time.process_time()
-        self.rows.choose(self.candidates, self.score, Budget(1.0))
+        self.rows.choose(question)
         return time.process_time() - started
 
 

@@ -26,13 +26,13 @@ import numpy as np
 from rich.console import Console
 
 from understudy import PrivBayes, Schema, Table
+from understudy.curator.wire import pack_marginals
 from understudy.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
 from understudy.federation.analyst import Federation, Session
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Parties
-from understudy.federation.messages import packed
 from understudy.marginals import Marginal, marginal
 from understudy.tables import Column, read_table
 
@@ -144,7 +144,7 @@ def rounds(arguments: argparse.Namespace, say: Console) -> None:
     asked = [
         marginal(*group) for group in itertools.islice(itertools.combinations(names, 3), TABLES)
     ]
-    about, arrays = packed(asked)
+    about, arrays = pack_marginals(asked)
     with town(table, schema, arguments.holders) as folder:
         identity = Identity.load(folder / "analyst.pem", folder / "analyst.key")
         links = [

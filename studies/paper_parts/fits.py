@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from paper_parts.tables import Source, counter_of
 from study import Options, Settings, seed_of
+from understudy.counting.cuboids import CuboidCounter
+from understudy.curator.answering import KnownScores
 from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
 from understudy.curator.ledger import Ledger
@@ -28,7 +30,7 @@ from understudy.curator.mechanisms import Counts, Noise, Rule, SeededNoise
 from understudy.curator.scores import SCORES
 from understudy.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.marginals import Axis, Marginal
+from understudy.marginals import Axis
 from understudy.model import Model
 from understudy.networks.bits import Bits
 from understudy.release.callbacks import no_progress
@@ -37,8 +39,6 @@ from understudy.tables import Table
 
 MOST_PAIRS = 250_000
 EPSILONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-
-Scores = defaultdict[str, dict[Marginal, float]]
 
 
 class NoNoise(SeededNoise):
@@ -75,25 +75,26 @@ class TwoNoises(SeededNoise):
 class RememberingCurator(CentralCurator):
     """A central curator that is handed the scores which earlier ones computed."""
 
-    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise, scores: Scores) -> None:
+    def __init__(
+        self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise, scores: KnownScores
+    ) -> None:
         super().__init__(coded, ledger, noise)
-        self._codes = coded.codes
-        self._known = scores
+        self._rows.known_scores = scores
 
     def in_bits(self, bits: Bits) -> RememberingCurator:
         """The same rows in bits; scores are those of bits from here on."""
-        coded = Coded(bits.schema, bits.split(self._codes), self._rows, ())
-        return RememberingCurator(coded, self.ledger, self._noise, self._known)
+        coded = self._rows.split_into_bits(bits)
+        return RememberingCurator(coded, self.ledger, self._noise, self._rows.known_scores)
 
 
 _remembered: dict[str, Any] = {"key": None, "scores": None}
 
 
-def _scores_for(*key: Any) -> Scores:
+def _scores_for(*key: Any) -> KnownScores:
     """One set of scores at a time: they can fill half a gigabyte."""
     if _remembered["key"] != key:
         _remembered.update(key=key, scores=defaultdict(dict))
-    scores: Scores = _remembered["scores"]
+    scores: KnownScores = _remembered["scores"]
     return scores
 
 

@@ -319,4 +319,4 @@ def test_assignment_refuses_a_child_of_one_value_whatever_the_counts_are(
         curator.choose(candidates, "F", Budget(0.5))
     assert curator.ledger.entries == []
     with pytest.raises(InputError, match="two values"):
-        score_named("F").evaluate(curator._counter, candidates)
+        score_named("F").evaluate(curator._rows.counter, candidates)

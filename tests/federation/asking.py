@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from memory_holders import SCHEMA
 
-from understudy.federation.messages import Message, packed
+from understudy.curator.wire import pack_marginals
+from understudy.federation.messages import Message
 from understudy.federation.terms import Terms, schema_digest
 from understudy.marginals import marginal
 
@@ -54,7 +55,7 @@ def started(holders, **more):
 def question(
     number=1, what="tables", amount=0.1, tables=(("a", "b"),), session="s1", arrays=None, **more
 ):
-    names, axes = packed([marginal(*table) for table in tables])
+    names, axes = pack_marginals([marginal(*table) for table in tables])
     content = {
         "session": session,
         "round": number,

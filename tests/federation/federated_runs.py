@@ -82,13 +82,13 @@ def largest_log_probabilities(sums, scale):
     return np.array(found)
 
 
-_scores, _place = HolderRows.scores, DelegatedSum._place
+_score, _place = HolderRows.score, DelegatedSum._place
 
 
-def _unread_scores(self, candidates, score, budget, most_rows, estimates, top):
+def _unread_scores(self, question, most_rows, top):
     self._noise.unread = top
     try:
-        return _scores(self, candidates, score, budget, most_rows, estimates, top)
+        return _score(self, question, most_rows, top)
     finally:
         self._noise.unread = False
 
@@ -133,7 +133,7 @@ def loss_of(act, pair, neighbours, paths=1):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("understudy.federation.holder_session.ShareNoise", WholeNoise)
-        patched.setattr(HolderRows, "scores", _unread_scores)
+        patched.setattr(HolderRows, "score", _unread_scores)
         patched.setattr(DelegatedSum, "_place", _place_asked)
         return exact_loss(run, pair, paths)
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from understudy.curator.wire import pack_marginals
 from understudy.encoding import Coded
-from understudy.federation.messages import Message, packed
+from understudy.federation.messages import Message
 from understudy.federation.questions import QUESTIONS
 from understudy.marginals import Axis, Marginal
 from understudy.networks.bits import Bits
@@ -118,7 +119,7 @@ def _tables(
     tables = [_marginal(rng, list(sizes), children, fewest) for _ in range(rng.integers(1, 6))]
     if what != "tables":
         tables = list(dict.fromkeys(tables))  # each can be chosen once
-    names, arrays = packed(tables)
+    names, arrays = pack_marginals(tables)
     content: dict[str, Any] = {"names": names, "bits": bits}
     if what == "tables":
         if rng.random() < 0.3:

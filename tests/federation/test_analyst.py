@@ -9,9 +9,10 @@ import pytest
 from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
+from understudy.curator.wire import pack_marginals
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Federation, HolderGone, HolderRefused, MemoryLink
-from understudy.federation.messages import Message, packed
+from understudy.federation.messages import Message
 from understudy.marginals import marginal
 
 EPSILON = 1e3
@@ -28,7 +29,7 @@ def exact(holders, tables):
 
 
 def asked(session, tables, epsilon=EPSILON / 10):
-    names, arrays = packed(tables)
+    names, arrays = pack_marginals(tables)
     cells = sum(int(np.prod([SCHEMA[axis.attribute].size for axis in axes])) for axes in tables)
     return session.add_up(
         "tables", cells, {"names": names, "bits": None, "amount": epsilon}, arrays
@@ -192,7 +193,7 @@ def test_masks_do_not_cancel_over_different_questions(monkeypatch):
     """An analyst who asks one holder for less noise than the others reads nothing at all, look as it may."""
     monkeypatch.setattr("understudy.federation.analyst.LARGEST_SUM", (1 << 63) - 1)
     holders = five()
-    names, arrays = packed([marginal("a")])
+    names, arrays = pack_marginals([marginal("a")])
 
     def stretched(message):
         changed = Message.from_bytes(message)

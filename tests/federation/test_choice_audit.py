@@ -17,15 +17,16 @@ from understudy.audit.blackbox import tell_apart
 from understudy.audit.bounds import choice_log_probabilities, renyi_rho
 from understudy.audit.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
-from understudy.curator import central
+from understudy.curator import answering
 from understudy.curator.budget import Budget
 from understudy.curator.federated import FederatedCurator
 from understudy.curator.mechanisms import SeededNoise, choice_scale, gaussian_scale
 from understudy.curator.scores import score_named
+from understudy.curator.wire import pack_marginals
 from understudy.encoding import Coded, encode
 from understudy.federation import Federation, HolderRefused, MemoryLink, delegates, noise_shares
 from understudy.federation.analyst import Session
-from understudy.federation.messages import Message, packed
+from understudy.federation.messages import Message
 from understudy.federation.noise_shares import SHARED_GRID, delegated_scale, top_scale
 from understudy.federation.secure_sums import SecureSum
 from understudy.marginals import marginal
@@ -233,7 +234,7 @@ def test_an_analyst_who_changes_what_it_carries_to_the_delegate_is_refused(meddl
         session = federation.open(SCHEMA, "secure", epsilon=10.0, colluders=0, **agreed)
         if missing:
             session._gone["h3"] = "The holder h3 does not answer."
-        names, arrays = packed([marginal("b", "a"), marginal("c", "a")])
+        names, arrays = pack_marginals([marginal("b", "a"), marginal("c", "a")])
         content = {
             "names": names,
             "bits": None,
@@ -261,7 +262,7 @@ EVEN = (9 + 5 - (100 - 9 - 5)) * SHARED_GRID
 
 def chosen(more, times, epsilon, carry=MemoryLink):
     """Which of two candidates a delegate chooses; a row more takes the one up, and the other down, by all it can."""
-    names, arrays = packed([marginal("a"), marginal("b")])
+    names, arrays = pack_marginals([marginal("a"), marginal("b")])
     shares = {"h0": 0.5, "h1": 0.5}
     content = {
         "names": names,
@@ -368,7 +369,7 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nominati
 
     An exponential choice of rho is one of epsilon = root of 8 rho, and Gaussian noise of rho one of mu = root of 2 rho.
     """
-    monkeypatch.setattr(central, "choice_scale", lambda *price: noise * choice_scale(*price))
+    monkeypatch.setattr(answering, "choice_scale", lambda *price: noise * choice_scale(*price))
     monkeypatch.setattr(
         noise_shares, "gaussian_scale", lambda *price: noise * gaussian_scale(*price)
     )

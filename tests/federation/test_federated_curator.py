@@ -10,10 +10,10 @@ from understudy.counting.memory import MemoryCounter
 from understudy.curator.budget import Budget
 from understudy.curator.federated import FederatedCurator
 from understudy.curator.mechanisms import SeededNoise, table_scale
+from understudy.curator.wire import pack_marginals
 from understudy.encoding import Coded
 from understudy.errors import BudgetError, InputError
 from understudy.federation import Federation, MemoryLink
-from understudy.federation.messages import packed
 from understudy.marginals import marginal
 from understudy.networks.bits import Bits
 
@@ -45,7 +45,7 @@ def whole(holders=None):
 
 
 def top_question(candidates, amount):
-    names, arrays = packed(candidates)
+    names, arrays = pack_marginals(candidates)
     return len(candidates), {"names": names, "bits": None, "amount": amount, "score": "R"}, arrays
 
 
@@ -138,7 +138,7 @@ def test_most_votes_win_and_equal_ones_are_tossed_for(opened, monkeypatch):
     votes = iter([[0, 1, 1, 3, 2], [0, 0, 1, 1, 3]])
     monkeypatch.setattr(
         "understudy.curator.federated._Choice.votes",
-        lambda self, budget, part: (next(votes), budget),
+        lambda self, part: (next(votes), self.question.budget),
     )
     assert curator.choose(PAIRS, "R", Budget(1.0)) == 1
     monkeypatch.setattr(curator, "toss", lambda places: places - 1)

@@ -11,7 +11,7 @@ import pytest
 from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
-from understudy.counting.rollups import RollUps
+from understudy.counting.memory import MemoryCounter
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import SeededNoise
 from understudy.errors import InputError
@@ -369,7 +369,7 @@ def test_questions_that_are_refused(message, why):
 def test_no_more_is_counted_than_can_be_sent(monkeypatch):
     holders = five()
     started(holders)
-    monkeypatch.setattr("understudy.federation.holder_session.MOST_NUMBERS", 11)
+    monkeypatch.setattr("understudy.federation.holder_rows.MOST_NUMBERS", 11)
     assert "more than 11 cells" in sentence(holders[0], question(tables=(("a", "b"), ("a", "b"))))
     assert said(holders[0], question(2, tables=(("a", "b"),))).kind == "masked"
 
@@ -410,7 +410,7 @@ def test_a_holder_that_meets_the_unexpected_closes(monkeypatch, error):
     said(holders[0], terms(holders, "voting", session="s2").to_message())
     log.clear()
     with monkeypatch.context() as patched:
-        patched.setattr(RollUps, "count", fail_with(error))
+        patched.setattr(MemoryCounter, "count", fail_with(error))
         first = holders[0].answer(question().to_bytes())
     messages = (question(), question(2), Message("hello"), Message("close", {"session": "s2"}))
     assert {holders[0].answer(message.to_bytes(), "other") for message in messages} == {first}
@@ -437,7 +437,7 @@ def test_an_error_before_rows_are_read_closes_a_holder_too(monkeypatch):
 def test_what_ends_the_process_closes_the_holder_and_goes_on(monkeypatch):
     holders = five()
     started(holders)
-    monkeypatch.setattr(RollUps, "count", fail_with(SystemExit()))
+    monkeypatch.setattr(MemoryCounter, "count", fail_with(SystemExit()))
     with pytest.raises(SystemExit):
         holders[0].answer(question().to_bytes())
     assert "has closed" in sentence(holders[0], Message("hello"))

@@ -13,6 +13,7 @@ from understudy.counting.memory import MAX_ROWS
 from understudy.curator import Measurement
 from understudy.curator.budget import Budget
 from understudy.curator.central import CentralCurator
+from understudy.curator.domain import Domain
 from understudy.curator.mechanisms import SeededNoise
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.ways import TablesCurator
@@ -24,11 +25,11 @@ def test_a_holder_does_not_collapse_equal_rows_and_counts_the_same() -> None:
     own = HolderRows(rows, Ledger(1.0), SeededNoise(0))
     central = CentralCurator(rows, Ledger(1.0), SeededNoise(0))
     # Whether that is done goes by how many rows differ: at the limit one row decides it.
-    assert central._counter.distinct_rows is not None  # type: ignore[attr-defined]
-    assert own._counter.distinct_rows is None  # type: ignore[attr-defined]
+    assert central._rows.counter.distinct_rows is not None  # type: ignore[attr-defined]
+    assert own._rows.counter.distinct_rows is None  # type: ignore[attr-defined]
     tables = [marginal("a", "b"), marginal("c")]
     for mine, theirs in zip(
-        own._counter.count(tables), central._counter.count(tables), strict=True
+        own._rows.counter.count(tables), central._rows.counter.count(tables), strict=True
     ):
         assert (mine == theirs).all()
 
@@ -44,7 +45,10 @@ def test_more_rows_than_scores_are_right_for_are_scaled_where_all_is_public() ->
         Measurement(marginal("a", "c"), alike, "gaussian", 1.0),
     ]
     asker: Any = SimpleNamespace(
-        schema=schema, ledger=Ledger(1.0), neighbours="replace", rows=together
+        schema=schema,
+        domain=Domain(schema),
+        ledger=Ledger(1.0, neighbours="replace"),
+        rows=together,
     )
     curator = TablesCurator(asker, measured)
     for score in ("R", "I", "F"):

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import InputError
-from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest, packed, unpacked
-from understudy.marginals import Axis, marginal
+from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest
 
 WHOLE = Message(
     "ask",
@@ -88,32 +87,6 @@ def test_an_entry_must_be_of_its_kind():
     assert message.get("n", bool) is True
 
 
-names = st.text(min_size=1, max_size=3)
-axes = st.builds(Axis, names, st.integers(0, 9))
-
-
-@given(st.lists(st.lists(axes, max_size=4).map(tuple), min_size=1, max_size=6))
-def test_marginals_as_numbers(marginals):
-    names, arrays = packed(marginals)
-    assert unpacked(names, arrays["axes"], arrays["lengths"]) == marginals
-
-
-@pytest.mark.parametrize(
-    ("names", "axes", "lengths"),
-    [
-        (["a"], [1 << 16], [1]),
-        (["a"], [-1], [1]),
-        (["a"], [0, 0], [1]),
-        (["a"], [0], [2, -1]),
-        ([1], [0], [1]),
-    ],
-)
-def test_marginals_that_cannot_be(names, axes, lengths):
-    with pytest.raises(InputError):
-        unpacked(names, np.array(axes), np.array(lengths))
-
-
 def test_a_digest_tells_lists_apart():
     assert digest("ab", "c") != digest("a", "bc") != digest("abc")
     assert digest("a") == digest(b"a")
-    assert marginal("a")[0] == Axis("a")

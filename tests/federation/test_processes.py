@@ -22,12 +22,13 @@ from sites import SCHEMA, Site, Town
 from running import COMMAND
 from understudy import Independent, Model, PrivBayes, Schema, Synthesizer, UnderstudyError
 from understudy.counting.memory import MemoryCounter
+from understudy.curator.wire import unpack_marginals
 from understudy.encoding import Coded, encode
 from understudy.federation import HolderGone, HolderRefused, client
 from understudy.federation.client import HttpLink
 from understudy.federation.holder import WAYS
 from understudy.federation.identity import Identity, Parties, Party
-from understudy.federation.messages import Message, unpacked
+from understudy.federation.messages import Message
 from understudy.federation.ways import federate
 from understudy.tables import read_table
 
@@ -550,7 +551,7 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
 
 def exact_counts(coded: Coded, question: Message) -> np.ndarray:
     """The answer to a question for tables, without noise."""
-    asked = unpacked(
+    asked = unpack_marginals(
         question.get("names", list), question.array("axes", "i8"), question.array("lengths", "i8")
     )
     sizes = {attribute.name: attribute.size for attribute in coded.schema.modelled}

@@ -163,7 +163,7 @@ def test_the_door_is_priced_before_it_counts() -> None:
             assert len(asked.ledger.entries) == 2
             raise RuntimeError("the engine is gone")
 
-    asked._counter = Broken()  # type: ignore[assignment]
+    asked._rows.counter = Broken()  # type: ignore[assignment]
     with pytest.raises(RuntimeError):
         asked.draw(marginal("a"), 5, Budget(0.1))
     assert len(asked.ledger.entries) == 2

@@ -34,6 +34,7 @@ from understudy.curator.budget import Budget, Neighbours
 from understudy.curator.central import CentralCurator
 from understudy.curator.ledger import Ledger
 from understudy.curator.mechanisms import Noise, Rule
+from understudy.curator.questions import Measure
 from understudy.encoding import encode
 from understudy.marginals import Marginal, marginal
 from understudy.model import Model
@@ -424,11 +425,22 @@ class _SplitsOverFewer(CentralCurator):
         ]
 
 
+class _HalfTheNoise(Measure):
+    """Tables with half of the noise that they need."""
+
+    def scales(self, ledger: Ledger) -> list[float]:
+        return [scale / 2 for scale in super().scales(ledger)]
+
+
 class _OneCellOfTwo(CentralCurator):
     """Under replace a row changes two cells; the noise is for one."""
 
-    def _scale(self, cost: Budget) -> float:
-        return super()._scale(cost) / 2
+    def measure(
+        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        question = _HalfTheNoise(marginals=marginals, budget=budget, weights=weights)
+        measured: list[Measurement] = self.answer(question)
+        return measured
 
 
 def curator_loss(make: type[CentralCurator], pair: Pair, epsilon: float = 1.0) -> float:

@@ -1,24 +1,27 @@
 """The curator: the only code that meets private rows, and the only way out of it.
 
-A synthesizer is handed a curator and can ask it three kinds of question, each priced and written into the ledger before
-it is answered: :meth:`Curator.measure` for noisy tables, :meth:`Curator.choose` for one of several candidates and
-:meth:`Curator.draw` for draws from a smoothed table. All else that a synthesizer does is post-processing of public
-values.
+A synthesizer is handed a curator and can ask it three kinds of question (:mod:`understudy.curator.questions`), each
+priced and written into the ledger before it is answered: :meth:`Curator.measure` for noisy tables,
+:meth:`Curator.choose` for one of several candidates and :meth:`Curator.draw` for draws from a smoothed table. All else
+that a synthesizer does is post-processing of public values.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.curator.budget import Budget, Neighbours
+from understudy.curator.domain import Domain
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Rule
+from understudy.curator.mechanisms import Noise, Rule, SystemNoise
+from understudy.curator.questions import Choose, Draw, Measure, Question
 from understudy.marginals import Marginal
 from understudy.networks.bits import Bits
 from understudy.schema import Schema
@@ -43,29 +46,52 @@ class Measurement:
         return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
 
 
-class Curator(Protocol):
-    """Keeps private rows and answers three kinds of question about them."""
+class Curator(ABC):
+    """Keeps private rows and answers three kinds of question about them.
 
-    @property
-    def schema(self) -> Schema:
-        """What is public about the rows."""
+    Parameters
+    ----------
+    domain
+        Which tables can be asked for.
+    ledger
+        What may be spent.
+    noise
+        What tosses are made with, and noise where the curator adds it itself.
+    """
 
-    @property
-    def ledger(self) -> Ledger:
-        """What was spent so far."""
+    def __init__(self, domain: Domain, ledger: Ledger, noise: Noise | None = None) -> None:
+        self.domain = domain
+        self.schema: Schema = domain.schema
+        self.ledger = ledger
+        self._noise: Noise = SystemNoise() if noise is None else noise
 
     @property
     def neighbours(self) -> Neighbours:
         """Which tables count as neighbours."""
+        return self.ledger.neighbours
 
     @property
+    @abstractmethod
     def rows(self) -> int | None:
         """The number of rows where it is public (neighbours: replace), else ``None``."""
+
+    @abstractmethod
+    def answer(self, question: Question) -> Any:
+        """Answer a question that is checked against the domain first, then debited."""
+
+    @abstractmethod
+    def in_bits(self, bits: Bits) -> Curator:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""
 
     def measure(
         self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
     ) -> list[Measurement]:
-        """Noisy tables of the marginals; the budget is split over them by the weights, or evenly."""
+        """Noisy tables of the marginals, see :class:`understudy.curator.questions.Measure`."""
+        if not marginals:
+            return []
+        question = Measure(marginals=marginals, budget=budget, weights=weights)
+        measured: list[Measurement] = self.answer(question)
+        return measured
 
     def choose(
         self,
@@ -76,21 +102,23 @@ class Curator(Protocol):
         rule: Rule = "permute_and_flip",
         estimates: Sequence[NDArray[np.float64]] | None = None,
     ) -> int:
-        """The place of one candidate, chosen at random with a preference for high scores.
-
-        A score is named (see :mod:`understudy.curator.scores`) and has a proved sensitivity; ``offsets`` are public
-        numbers added to the scores, ``estimates`` public tables that the score "misfit" compares the exact ones with.
-        """
+        """The place of one candidate, see :class:`understudy.curator.questions.Choose`."""
+        question = Choose(
+            candidates=candidates,
+            score=score,
+            budget=budget,
+            offsets=offsets,
+            rule=rule,
+            estimates=estimates,
+        )
+        place: int = self.answer(question)
+        return place
 
     def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
-        """How often each cell of a marginal comes up in ``draws`` independent draws from its smoothed table.
-
-        As many rows as the budget asks for are added to every cell first, see
-        :func:`understudy.curator.mechanisms.draw_smoothing`.
-        """
+        """Draws from a smoothed table, see :class:`understudy.curator.questions.Draw`."""
+        drawn: NDArray[np.int64] = self.answer(Draw(axes=axes, draws=draws, budget=budget))
+        return drawn
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""
-
-    def in_bits(self, bits: Bits) -> Curator:
-        """The same rows with their attributes taken apart into bits; the ledger is shared."""
+        return self._noise.choose(np.zeros(places), 1.0, "exponential")

@@ -17,25 +17,23 @@ It is the analyst's side: it holds no rows. Each question goes to all holders ov
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator import Measurement
-from understudy.curator.budget import Budget, Neighbours
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise, Rule, SystemNoise, table_scale
-from understudy.curator.scores import score_named
+from understudy.curator import Curator, Measurement
+from understudy.curator.budget import Budget
+from understudy.curator.domain import Domain
+from understudy.curator.mechanisms import Noise, distribution_of
+from understudy.curator.questions import Choose, Draw, Measure, Question
+from understudy.curator.wire import Arrays, Content
 from understudy.errors import InputError
 from understudy.federation.analyst import Session
 from understudy.federation.delegates import LARGEST_OFFSET
-from understudy.federation.messages import packed
 from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, summed_scale
-from understudy.marginals import Axis, Marginal, describe
 from understudy.networks.bits import Bits
 from understudy.schema import Schema
 
@@ -46,7 +44,7 @@ SIZING = 0.25
 """The share of the first choice's price that goes to the holders' sizes, where these are private and needed."""
 
 
-class FederatedCurator:
+class FederatedCurator(Curator):
     """Answers from several holders.
 
     Parameters
@@ -60,26 +58,11 @@ class FederatedCurator:
     """
 
     def __init__(self, session: Session, schema: Schema, noise: Noise | None = None) -> None:
-        self.schema = schema
+        super().__init__(Domain(schema), session.terms.ledger, noise)
         self.session = session
-        self.ledger: Ledger = session.terms.ledger
         self.ledger.private = session.private
-        self._noise = noise if noise is not None else SystemNoise()
         self._bits: str | None = None
         self._shares: dict[str, float] | None = None
-        self._number_axes()
-
-    def _number_axes(self) -> None:
-        self._sizes = {
-            Axis(attribute.name, level): size
-            for attribute in self.schema.modelled
-            for level, size in enumerate(attribute.sizes_by_level())
-        }
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which tables count as neighbours."""
-        return self.ledger.neighbours
 
     @property
     def rows(self) -> int | None:
@@ -94,56 +77,44 @@ class FederatedCurator:
         apart._shares = self._shares
         return apart
 
-    def toss(self, places: int) -> int:
-        """A place drawn uniformly: asks nothing, costs nothing."""
-        return self._noise.choose(np.zeros(places), 1.0, "exponential")
-
-    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
-        """Draws would need the tables of all holders in one place."""
-        raise InputError(
-            "Rows cannot be drawn from the tables of several holders; use a method that measures tables."
-        )
+    def answer(self, question: Question) -> Any:
+        """Answer a question, once it is checked and paid for."""
+        question.check(self.domain)
+        match question:
+            case Measure():
+                return self._measure(question)
+            case Choose():
+                return self._choose(question)
+            case Draw():  # it would need the tables of all holders in one place
+                raise InputError(
+                    "Rows cannot be drawn from the tables of several holders; "
+                    "use a method that measures tables."
+                )
+        raise TypeError(f"a federated curator does not answer {type(question).__name__}")
 
     # ---- tables
 
-    def measure(
-        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
-    ) -> list[Measurement]:
-        """Noisy tables of the marginals; the budget is split over them by the weights, or evenly."""
-        if not marginals:
-            return []
-        shapes = self._shapes(marginals)
-        costs = budget.equally(len(marginals)) if weights is None else budget.split(*weights)
-        if not all(cost.amount > 0 for cost in costs):
-            raise InputError(
-                "A table cannot be measured for nothing; give it a share of the budget."
-            )
-        scales = [table_scale(cost, self.neighbours, self.ledger.rows_per_person) for cost in costs]
-        kind = "laplace" if budget.currency == "epsilon" else "gaussian"
-        self.ledger.debit_all(
-            (
-                f"table of {describe(axes)}",
-                cost,
-                f"discrete {kind.capitalize()}, scale {scale:.6g}, {self._how}",
-            )
-            for axes, cost, scale in zip(marginals, costs, scales, strict=True)
-        )
-        content, arrays = self._about(marginals, budget)
-        if weights is not None:
-            arrays["weights"] = np.array(weights, dtype=np.float64)
-        cells = [math.prod(shape) for shape in shapes]
-        flat, added, enough = self._summed("tables", sum(cells), content, arrays)
+    def _measure(self, question: Measure) -> list[Measurement]:
+        scales = question.scales(self.ledger)
+        self.ledger.debit_all(question.ledger_lines(scales, self.describe_shares()))
+        content, arrays = question.to_wire()
+        shapes = [self.domain.shape(axes) for axes in question.marginals]
+        cells = [self.domain.cells(axes) for axes in question.marginals]
+        flat, added, enough = self.add_up("tables", sum(cells), content, arrays)
         tables = np.split(flat, np.cumsum(cells)[:-1])
+        kind = distribution_of(question.budget.currency)
         return [
             Measurement(axes, table.reshape(shape), kind, summed_scale(kind, scale, enough, added))
-            for axes, table, shape, scale in zip(marginals, tables, shapes, scales, strict=True)
+            for axes, table, shape, scale in zip(
+                question.marginals, tables, shapes, scales, strict=True
+            )
         ]
 
-    def _summed(
-        self, what: str, size: int, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    def add_up(
+        self, what: str, size: int, content: Content, arrays: Arrays
     ) -> tuple[NDArray[np.int64], int, int]:
         """The sum of what holders have, how many shares of noise are in it, and how many would be enough."""
-        session = self.session
+        session, content = self.session, self.seen_in_bits(content)
         if session.terms.way == "secure":
             return *session.add_up(what, size, content, arrays), session.terms.honest
         answers = session.ask(what, content, arrays)
@@ -157,53 +128,37 @@ class FederatedCurator:
             found += numbers
         return found, len(answers), 1
 
-    @property
-    def _how(self) -> str:
+    def seen_in_bits(self, content: Content) -> Content:
+        """A question that says which view of the rows it is about."""
+        return {**content, "bits": self._bits}
+
+    def describe_shares(self) -> str:
+        """Who adds the noise of sums, in the words of a ledger."""
         terms = self.session.terms
         if terms.way != "secure":
             return f"by each of {len(terms.holders)} holders"
-        return f"in shares of {len(terms.holders)} holders of which {terms.honest} are enough, securely summed"
+        return (
+            f"in shares of {len(terms.holders)} holders of which {terms.honest} are enough, "
+            f"securely summed"
+        )
 
     # ---- choices
 
-    def choose(
-        self,
-        candidates: Sequence[Marginal],
-        score: str,
-        budget: Budget,
-        offsets: NDArray[np.float64] | None = None,
-        rule: Rule = "permute_and_flip",
-        estimates: Sequence[NDArray[np.float64]] | None = None,
-    ) -> int:
-        """The place of one candidate, chosen at random with a preference for high scores."""
-        if not candidates or not all(candidates):
-            raise InputError("There is nothing to choose from.")
-        shapes = self._shapes(candidates)
-        score_named(score).check({shape[0] for shape in shapes})
-        if len(set(candidates)) < len(candidates):
-            raise InputError("A candidate stands twice in the question; each can be chosen once.")
-        if not budget.amount > 0:
-            raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
-        if len(candidates) == 1:
+    def _choose(self, question: Choose) -> int:
+        if len(question.candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
-        if offsets is not None and (
-            np.shape(offsets) != (len(candidates),) or not np.isfinite(offsets).all()
-        ):
-            raise InputError("Offsets must be finite numbers, one a candidate.")
-        if estimates is not None and [list(np.shape(estimate)) for estimate in estimates] != shapes:
-            raise InputError("There must be an estimate of each candidate's table, of its shape.")
         terms = self.session.terms
-        question = _Choice(self, list(candidates), score, offsets, rule, estimates)
+        choice = _Choice(self, question)
         if terms.way == "secure" and not terms.colluders:
-            return question.largest(budget)
-        votes, budget = question.votes(budget, NOMINATING if terms.way == "secure" else 1.0)
+            return choice.largest()
+        votes, budget = choice.votes(NOMINATING if terms.way == "secure" else 1.0)
         places, times = np.unique(votes, return_counts=True)
         if terms.way != "secure":
             winners = places[times == times.max()]
             return int(winners[self.toss(len(winners))])
         if len(places) == 1:
             return int(places[0])
-        return question.best_of(places, budget)
+        return choice.best_of(places, budget)
 
     def shares(self, budget: Budget) -> tuple[dict[str, float], Budget]:
         """Which share of all rows each holder has, and what is left of the budget of the choice that needs them."""
@@ -226,120 +181,90 @@ class FederatedCurator:
             self._shares = {name: sizes.get(name, 0.0) / whole for name in session.terms.holders}
         return self._shares, budget
 
-    # ---- questions
-
-    def _about(
-        self, marginals: Sequence[Marginal], budget: Budget
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        names, arrays = packed(marginals)
-        return {"names": names, "bits": self._bits, "amount": budget.amount}, arrays
-
-    def _shapes(self, marginals: Sequence[Marginal]) -> list[list[int]]:
-        """The shapes of tables; refuses what cannot be asked before anything is debited."""
-        for axis in set(itertools.chain.from_iterable(marginals)):
-            if axis not in self._sizes:
-                attribute = self.schema[axis.attribute]  # says itself when there is none
-                kind = (
-                    f"is of kind {attribute.kind} and never read"
-                    if not attribute.modelled
-                    else "has no such level"
-                )
-                raise InputError(f"{axis.attribute!r} {kind}.")
-        for axes in marginals:
-            if len({axis.attribute for axis in axes}) < len(axes):
-                raise InputError(f"The table of {describe(axes)} names an attribute twice.")
-        return [[self._sizes[axis] for axis in axes] for axes in marginals]
-
 
 class _Choice:
     """One choice, and the ways to make it."""
 
-    def __init__(
-        self,
-        curator: FederatedCurator,
-        candidates: list[Marginal],
-        score: str,
-        offsets: NDArray[np.float64] | None,
-        rule: Rule,
-        estimates: Sequence[NDArray[np.float64]] | None,
-    ) -> None:
+    def __init__(self, curator: FederatedCurator, question: Choose) -> None:
         self.curator = curator
         self.session = curator.session
-        self.candidates = candidates
-        self.score = score
-        self.offsets = offsets
-        self.rule = rule
-        self.estimates = estimates
-        self.most_rows = max(self.session.rows.values()) if curator.rows is not None else None
+        self.question = question
+        self.most_rows: int | None = None
+        if curator.rows is not None:
+            self.most_rows = max(self.session.rows.values())
+        self.shares: Mapping[str, float] = {}
+        """Which share of all rows each holder has, where the question needs that."""
 
-    def votes(self, budget: Budget, part: float) -> tuple[list[int], Budget]:
+    def votes(self, part: float) -> tuple[list[int], Budget]:
         """Every holder's own choice, for a part of the price, and what is left of it."""
-        shares: Mapping[str, float] = {}
-        if self.offsets is not None or self.estimates is not None:
-            shares, budget = self.curator.shares(budget)
+        question, budget = self.question, self.question.budget
+        if question.offsets is not None or question.estimates is not None:
+            self.shares, budget = self.curator.shares(budget)
         cost, rest = budget.split(part, 1 - part)
-        question = f"{len(self.session.present)} votes among {len(self.candidates)} candidates by score {self.score}"
-        rule = "exponential" if budget.currency == "rho" else self.rule.replace("_", " ")
-        self.curator.ledger.debit(question, cost, f"{rule}, by each holder for itself")
-        content, arrays = self._question(self.candidates, cost, self.estimates, shares)
-        if self.offsets is not None:
-            arrays["offsets"] = np.array(self.offsets, dtype=np.float64)
-        answers = self.session.ask("vote", {**content, "rule": self.rule}, arrays)
+        question = replace(question, budget=cost)
+        rule = question.paid_rule.replace("_", " ")
+        self.curator.ledger.debit(
+            *question.ledger_line(
+                f"{rule}, by each holder for itself", what=f"{len(self.session.present)} votes"
+            )
+        )
+        content, arrays = question.to_wire()
+        answers = self.session.ask("vote", self._in_context(content), arrays)
         votes = [answer.get("vote", int) for answer in answers.values()]
-        if not all(0 <= vote < len(self.candidates) for vote in votes):
+        if not all(0 <= vote < len(question.candidates) for vote in votes):
             raise InputError("A holder voted for a candidate that is not there.")
         return votes, rest
 
     def best_of(self, places: NDArray[np.int64], budget: Budget) -> int:
         """Of a few candidates the one with the largest sum of scores, all of which have noise for the whole price."""
-        nominees = [self.candidates[place] for place in places]
-        estimates = None if self.estimates is None else [self.estimates[place] for place in places]
-        question = f"{len(nominees)} sums of scores {self.score}"
-        self.curator.ledger.debit(question, budget, f"noise {self.curator._how}")
-        content, arrays = self._question(nominees, budget, estimates, self.curator._shares or {})
-        sums, _, _ = self.curator._summed("scores", len(nominees), content, arrays)
+        nominees = self.question.narrow(places, budget)
+        self.curator.ledger.debit(
+            *nominees.ledger_line_of_sums(f"noise {self.curator.describe_shares()}")
+        )
+        content, arrays = nominees.scores_to_wire()
+        sums, _, _ = self.curator.add_up("scores", len(places), self._in_context(content), arrays)
         found = sums * (self._sensitivity(nominees, top=False) / SHARED_GRID)
-        if self.offsets is not None:
-            found = found + self.offsets[places]
+        if nominees.offsets is not None:
+            found = found + nominees.offsets
         return int(places[int(np.argmax(found))])
 
-    def largest(self, budget: Budget) -> int:
+    def largest(self) -> int:
         """The candidate with the largest sum of noisy scores, which one holder sees and nobody else."""
-        shares: Mapping[str, float] = {}
-        if self.estimates is not None:
-            shares, budget = self.curator.shares(budget)
-        question = (
-            f"choice among {len(self.candidates)} candidates by the sum of scores {self.score}"
-        )
-        rule = "exponential" if budget.currency == "rho" else "largest with geometric noise"
+        question = self.question
+        if question.estimates is not None:
+            self.shares, budget = self.curator.shares(question.budget)
+            question = replace(question, budget=budget)
+        is_choice = question.budget.currency == "rho"
+        rule = "exponential" if is_choice else "largest with geometric noise"
         self.curator.ledger.debit(
-            question, budget, f"{rule}, by one of {len(self.session.present)} holders for all"
-        )
-        content, arrays = self._question(self.candidates, budget, self.estimates, shares)
-        if self.offsets is not None:
-            gridded = np.rint(
-                self.offsets * (SHARED_GRID / self._sensitivity(self.candidates, top=True))
+            *question.ledger_line(
+                f"{rule}, by one of {len(self.session.present)} holders for all",
+                by="the sum of scores",
             )
+        )
+        content, arrays = question.scores_to_wire()
+        if question.offsets is not None:
+            grid = SHARED_GRID / self._sensitivity(question, top=True)
+            gridded = np.rint(question.offsets * grid)
             arrays["offsets"] = np.clip(gridded, -LARGEST_OFFSET, LARGEST_OFFSET).astype(np.int64)
-        place = self.session.place_of_largest(len(self.candidates), content, arrays)
+        candidates = len(question.candidates)
+        place = self.session.place_of_largest(candidates, self._in_context(content), arrays)
         # Paid for, but lost with the holder that dropped out: any candidate will do for once.
-        return self.curator.toss(len(self.candidates)) if place is None else place
+        return self.curator.toss(candidates) if place is None else place
 
-    def _sensitivity(self, candidates: Sequence[Marginal], top: bool) -> float:
-        binary = max(self.curator._sizes[axes[0]] for axes in candidates) <= 2
-        return score_sensitivity(self.score, self.curator.neighbours, self.most_rows, binary, top)
+    def _sensitivity(self, question: Choose, top: bool) -> float:
+        return score_sensitivity(
+            question.score,
+            self.curator.neighbours,
+            self.most_rows,
+            question.is_binary(self.curator.domain),
+            top,
+        )
 
-    def _question(
-        self,
-        candidates: Sequence[Marginal],
-        cost: Budget,
-        estimates: Sequence[NDArray[np.float64]] | None,
-        shares: Mapping[str, float],
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        content, arrays = self.curator._about(candidates, cost)
-        content |= {"score": self.score, "most_rows": self.most_rows, "shares": dict(shares)}
-        if estimates is not None:
-            arrays["estimates"] = np.concatenate(
-                [np.ravel(estimate) for estimate in estimates]
-            ).astype(np.float64)
-        return content, arrays
+    def _in_context(self, content: Content) -> Content:
+        """A question with what holders must know of each other to answer it."""
+        return {
+            **self.curator.seen_in_bits(content),
+            "most_rows": self.most_rows,
+            "shares": dict(self.shares),
+        }

@@ -48,6 +48,24 @@ class Noise(Protocol):
         """How often each cell comes up in draws with P(cell) proportional to its count plus ``smoothing``."""
 
 
+def distribution_of(currency: Currency) -> Literal["laplace", "gaussian"]:
+    """What noise in a table is drawn from, by what it is paid in; both are discrete."""
+    return "laplace" if currency == "epsilon" else "gaussian"
+
+
+def describe_noise(currency: Currency, scale: float | None = None) -> str:
+    """How noise in a table is written into ledgers."""
+    name = f"discrete {distribution_of(currency).capitalize()}"
+    return name if scale is None else f"{name}, scale {scale:.6g}"
+
+
+def add_noise(noise: Noise, counts: Counts, currency: Currency, scale: float) -> Counts:
+    """A table with noise in every cell."""
+    if distribution_of(currency) == "laplace":
+        return noise.laplace(counts, scale)
+    return noise.gaussian(counts, scale)
+
+
 class SystemNoise:
     """Exact noise and choices, from the operating system's randomness."""
 

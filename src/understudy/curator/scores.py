@@ -9,9 +9,8 @@ Notation in the proofs: c_xp, c_x, c_p are counts, n their sum.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,7 +23,7 @@ from understudy.counting.memory import MAX_ROWS
 from understudy.curator import score_kernels
 from understudy.curator.budget import Neighbours
 from understudy.errors import InputError
-from understudy.marginals import Marginal, describe
+from understudy.marginals import Axis, Marginal, describe
 
 CELLS_AT_A_TIME = 1 << 22
 
@@ -249,16 +248,16 @@ class Misfit:
         return np.concatenate(found)
 
     def check_estimates(
-        self, counter: Counter, candidates: Sequence[Marginal], estimates: Sequence[NDArray[Any]]
+        self,
+        sizes: Mapping[Axis, int],
+        candidates: Sequence[Marginal],
+        estimates: Sequence[NDArray[Any]],
     ) -> None:
         """Refuse estimates that are not tables of the candidates' shapes."""
         if len(estimates) != len(candidates):
             raise InputError("There must be one estimate for each candidate.")
-        sizes = {
-            axis: counter.size(axis) for axis in set(itertools.chain.from_iterable(candidates))
-        }
         for axes, estimate in zip(candidates, estimates, strict=True):
-            if estimate.shape != tuple([sizes[axis] for axis in axes]):
+            if np.shape(estimate) != tuple([sizes[axis] for axis in axes]):
                 raise InputError(
                     f"The estimate of {describe(axes)} does not have the shape of its table."
                 )

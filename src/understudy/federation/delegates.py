@@ -60,11 +60,11 @@ class Delegate:
         )
         if (
             offsets.size != size
-            or offsets.min() < -LARGEST_OFFSET
-            or offsets.max() > LARGEST_OFFSET
+            or offsets.min(initial=0) < -LARGEST_OFFSET
+            or offsets.max(initial=0) > LARGEST_OFFSET
         ):
             raise InputError(
-                "Offsets must be whole numbers on the grid of the scores, one a candidate."
+                "Offsets must be whole numbers on the grid of the scores, one per candidate."
             )
         chosen = budget.currency == "rho" and budget.amount > 0
         return cls(name, offsets, delegated_scale(budget.amount) if chosen else 0.0)

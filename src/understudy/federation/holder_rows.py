@@ -1,17 +1,15 @@
-"""A holder's rows, behind the doors of a curator: what is counted, with which noise, at which price."""
+"""A holder's rows: what is counted, with which noise, at which price."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting import Counter
+from understudy.curator.answering import PrivateRows, choose_by_rows, measure_rows
 from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator, memory_counter
-from understudy.curator.scores import Misfit, score_named
+from understudy.curator.ledger import Ledger
+from understudy.curator.mechanisms import Noise, add_noise, describe_noise
+from understudy.curator.questions import Choose, LedgerLine, Measure
 from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
@@ -21,91 +19,125 @@ from understudy.federation.noise_shares import (
     scores_scale,
     shared_grid,
 )
-from understudy.marginals import Marginal
+from understudy.federation.questions import MOST_NUMBERS
+from understudy.networks.bits import Bits
 
 MOST_ROWS = 1 << 31
 
 
-class HolderRows(CentralCurator):
-    """The holder's rows behind the doors of a central curator, and two more doors for sums with other holders."""
+class HolderRows:
+    """Answers questions about a holder's rows: some for itself, some as a part of sums with other holders.
 
-    def _count(self, coded: Coded) -> Counter:
-        """Rows as they are.
+    Parameters
+    ----------
+    coded
+        The holder's rows.
+    ledger
+        What may be spent.
+    noise
+        The holder's own noise, or its share of the noise of sums.
+    """
 
-        Whether equal rows are collapsed depends on how many differ, and at the limit one row makes
-        the first answer several times as long: an owner gains by it, a stranger with a clock too.
-        """
-        return memory_counter(coded, collapse=False)
+    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise) -> None:
+        self.ledger = ledger
+        self._coded = coded
+        # Whether equal rows are collapsed depends on how many differ, and at the limit one row makes
+        # the first answer several times as long: an owner gains by it, a stranger with a clock too.
+        self._rows = PrivateRows(coded, collapse=False)
+        self._noise = noise
+        self.domain = self._rows.domain
+        if not noise.private:
+            ledger.private = False
 
-    def _scale(self, cost: Budget) -> float:
-        """The scale of the noise in a table; refuses what cannot be drawn before anything is debited."""
-        scale = super()._scale(cost)
-        check_scale(self._noise, scale, cost.currency)
-        return scale
+    def in_bits(self, bits: Bits) -> HolderRows:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""
+        coded = self._coded
+        split = Coded(bits.schema, bits.split(coded.codes), coded.rows, ())
+        return HolderRows(split, self.ledger, self._noise)
 
     def size(self, budget: Budget) -> int:
         """The number of rows, with noise of the holder's own."""
-        scale = self._scale(budget)
+        [scale] = self._scales(Measure(marginals=[()], budget=budget))
         self.ledger.debit(
-            "number of rows of this holder",
-            budget,
-            f"{self._distribution(budget)}, scale {scale:.6g}",
+            "number of rows of this holder", budget, describe_noise(budget.currency, scale)
         )
         own = self._noise.own if isinstance(self._noise, ShareNoise) else self._noise
-        counts = np.array([self._rows], dtype=np.int64)
-        return int(
-            (own.laplace if budget.currency == "epsilon" else own.gaussian)(counts, scale)[0]
-        )
+        counts = np.array([self._coded.rows], dtype=np.int64)
+        return int(add_noise(own, counts, budget.currency, scale)[0])
 
-    def shape(self, axes: Marginal) -> list[int]:
-        """The shape of a table (public)."""
-        return [self._sizes[axis] for axis in axes]
+    def measure(self, question: Measure) -> NDArray[np.int64]:
+        """Noisy tables, one after the other."""
+        if not question.marginals:
+            raise InputError("There is nothing to count.")
+        scales = self._scales(question)
+        tables = measure_rows(question, scales, self._rows, self.ledger, self._noise)
+        return np.concatenate([table.ravel() for table in tables])
 
-    def cells(self, marginals: Sequence[Marginal]) -> list[int]:
-        """How many cells tables have (public); refuses what are no tables."""
-        self._check(marginals)
-        return [math.prod([self._sizes[axis] for axis in axes]) for axes in marginals]
+    def choose(self, question: Choose) -> int:
+        """The choice that this holder would make, by its own rows alone."""
+        self._check_choice(question)
+        return choose_by_rows(question, self._rows, self.ledger, self._noise)
 
-    def scores(
-        self,
-        candidates: Sequence[Marginal],
-        score: str,
-        budget: Budget,
-        most_rows: int | None,
-        estimates: Sequence[NDArray[np.float64]] | None,
-        top: bool,
-    ) -> NDArray[np.int64]:
+    def score(self, question: Choose, most_rows: int | None, top: bool) -> NDArray[np.int64]:
         """Scores on a grid, with shares of noise.
 
-        Their sums are priced as so many numbers; where ``top``, as a choice: the place of one of them is all that
+        Their sums are priced as that many numbers; where ``top``, as a choice: the place of one of them is all that
         anybody but a delegate learns.
         """
-        named = score_named(score)
-        if not all(candidates):
-            raise InputError("There is nothing to choose from.")
-        self._check(candidates)
-        children = {self._sizes[axes[0]] for axes in candidates}
-        named.check(children)
-        if isinstance(named, Misfit) != (estimates is not None):
-            raise InputError("Estimates go with the score misfit, and it needs them.")
-        if isinstance(named, Misfit) and estimates is not None:
-            named.check_estimates(self._counter, candidates, estimates)
-        if self.neighbours == "replace" and (type(most_rows) is not int or most_rows < self._rows):
-            raise InputError("The question takes this holder to have fewer rows than it has told.")
-        if not budget.amount > 0:
-            raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
+        self._check_choice(question)
+        rows = self._check_most_rows(most_rows)
         assert isinstance(self._noise, ShareNoise)
-        rows = most_rows if self.neighbours == "replace" else None
-        sensitivity = score_sensitivity(score, self.neighbours, rows, max(children) <= 2, top)
-        scale = scores_scale(budget, len(candidates), top)
+        budget, neighbours = question.budget, self.ledger.neighbours
+        sensitivity = score_sensitivity(
+            question.score, neighbours, rows, question.is_binary(self.domain), top
+        )
+        scale = scores_scale(budget, len(question.candidates), top)
         check_scale(self._noise, scale, budget.currency)
         geometric = top and budget.currency == "epsilon"
-        mechanism = f"{'geometric' if geometric else self._distribution(budget)} noise in shares"
-        if top:
-            mechanism = f"{'largest' if geometric else 'exponential'}, by a delegate, of sums with {mechanism}"
-        told = "one" if top else "all"
-        self.ledger.debit(f"{told} of {len(candidates)} sums of scores {score}", budget, mechanism)
-        found = shared_grid(self._scores(named, candidates, estimates), sensitivity)
-        return (
-            self._noise.geometric(found, scale) if geometric else self._noisy(found, budget, scale)
+        self.ledger.debit(*_describe_scores(question, top, geometric))
+        found = shared_grid(self._rows.score(question, neighbours), sensitivity)
+        if geometric:
+            return self._noise.geometric(found, scale)
+        return add_noise(self._noise, found, budget.currency, scale)
+
+    def _scales(self, question: Measure) -> list[float]:
+        """The scales of the noise in tables; refuses what cannot be drawn before anything is debited."""
+        question.check(self.domain)
+        _limit_cells(sum(map(self.domain.cells, question.marginals)))
+        scales = question.scales(self.ledger)
+        for scale in scales:
+            check_scale(self._noise, scale, question.budget.currency)
+        return scales
+
+    def _check_choice(self, question: Choose) -> None:
+        question.check(self.domain)
+        _limit_cells(max(map(self.domain.cells, question.candidates)))
+
+    def _check_most_rows(self, most_rows: int | None) -> int | None:
+        """How many rows a holder has at most, where that is public."""
+        if self.ledger.neighbours != "replace":
+            return None
+        if type(most_rows) is not int or most_rows < self._coded.rows:
+            raise InputError("The question takes this holder to have fewer rows than it has told.")
+        return most_rows
+
+
+def _limit_cells(cells: int) -> None:
+    if cells > MOST_NUMBERS:
+        raise InputError(
+            f"Tables of more than {MOST_NUMBERS:,} cells are not counted in one round; "
+            f"ask for less."
         )
+
+
+def _describe_scores(question: Choose, top: bool, geometric: bool) -> LedgerLine:
+    """The ledger line of scores: who learns what of their sums, and which noise is in them."""
+    if not top:
+        noise = describe_noise(question.budget.currency)
+        return question.ledger_line_of_sums(f"{noise} noise in shares", told="all of ")
+    if geometric:
+        mechanism = "largest, by a delegate, of sums with geometric noise in shares"
+    else:
+        noise = describe_noise(question.budget.currency)
+        mechanism = f"exponential, by a delegate, of sums with {noise} noise in shares"
+    return question.ledger_line_of_sums(mechanism, told="one of ")

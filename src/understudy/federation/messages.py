@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.marginals import Axis, Marginal
 
 MAGIC = b"understudy:1"
 LARGEST_HEADER = 1 << 22
@@ -139,44 +138,6 @@ def digest(*parts: bytes | str) -> bytes:
         data = part.encode() if isinstance(part, str) else part
         found.update(struct.pack("<Q", len(data)) + data)
     return found.digest()
-
-
-# --------------------------------------------------------------------------- marginals
-
-
-def packed(marginals: Sequence[Marginal]) -> tuple[list[str], dict[str, Array]]:
-    """Marginals as numbers: the attributes' names, once, and arrays that refer to them."""
-    places: dict[str, int] = {}
-    axes = [
-        (places.setdefault(axis.attribute, len(places)) << 16) | axis.level
-        for axes in marginals
-        for axis in axes
-    ]
-    lengths = [len(axes) for axes in marginals]
-    return list(places), {
-        "axes": np.array(axes, dtype=np.int64),
-        "lengths": np.array(lengths, dtype=np.int64),
-    }
-
-
-def unpacked(names: Sequence[Any], axes: Array, lengths: Array) -> list[Marginal]:
-    """The marginals again."""
-    if (
-        not all(isinstance(name, str) for name in names)
-        or len(axes) != lengths.sum()
-        or (lengths < 0).any()
-    ):
-        raise InputError("The message names tables in a way that cannot be read.")
-    if len(axes) and not (axes.min() >= 0 and axes.max() >> 16 < len(names)):
-        raise InputError("The message names tables in a way that cannot be read.")
-    known = {
-        number: Axis(names[number >> 16], number & 0xFFFF) for number in np.unique(axes).tolist()
-    }
-    flat = [known[number] for number in axes.tolist()]
-    ends = np.cumsum(lengths).tolist()
-    return [
-        tuple(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)
-    ]
 
 
 # --------------------------------------------------------------------------- bytes

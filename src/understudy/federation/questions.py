@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.curator.budget import Budget, Currency
+from understudy.curator.wire import read_marginals
 from understudy.errors import InputError
-from understudy.federation.messages import Message, unpacked
-from understudy.marginals import Marginal, describe
+from understudy.federation.messages import Message
+from understudy.marginals import describe
 
 QUESTIONS = {
     "secure": ("tables", "vote", "scores", "top", "size"),
@@ -70,13 +71,6 @@ def budget_of(asked: Message, currency: Currency) -> Budget:
     return Budget(amount, currency)
 
 
-def tables_of(asked: Message) -> list[Marginal]:
-    """The tables that a question is about."""
-    return unpacked(
-        asked.get("names", list), asked.array("axes", "i8"), asked.array("lengths", "i8")
-    )
-
-
 def in_words(asked: Message) -> dict[str, Any]:
     """What an auditor wants to know of a question."""
     if asked.kind != "ask":
@@ -87,7 +81,7 @@ def in_words(asked: Message) -> dict[str, Any]:
         if name in asked.content
     }
     if "names" in asked.content:
-        tables = tables_of(asked)
+        tables = read_marginals(asked)
         told["tables"] = len(tables)
         if len(tables) <= 100:
             told["names"] = [describe(axes) for axes in tables]

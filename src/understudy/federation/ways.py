@@ -26,12 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MAX_ROWS
-from understudy.curator import Measurement
-from understudy.curator.budget import Budget
+from understudy.curator import Curator, Measurement
 from understudy.curator.federated import FederatedCurator
 from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise, Rule
-from understudy.curator.scores import score_named
+from understudy.curator.mechanisms import Noise
+from understudy.curator.questions import Choose, Measure, Question
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
 from understudy.federation.analyst import Federation, Session, Told, silent
@@ -204,7 +203,7 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
     )
 
 
-class TablesCurator:
+class TablesCurator(Curator):
     """A curator that was told some tables and asks nothing more: its answers are post-processing of these.
 
     Parameters
@@ -216,10 +215,7 @@ class TablesCurator:
     """
 
     def __init__(self, curator: FederatedCurator, tables: Sequence[Measurement]) -> None:
-        self.schema: Schema = curator.schema
-        self.ledger: Ledger = curator.ledger
-        self.neighbours = curator.neighbours
-        self.rows = curator.rows
+        super().__init__(curator.domain, curator.ledger)
         self._curator = curator
         self._tables = {frozenset(table.marginal): table for table in tables}
         total = estimated_rows(tables) if curator.rows is None else float(curator.rows)
@@ -229,13 +225,23 @@ class TablesCurator:
             min(max(total, 1.0), float(MAX_ROWS)),  # many holders may have more than can be scored
         )
 
-    def measure(
-        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
-    ) -> list[Measurement]:
-        """Tables, read off the smallest of those that were measured and hold them."""
-        return [self._read(axes) for axes in marginals]
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where it is public (neighbours: replace), else ``None``."""
+        return self._curator.rows
+
+    def answer(self, question: Question) -> Any:
+        """Answer from the tables; nothing is debited, since they are public."""
+        question.check(self.domain)
+        match question:
+            case Measure():
+                return [self._read(axes) for axes in question.marginals]
+            case Choose():
+                return self._choose(question)
+        return self._curator.answer(question)
 
     def _read(self, axes: Marginal) -> Measurement:
+        """A table, read off the smallest of those that were measured and hold it."""
         home = _home(self._tables, axes)
         spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
         kept = [axis for axis in home.marginal if axis in axes]
@@ -243,22 +249,12 @@ class TablesCurator:
         summed = math.prod(home.counts.shape[place] for place in spare)
         return Measurement(axes, counts, "gaussian", home.deviation * math.sqrt(summed))
 
-    def choose(
-        self,
-        candidates: Sequence[Marginal],
-        score: str,
-        budget: Budget,
-        offsets: NDArray[np.float64] | None = None,
-        rule: Rule = "permute_and_flip",
-        estimates: Sequence[NDArray[np.float64]] | None = None,
-    ) -> int:
+    def _choose(self, question: Choose) -> int:
         """The candidate with the best score by the noisy tables."""
-        scores = score_named(score).evaluate(self._counter, candidates)
-        return int(np.argmax(scores if offsets is None else scores + offsets))
-
-    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
-        """Not from tables that were noised."""
-        return self._curator.draw(axes, draws, budget)
+        scores = question.named_score.evaluate(self._counter, question.candidates)
+        if question.offsets is not None:
+            scores = scores + question.offsets
+        return int(np.argmax(scores))
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly."""
