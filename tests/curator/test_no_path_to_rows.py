@@ -45,8 +45,7 @@ HOLDS_ROWS: tuple[ModuleType, ...] = (
 )
 
 EXCEPTIONS = {
-    "__init__.py": "holds the way from a table to a model, beside the base class",
-    "random.py": "names the types that the way to a model passes to its hooks; asks nothing",
+    "__init__.py": "fit hands the user's table to the release, and names its type",
 }
 
 
