@@ -15,7 +15,7 @@ test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are; minut
 	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
 
 fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders
-	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/audit/test_fuzz.py $(ARGS)
+	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/auditing/test_fuzz.py $(ARGS)
 	UNDERSTUDY_FUZZ=20000 $(BIN)/python -m pytest -s tests/federation/test_differential_fuzz.py $(ARGS)
 
 lint: $(VENV)/dev.stamp  ## formatting, linting, types
@@ -29,8 +29,8 @@ docs: $(VENV)/dev.stamp  ## build the site; a broken link or an outdated table i
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
-	$(BIN)/python -m pytest tests/audit -m "slow or not slow" $(ARGS)
-	$(BIN)/python -m understudy.audit.page docs/audit.md $(or $(RUNS),2000)
+	$(BIN)/python -m pytest tests/auditing -m "slow or not slow" $(ARGS)
+	$(BIN)/python -m understudy.auditing.page docs/audit.md $(or $(RUNS),2000)
 
 mutants: $(VENV)/dev.stamp  ## put one fault at a time into the code; writes docs/mutants.md (SAMPLE=200 for some)
 	$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(ARGS)

@@ -29,7 +29,7 @@ import understudy
 from peers import CACHE, CONTENDERS, environment, plain, table_of, tried, written
 from privbayes import Times, error_of, line, note, peak_megabytes, source_state, wide_table
 from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
 from understudy.evaluation.classifiers import CLASSIFIERS
 from understudy.evaluation.comparison import compared
 from understudy.evaluation.learning import classification_scores, examples, scores

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy import Ledger, Schema
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import SystemNoise
-from understudy.curator.questions import Choose
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
 from understudy.federation.holder_rows import HolderRows
-from understudy.marginals import marginal
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import SystemNoise
+from understudy.privacy.questions import Choose
 
 Codes = dict[str, NDArray[np.uint16]]
 

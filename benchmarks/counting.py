@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
-from understudy.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal
 
 Columns = Mapping[str, NDArray[Any]]
 RUNS = 3

@@ -21,18 +21,18 @@ from typing import get_args
 import numpy as np
 
 from understudy import Model, PrivBayes, Schema, Table
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.ledger import Ledger
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import marginal
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
 from understudy.federation import Federation, Holder, MemoryLink, federate, split
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity
 from understudy.federation.splits import How
 from understudy.federation.ways import Merged, Way
-from understudy.marginals import marginal
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
 
 SECTIONS = ("errors", "ways", "round")

@@ -26,15 +26,15 @@ import numpy as np
 from rich.console import Console
 
 from understudy import PrivBayes, Schema, Table
-from understudy.curator.wire import pack_marginals
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Marginal, marginal
+from understudy.data.tables import Column, read_table
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
 from understudy.federation.analyst import Federation, Session
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Parties
-from understudy.marginals import Marginal, marginal
-from understudy.tables import Column, read_table
+from understudy.privacy.wire import pack_marginals
 
 COMMAND = Path(sys.executable).with_name("understudy")
 WAYS: dict[str, list[str]] = {

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from understudy import Independent, Table, read_table
-from understudy.encoding import decode, encode
+from understudy.data.encoding import decode, encode
+from understudy.data.schema import Schema
+from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
 from understudy.evaluation.published import published
-from understudy.schema import Schema
-from understudy.tables import Column
 
 
 def best_of(times: int, job: Callable[[], object]) -> float:
@@ -63,7 +63,7 @@ def encoding_rate(rows: int) -> None:
     again = encode(decode(coded.codes, schema, rng, rows), schema)
     assert all(np.array_equal(coded.codes[name], again.codes[name]) for name in coded.codes)
     try:
-        from understudy.frames import as_table, to_pandas
+        from understudy.data.frames import as_table, to_pandas
     except ImportError:
         return
     frame = to_pandas(table)

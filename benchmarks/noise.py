@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy.curator import exact_noise
-from understudy.curator.mechanisms import opendp_gaussian, opendp_laplace
+from understudy.privacy import exact_noise
+from understudy.privacy.mechanisms import opendp_gaussian, opendp_laplace
 
 
 def seconds(job: Callable[[], object]) -> tuple[float, float]:

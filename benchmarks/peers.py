@@ -28,7 +28,7 @@ import numpy as np
 from rich.console import Console
 
 from understudy import Schema
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
 

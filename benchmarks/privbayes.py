@@ -33,12 +33,12 @@ from rich.console import Console
 import understudy
 from peers import ENDED, RUNNERS, environment, watched
 from understudy import Model, PrivBayes, Table, read_table
-from understudy.curator.scores import SCORES
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.schema import Schema
+from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
-from understudy.schema import Schema
-from understudy.tables import Column
+from understudy.privacy.scores import SCORES
 
 SECTIONS = ("errors", "speed", "sampling", "wide", "peers")
 ORDERS = {"adult": 3, "br2000": 3, "nltcs": 4, "acs": 4}

@@ -188,7 +188,7 @@ def make_rows(data: Path, folder: Path, rows: int) -> None:
 
 def files_of(folder: Path, rows: int) -> str:
     """A relation of so many rows: whole files, or the beginning of the first."""
-    from understudy.tables import parquet_relation
+    from understudy.data.tables import parquet_relation
 
     parts = [folder / f"part-{part}.parquet" for part in range(-(-rows // ROWS_A_FILE))]
     relation = parquet_relation(parts)
@@ -232,10 +232,10 @@ def engine_job(folder: Path, rows: int) -> Any:
     """PrivBayes over DuckDB."""
     from understudy import PrivBayes, Schema
     from understudy.counting.cuboids import CuboidCounter
-    from understudy.curator.central import CentralCurator
-    from understudy.curator.ledger import Ledger
     from understudy.engines.duckdb import DuckDBEngine
     from understudy.engines.rows import EngineTable
+    from understudy.privacy.central import CentralCurator
+    from understudy.privacy.ledger import Ledger
     from understudy.release.callbacks import no_progress
 
     schema = Schema.load(folder / "adult.json")
@@ -301,7 +301,7 @@ def sampling_job(folder: Path, rows: int) -> Any:
 def columns_job(folder: Path, columns: int) -> Any:
     """PrivBayes in memory over many columns of four values, each leaning on one before it."""
     from understudy import PrivBayes, Schema, Table
-    from understudy.tables import Column
+    from understudy.data.tables import Column
 
     rng = np.random.default_rng(0)
     values = [rng.integers(0, 4, COLUMN_ROWS)]

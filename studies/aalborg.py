@@ -40,17 +40,17 @@ from study import (
     where,
 )
 from understudy import PrivBayes, Schema, Synthesizer, Table
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import Noise, draw_smoothing
-from understudy.marginals import Marginal, marginal
-from understudy.model import Model
-from understudy.networks.network import Network, Node
-from understudy.networks.parameters import repaired
+from understudy.data.marginals import Marginal, marginal
+from understudy.data.tables import Column
+from understudy.models.model import Model
+from understudy.models.network import Network, Node
+from understudy.models.parameters import repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanisms import Noise, draw_smoothing
 from understudy.release.callbacks import Progress
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
-from understudy.tables import Column
 
 Rows = NDArray[np.bool_]
 LEVEL = 0.05

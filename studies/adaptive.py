@@ -22,24 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study import Claim, Options, Part, Row, Settings, Study, curves, grid, means, seed_of, where
-from understudy.curator import Measurement
-from understudy.curator.central import CentralCurator
-from understudy.curator.ledger import Ledger
-from understudy.demo import demo_frame, demo_schema
-from understudy.encoding import Coded, encode
+from understudy.data.demo import demo_frame, demo_schema
+from understudy.data.encoding import Coded, encode
+from understudy.data.frames import as_table
+from understudy.data.marginals import marginal
+from understudy.data.schema import Attribute, Schema
+from understudy.data.tables import Table
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
-from understudy.frames import as_table
-from understudy.graphical import Group, learner, pooling
-from understudy.marginals import marginal
+from understudy.models.graphical import Group, learner, pooling
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.curator import Measurement
+from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
-from understudy.schema import Attribute, Schema
 from understudy.synthesizers import Synthesizer, adaptive
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.mst import MST
 from understudy.synthesizers.privbayes import PrivBayes
-from understudy.tables import Table
 
 DELTA = 1e-9
 ORDER = 3

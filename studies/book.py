@@ -36,10 +36,10 @@ from study import (
     where,
 )
 from understudy import Schema, Table, read_table
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.tables import Column
 from understudy.errors import InputError
 from understudy.synthesizers.marginals import Marginals
-from understudy.tables import Column
 
 Floats = NDArray[np.float64]
 Codes = Mapping[str, NDArray[Any]]

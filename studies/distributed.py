@@ -53,16 +53,16 @@ from thesis import (
 )
 from understudy import PrivBayes, Synthesizer
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.mechanisms import Noise, SeededNoise, SystemNoise
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Axis
 from understudy.evaluation.classifiers import THESIS
 from understudy.evaluation.marginals import marginals_of_order
 from understudy.federation.holder import Holder
 from understudy.federation.identity import Identity
 from understudy.federation.splits import split
 from understudy.federation.ways import Merged, federate
-from understudy.marginals import Axis
-from understudy.model import Model
+from understudy.models.model import Model
+from understudy.privacy.mechanisms import Noise, SeededNoise, SystemNoise
 
 HOLDERS = 5
 SPLITS = ("equal", "random", "class", "attribute", "central")

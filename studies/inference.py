@@ -16,8 +16,8 @@ import numpy as np
 
 from study import Claim, Options, Part, Row, Settings, Study, curves, grid, long, means, seed_of
 from understudy import PrivBayes, Schema, Table
+from understudy.data.tables import Column
 from understudy.evaluation.inference import LEVEL, chi_squared_p, power, spearman_p
-from understudy.tables import Column
 
 NAMES = ("a", "b", "c", "d")
 SCHEMA = Schema.from_dict(

@@ -32,9 +32,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from understudy.curator.mechanisms import Noise, SeededNoise, SystemNoise
+from understudy.data.files import write_json, write_text, written_whole
 from understudy.errors import UnderstudyError
-from understudy.files import write_json, write_text, written_whole
+from understudy.privacy.mechanisms import Noise, SeededNoise, SystemNoise
 
 Settings = dict[str, Any]
 """What tells one cell from another."""

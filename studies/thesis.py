@@ -41,15 +41,15 @@ from study import (
 )
 from understudy import PrivBayes, Schema, Synthesizer, Table, read_table
 from understudy.counting.memory import MemoryCounter
-from understudy.curator import Curator
-from understudy.curator.central import CentralCurator
-from understudy.curator.ledger import Ledger
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Axis
 from understudy.evaluation.classifiers import CLASSIFIERS, THESIS
 from understudy.evaluation.marginals import marginals_of_order
 from understudy.evaluation.published import published
-from understudy.marginals import Axis
-from understudy.model import Model
+from understudy.models.model import Model
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
 
 Floats = NDArray[np.float64]

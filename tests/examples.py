@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.encoding import Coded, encode
-from understudy.schema import EPOCH, Attribute, Schema
-from understudy.tables import Column, Table
+from understudy.data.encoding import Coded, encode
+from understudy.data.schema import EPOCH, Attribute, Schema
+from understudy.data.tables import Column, Table
 
 
 def words(*texts: str | None) -> Column:

@@ -73,7 +73,7 @@ def test_the_method_makes_rows(source: Path, tmp_path: Path) -> None:
 def test_the_method_is_public_and_is_audited(source: Path, tmp_path: Path) -> None:
     program = (
         "from understudy import Chain\n"
-        "from understudy.audit import audit_subjects\n"
+        "from understudy.auditing import audit_subjects\n"
         "print(Chain(epsilon=1.0).length, 'chain' in audit_subjects())\n"
     )
     assert run(source, tmp_path, "-c", program) == "1 True\n"

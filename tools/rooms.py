@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "understudy"
 
 ROOMS = (
     "errors",
+    "machine",
     "data",
     "counting",
     "privacy",
@@ -24,8 +25,8 @@ ROOMS = (
     "synthesizers",
     "federation",
     "evaluation",
+    "auditing",
     "attacks",
-    "audit",
     "reports",
     "cli",
 )
@@ -86,5 +87,5 @@ def _imported_rooms(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
             names = [ast.unparse(argument).strip("f'\"") for argument in node.args[:1]]
         for name in names:
             parts = name.split(".")
-            if parts[0] == package and len(parts) > 1:
+            if parts[0] == package and len(parts) > 1 and parts[1] != "__version__":
                 yield getattr(node, "lineno", 0), parts[1]

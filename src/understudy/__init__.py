@@ -13,15 +13,18 @@ TYPE_CHECKING = False  # typing's own takes long to load: Ctrl-C should find us 
 if TYPE_CHECKING:
     from typing import Any
 
-    from understudy.audit.attacks import attack
-    from understudy.curator.ledger import Ledger, LedgerFile
+    from understudy.attacks import attack
+    from understudy.auditing import audit
+    from understudy.data.schema import Schema
+    from understudy.data.tables import Table, read_table
     from understudy.errors import BudgetError, InputError, UnderstudyError
     from understudy.evaluation import evaluate
     from understudy.federation.in_process import make_holders
     from understudy.federation.ways import federate
-    from understudy.model import Model
+    from understudy.models.model import Model
+    from understudy.privacy.ledger import Ledger, LedgerFile
+    from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
-    from understudy.schema import Schema
     from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from understudy.synthesizers.privbayes import PrivBayes
     from understudy.synthesizers.random import Random
     from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
-    from understudy.tables import Table, read_table
 
 __version__ = "0.1.0"
 
@@ -55,9 +57,11 @@ __all__ = [
     "Table",
     "UnderstudyError",
     "attack",
+    "audit",
     "evaluate",
     "federate",
     "make_holders",
+    "plan",
     "read_table",
 ]
 
@@ -67,24 +71,26 @@ _HOMES = {
     "BudgetError": "errors",
     "Independent": "synthesizers.independent",
     "InputError": "errors",
-    "Ledger": "curator.ledger",
-    "LedgerFile": "curator.ledger",
+    "Ledger": "privacy.ledger",
+    "LedgerFile": "privacy.ledger",
     "Marginals": "synthesizers.marginals",
-    "Model": "model",
+    "Model": "models.model",
     "OwnerWarning": "release.callbacks",
     "PerturbedHistogram": "synthesizers.perturbed_histogram",
     "PrivBayes": "synthesizers.privbayes",
     "Random": "synthesizers.random",
-    "Schema": "schema",
+    "Schema": "data.schema",
     "SmoothedHistogram": "synthesizers.smoothed_histogram",
     "Synthesizer": "synthesizers",
-    "Table": "tables",
+    "Table": "data.tables",
     "UnderstudyError": "errors",
-    "attack": "audit.attacks",
+    "attack": "attacks",
+    "audit": "auditing",
     "evaluate": "evaluation",
     "federate": "federation.ways",
     "make_holders": "federation.in_process",
-    "read_table": "tables",
+    "plan": "privacy.plan",
+    "read_table": "data.tables",
 }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from baselines.consistency import Counts, clipped
 from baselines.walsh import Projections
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 
 def contingency(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from baselines.consistency import Counts, clipped
 from baselines.walsh import walsh
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 Names = tuple[str, ...]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.consistency import Counts, clipped
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 
 def laplace(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 
 def majority(labels: NDArray[np.bool_], epsilon: float, noise: Noise) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from baselines.consistency import Counts
 from baselines.walsh import Projections
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 ROUND = 0.05
 """What a round may cost, as in the paper."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.mechanisms import Noise
+from understudy.privacy.mechanisms import Noise
 
 POPULATION = 200
 SURVIVORS = 10

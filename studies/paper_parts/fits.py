@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from paper_parts.tables import Source, counter_of
 from study import Options, Settings, seed_of
 from understudy.counting.cuboids import CuboidCounter
-from understudy.curator.answering import KnownScores
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Counts, Noise, Rule, SeededNoise
-from understudy.curator.scores import SCORES
-from understudy.encoding import Coded, encode
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Axis
+from understudy.data.tables import Table
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.marginals import Axis
-from understudy.model import Model
-from understudy.networks.bits import Bits
+from understudy.models.model import Model
+from understudy.privacy.answering import KnownScores
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Counts, Noise, Rule, SeededNoise
+from understudy.privacy.scores import SCORES
 from understudy.release.callbacks import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
-from understudy.tables import Table
 
 MOST_PAIRS = 250_000
 EPSILONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

@@ -19,11 +19,11 @@ from baselines.walsh import Projections, histogram
 from paper_parts.fits import EPSILONS, marginal_errors, routine, rows_from, synthetic
 from paper_parts.tables import Source, binary_names, general_names, whole
 from study import Claim, Options, Part, Row, Settings, curves, grid, long, means
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise
 from understudy.evaluation.marginals import marginals_of_order
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import no_progress
 from understudy.synthesizers.privbayes import PrivBayes
 

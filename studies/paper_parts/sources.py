@@ -5,7 +5,7 @@ from __future__ import annotations
 from paper_parts.fits import NoNoise, TwoNoises, fitted, marginal_errors, routine, rows_from
 from paper_parts.tables import TASKS, Source, binary_names, general_names, split, svm_errors, whole
 from study import Claim, Options, Part, Row, Settings, curves, grid, long, means
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
 
 METHODS = ("PrivBayes", "BestNetwork", "BestMarginal")
 MEASURES = ("marginals", "svm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from running import run
-from understudy.audit import audit_subjects
+from understudy.auditing import audit_subjects
 
 
 @pytest.mark.parametrize("columns", [80, 200])

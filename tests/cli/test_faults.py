@@ -21,8 +21,8 @@ import pytest
 import understudy
 from understudy import Independent, Schema, read_table
 from understudy.cli.talk import prepare_screen
-from understudy.curator.ledger import LedgerFile
-from understudy.resources import LEAST_MEMORY
+from understudy.machine.resources import LEAST_MEMORY
+from understudy.privacy.ledger import LedgerFile
 
 SOURCE = Path(understudy.__file__).parents[1]
 GIGABYTE = 1 << 30
@@ -157,10 +157,10 @@ understudy.cli._run = run_squeezed
 understudy.cli.main()
 """
 MOMENTS = {
-    "understudy.tables:read_table": [],
-    "understudy.curator.ledger:LedgerFile:reserve": [],
-    "understudy.curator.central:CentralCurator:__init__": [1.0],
-    "understudy.model:write_table": [1.0],
+    "understudy.data.tables:read_table": [],
+    "understudy.privacy.ledger:LedgerFile:reserve": [],
+    "understudy.privacy.central:CentralCurator:__init__": [1.0],
+    "understudy.models.model:write_table": [1.0],
 }
 
 
@@ -279,10 +279,10 @@ PLACES = {
     "import:numba": None,
     "import:numpy": None,
     "import:duckdb": None,
-    "understudy.tables:_header": None,
-    "understudy.curator.ledger:LedgerFile:_write": None,
+    "understudy.data.tables:_header": None,
+    "understudy.privacy.ledger:LedgerFile:_write": None,
     "understudy.synthesizers.independent:Independent:learn": 1.0,
-    "understudy.tables:_register": 1.0,
+    "understudy.data.tables:_register": 1.0,
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from running import Ran, run
 from understudy import Model, Schema, read_table
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
 from understudy.federation.holder import Holder
 from understudy.federation.identity import Identity
 from understudy.federation.server import AuditLog, app_of, listening, server_of

@@ -93,7 +93,8 @@ def test_a_thousand_million_rows_are_not_too_many(
     """They are drawn when they are written, one piece after another; here they are only asked for."""
     asked: list[tuple[object, ...]] = []
     monkeypatch.setattr(
-        "understudy.model.Model.write", lambda self, *arguments, **_: asked.append(arguments[:2])
+        "understudy.models.model.Model.write",
+        lambda self, *arguments, **_: asked.append(arguments[:2]),
     )
     ran = run(*SYNTHESIZE, "--rows", "1e9", "-o", "out/")
     assert ran.status == 0, ran.err

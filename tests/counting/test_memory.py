@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from understudy.counting import Counter, kernels, memory
 from understudy.counting.memory import MemoryCounter
+from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.errors import InputError
-from understudy.marginals import Axis, Marginal, marginal
 
 
 class Table:

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.remembered import Remembered
-from understudy.marginals import Marginal, marginal
+from understudy.data.marginals import Marginal, marginal
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 ASKED = [marginal("a"), marginal("b", "c"), marginal("a"), (), marginal("a", "b", "c")]

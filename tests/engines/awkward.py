@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from examples import attribute, booleans, dates, datetimes, integers, words
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.schema import Attribute, Quantity, Schema
+from understudy.data.tables import Column, Table
 from understudy.engines import Engine
 from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
-from understudy.schema import Attribute, Quantity, Schema
-from understudy.tables import Column, Table
 
 REFUSED = "refused"
 

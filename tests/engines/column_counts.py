@@ -7,12 +7,12 @@ from typing import Any
 from awkward import CELLS, column_of
 
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.curator.discovery import Draft, _counted_by, is_identifier
+from understudy.data.tables import Table
 from understudy.engines import Engine
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
-from understudy.tables import Table
+from understudy.privacy.discovery import Draft, _counted_by, is_identifier
 
 TYPED: dict[str, list[Any]] = {
     **{kind: [None if cell == "" else cell for cell in cells] for kind, cells in CELLS.items()},

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from understudy import Model, Schema, Table
-from understudy.curator.mechanisms import SeededNoise
-from understudy.tables import Column
+from understudy.data.tables import Column
+from understudy.privacy.mechanisms import SeededNoise
 
 SCHEMA = Schema.from_dict(
     {

@@ -12,7 +12,7 @@ from understudy.counting import cuboids
 from understudy.counting.cuboids import Cuboid, CuboidCounter
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.rollups import Room
-from understudy.marginals import marginal
+from understudy.data.marginals import marginal
 
 
 class FewGroups:

@@ -49,15 +49,15 @@ from understudy import (
     SmoothedHistogram,
     read_table,
 )
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.schema import Quantity
 from understudy.engines import EngineError, encoding, sources
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PREFIX
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
-from understudy.schema import Quantity
+from understudy.privacy.mechanisms import SeededNoise
 
 # --------------------------------------------------------------------------- codes
 

@@ -25,16 +25,16 @@ from understudy import (
     Schema,
     read_table,
 )
-from understudy.csv_files import csv_relation
-from understudy.curator.discovery import discover
-from understudy.curator.mechanisms import SeededNoise
+from understudy.data.csv_files import csv_relation
+from understudy.data.schema import Category
 from understudy.engines import EngineError, columns, encoding
 from understudy.engines import rows as engine_rows
 from understudy.engines.columns import EngineColumns
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.rows import EngineTable
-from understudy.schema import Category
+from understudy.privacy.discovery import discover
+from understudy.privacy.mechanisms import SeededNoise
 
 # --------------------------------------------------------------------------- counts
 
@@ -113,7 +113,7 @@ def test_columns_of_a_csv_file_are_counted_as_in_memory(
     """Whatever few rows are looked at first."""
     path = written(CSV)
     expected = seen_in_memory(read_table(path))
-    monkeypatch.setattr("understudy.tables._FEW_ROWS", few)
+    monkeypatch.setattr("understudy.data.tables._FEW_ROWS", few)
     assert seen_by(csv_engine(path)) == expected == seen_in_memory(read_table(path))
 
 
@@ -205,7 +205,7 @@ def test_more_columns_than_go_into_one_query(folder: Path, monkeypatch: pytest.M
     method = Independent(epsilon=3.0, person="id", max_rows_per_person=2)
     expected = fitted(method, folder / "people.csv")
     monkeypatch.setattr(columns, "COLUMNS_AT_A_TIME", 3)
-    monkeypatch.setattr("understudy.tables._CONDITIONS_AT_A_TIME", 5)
+    monkeypatch.setattr("understudy.data.tables._CONDITIONS_AT_A_TIME", 5)
     assert fitted(method, folder / "people.csv", engine="duckdb") == expected
 
 

@@ -11,9 +11,9 @@ from engine_people import SCHEMA
 
 from running import run
 from understudy import Independent, InputError
-from understudy.engines.targets import check_target
+from understudy.data.files import holds_password, shown
 from understudy.engines.urls import place_of
-from understudy.files import holds_password, shown
+from understudy.release.targets import check_target
 
 SECRET = "s3cret"
 

@@ -15,14 +15,14 @@ from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from running import run
 from understudy import Independent, InputError, LedgerFile, Model, PrivBayes, Schema, Table
-from understudy.curator.mechanisms import SeededNoise
+from understudy.data.tables import write_plain_csv
 from understudy.engines import EngineError
 from understudy.engines.dialects import POSTGRES
 from understudy.engines.postgres import PostgresEngine
-from understudy.engines.targets import write_to
 from understudy.engines.urls import place_of
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.release.targets import write_to
 from understudy.synthesizers.mst import MST
-from understudy.tables import write_plain_csv
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 
 from examples import schema_of, values_of
 from understudy import Independent, InputError, PrivBayes, Table
+from understudy.data.frames import as_table
 from understudy.engines import EngineError
 from understudy.engines.dialects import SPARK
 from understudy.engines.spark import SparkEngine
-from understudy.engines.targets import spark_frame
-from understudy.frames import as_table
+from understudy.release.targets import spark_frame
 
 
 @pytest.fixture(scope="module")

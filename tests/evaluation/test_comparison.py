@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from examples import integers, reals, words
+from understudy.data.schema import Category, Quantity, Schema
+from understudy.data.tables import Column, Table, read_table
 from understudy.errors import InputError
 from understudy.evaluation import evaluate
 from understudy.evaluation.comparison import MOST_CATEGORIES, common_schema, compared
-from understudy.schema import Category, Quantity, Schema
-from understudy.tables import Column, Table, read_table
 
 
 def table(**columns: Column) -> Table:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.columns import column_comparisons, kolmogorov_smirnov, kullback_leibler
 from understudy.evaluation.comparison import Comparison, compared
 from understudy.evaluation.marginals import distance_by_chance, marginals_by_order, total_variation
 from understudy.evaluation.pairs import correlation, pairs
 from understudy.evaluation.ranges import SANITY, range_errors
-from understudy.marginals import marginal
-from understudy.schema import Schema
-from understudy.tables import Column, Table
 
 
 def coded_table(**columns: list[int]) -> Table:

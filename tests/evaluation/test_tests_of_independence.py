@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.comparison import compared
 from understudy.evaluation.inference import (
@@ -19,8 +21,6 @@ from understudy.evaluation.inference import (
     spearman,
     spearman_p,
 )
-from understudy.schema import Schema
-from understudy.tables import Column, Table
 
 stats = pytest.importorskip("scipy.stats")
 

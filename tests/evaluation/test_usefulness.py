@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from understudy.curator.mechanisms import SeededNoise
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.classifiers import CLASSIFIERS, FAST, THESIS, chosen_classifiers
 from understudy.evaluation.clustering import clustering
@@ -24,9 +25,8 @@ from understudy.evaluation.learning import (
 )
 from understudy.evaluation.network import network_quality
 from understudy.evaluation.propensity import propensity, propensity_error
-from understudy.schema import Schema
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
-from understudy.tables import Column, Table
 
 pytest.importorskip("xgboost")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from memory_holders import SCHEMA
 
-from understudy.curator.wire import pack_marginals
+from understudy.data.marginals import marginal
 from understudy.federation.messages import Message
 from understudy.federation.terms import Terms, schema_digest
-from understudy.marginals import marginal
+from understudy.privacy.wire import pack_marginals
 
 
 def terms(holders, way="secure", **more):

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from understudy.audit.doors import Question, exact_loss
-from understudy.curator.budget import epsilon_of
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
+from understudy.auditing.doors import Question, exact_loss
+from understudy.data.encoding import encode
 from understudy.federation import Holder, MemoryLink, federate
 from understudy.federation.delegates import DelegatedSum
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
 from understudy.federation.noise_shares import ShareNoise
+from understudy.privacy.budget import epsilon_of
+from understudy.privacy.mechanisms import SeededNoise
 
 IDENTITIES = [Identity.new(f"h{place}") for place in range(3)]
 PEERS = {identity.name: identity.certificate for identity in IDENTITIES}

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
+from understudy.data.schema import Schema
 from understudy.federation import Holder, HolderGone, MemoryLink
 from understudy.federation.identity import Identity
 from understudy.federation.messages import Message
-from understudy.schema import Schema
 
 SCHEMA = Schema.from_dict(
     {

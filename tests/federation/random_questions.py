@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from understudy.curator.wire import pack_marginals
-from understudy.encoding import Coded
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
+from understudy.data.marginals import Axis, Marginal
+from understudy.data.schema import Schema
 from understudy.federation.messages import Message
 from understudy.federation.questions import QUESTIONS
-from understudy.marginals import Axis, Marginal
-from understudy.networks.bits import Bits
-from understudy.schema import Schema
+from understudy.privacy.wire import pack_marginals
 
 SCHEMA = Schema.from_dict(
     {

@@ -8,11 +8,11 @@ import pytest
 from asking import question, said, sentence, terms
 from memory_holders import rows
 
-from understudy.curator.ledger import LedgerFile
 from understudy.errors import InputError
 from understudy.federation import Holder
 from understudy.federation.holder import MOST_SESSIONS
 from understudy.federation.messages import Message
+from understudy.privacy.ledger import LedgerFile
 
 
 @pytest.fixture(params=["in memory", "in a file"])

@@ -9,11 +9,11 @@ import pytest
 from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.wire import pack_marginals
+from understudy.data.marginals import marginal
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Federation, HolderGone, HolderRefused, MemoryLink
 from understudy.federation.messages import Message
-from understudy.marginals import marginal
+from understudy.privacy.wire import pack_marginals
 
 EPSILON = 1e3
 """So large that tables have hardly any noise, and sums can be recognised."""

@@ -13,23 +13,23 @@ import pytest
 from federated_runs import largest_log_probabilities, largest_loss, loss_of
 from memory_holders import SCHEMA, holders_of, rows
 
-from understudy.audit.blackbox import tell_apart
-from understudy.audit.bounds import choice_log_probabilities, renyi_rho
-from understudy.audit.neighbours import choice_pair, worst_pairs
+from understudy.auditing.blackbox import tell_apart
+from understudy.auditing.bounds import choice_log_probabilities, renyi_rho
+from understudy.auditing.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
-from understudy.curator import answering
-from understudy.curator.budget import Budget
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.mechanisms import SeededNoise, choice_scale, gaussian_scale
-from understudy.curator.scores import score_named
-from understudy.curator.wire import pack_marginals
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import marginal
 from understudy.federation import Federation, HolderRefused, MemoryLink, delegates, noise_shares
 from understudy.federation.analyst import Session
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import SHARED_GRID, delegated_scale, top_scale
 from understudy.federation.secure_sums import SecureSum
-from understudy.marginals import marginal
+from understudy.privacy import answering
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import SeededNoise, choice_scale, gaussian_scale
+from understudy.privacy.scores import score_named
+from understudy.privacy.wire import pack_marginals
 from understudy.synthesizers.mst import MST
 from understudy.synthesizers.privbayes import PrivBayes
 

@@ -10,7 +10,6 @@ import pytest
 from asking import agreement, question, said, sentence, started
 from memory_holders import SCHEMA, five
 
-from understudy.curator.scores import LARGEST_ESTIMATE, SCORES
 from understudy.errors import InputError
 from understudy.federation import Holder
 from understudy.federation.delegates import LARGEST_OFFSET
@@ -19,6 +18,7 @@ from understudy.federation.masking import pair_mask
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import LARGEST_SCALE, SHARED_GRID, score_sensitivity
 from understudy.federation.terms import MOST_HOLDERS
+from understudy.privacy.scores import LARGEST_ESTIMATE, SCORES
 
 TWO = (("a", "b"), ("a", "c"))
 

@@ -18,14 +18,14 @@ import pytest
 from numpy.random import Generator
 from random_questions import METHODS, NASTY, SCHEMA, neighbours_of, question
 
-from understudy.curator.scores import Assignment
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
 from understudy.errors import InputError
 from understudy.federation import Holder
 from understudy.federation.delegates import box_name
 from understudy.federation.identity import Identity
 from understudy.federation.messages import Message
 from understudy.federation.terms import WAYS, Terms, schema_digest
+from understudy.privacy.scores import Assignment
 
 QUESTIONS = int(os.environ.get("UNDERSTUDY_FUZZ", "600"))
 QUESTIONS_PER_SESSION = 12

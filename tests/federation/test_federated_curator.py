@@ -7,15 +7,15 @@ import pytest
 from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.budget import Budget
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.mechanisms import SeededNoise, table_scale
-from understudy.curator.wire import pack_marginals
-from understudy.encoding import Coded
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
 from understudy.errors import BudgetError, InputError
 from understudy.federation import Federation, MemoryLink
-from understudy.marginals import marginal
-from understudy.networks.bits import Bits
+from understudy.federation.curator import FederatedCurator
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import SeededNoise, table_scale
+from understudy.privacy.wire import pack_marginals
 
 PAIRS = [marginal("b", "a"), marginal("c", "a"), marginal("c", "b"), marginal("a", "c")]
 
@@ -137,7 +137,7 @@ def test_most_votes_win_and_equal_ones_are_tossed_for(opened, monkeypatch):
     curator = opened(way="voting")
     votes = iter([[0, 1, 1, 3, 2], [0, 0, 1, 1, 3]])
     monkeypatch.setattr(
-        "understudy.curator.federated._Choice.votes",
+        "understudy.federation.curator._Choice.votes",
         lambda self, part: (next(votes), self.question.budget),
     )
     assert curator.choose(PAIRS, "R", Budget(1.0)) == 1

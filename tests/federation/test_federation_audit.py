@@ -13,16 +13,19 @@ from federated_runs import WholeNoise, largest_loss, release_loss
 from memory_holders import holders_of
 from test_noise_shares import added, polya_pmf
 
-from understudy.audit.blackbox import tell_apart
-from understudy.audit.bounds import choice_log_probabilities, discrete_gaussian_log_pmf, renyi_rho
-from understudy.audit.neighbours import choice_pair, worst_pairs
+from understudy.auditing.blackbox import tell_apart
+from understudy.auditing.bounds import (
+    choice_log_probabilities,
+    discrete_gaussian_log_pmf,
+    renyi_rho,
+)
+from understudy.auditing.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.budget import Budget
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.mechanisms import SCORE_GRID, choice_scale, table_scale
-from understudy.curator.scores import score_named
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
 from understudy.federation import Federation, MemoryLink
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.noise_shares import (
     SHARED_GRID,
     gaussian_share,
@@ -32,8 +35,9 @@ from understudy.federation.noise_shares import (
 )
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.terms import Terms
-from understudy.marginals import marginal
-from understudy.schema import Schema
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
+from understudy.privacy.scores import score_named
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.mst import MST
 from understudy.synthesizers.privbayes import PrivBayes

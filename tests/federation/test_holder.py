@@ -12,8 +12,7 @@ from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.ledger import LedgerFile
-from understudy.curator.mechanisms import SeededNoise
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Holder
 from understudy.federation.holder import MOST_SESSIONS
@@ -21,7 +20,8 @@ from understudy.federation.identity import Identity
 from understudy.federation.masking import PairKeys
 from understudy.federation.messages import Message
 from understudy.federation.terms import schema_digest
-from understudy.schema import Schema
+from understudy.privacy.ledger import LedgerFile
+from understudy.privacy.mechanisms import SeededNoise
 
 # ---- terms
 

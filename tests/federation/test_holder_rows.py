@@ -10,14 +10,14 @@ import numpy as np
 from examples import coded, small_schema
 from understudy import Ledger
 from understudy.counting.memory import MAX_ROWS
-from understudy.curator import Measurement
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.domain import Domain
-from understudy.curator.mechanisms import SeededNoise
+from understudy.data.marginals import marginal
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.ways import TablesCurator
-from understudy.marginals import marginal
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.curator import Measurement
+from understudy.privacy.domain import Domain
+from understudy.privacy.mechanisms import SeededNoise
 
 
 def test_a_holder_does_not_collapse_equal_rows_and_counts_the_same() -> None:

@@ -9,10 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from understudy.audit.bounds import discrete_gaussian_log_pmf, discrete_laplace_log_pmf, renyi_rho
-from understudy.curator import Measurement
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import SeededNoise, SystemNoise
+from understudy.auditing.bounds import (
+    discrete_gaussian_log_pmf,
+    discrete_laplace_log_pmf,
+    renyi_rho,
+)
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
     SHARED_GRID,
@@ -29,6 +30,9 @@ from understudy.federation.noise_shares import (
     summed_scale,
     top_scale,
 )
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Measurement
+from understudy.privacy.mechanisms import SeededNoise, SystemNoise
 
 ZEROS = np.zeros(40_000, dtype=np.int64)
 

@@ -22,15 +22,15 @@ from sites import SCHEMA, Site, Town
 from running import COMMAND
 from understudy import Independent, Model, PrivBayes, Schema, Synthesizer, UnderstudyError
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.wire import unpack_marginals
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.tables import read_table
 from understudy.federation import HolderGone, HolderRefused, client
 from understudy.federation.client import HttpLink
 from understudy.federation.holder import WAYS
 from understudy.federation.identity import Identity, Parties, Party
 from understudy.federation.messages import Message
 from understudy.federation.ways import federate
-from understudy.tables import read_table
+from understudy.privacy.wire import unpack_marginals
 
 NAMES = ("north", "south", "west")
 

@@ -9,23 +9,23 @@ import pytest
 from asking import said, started
 from memory_holders import holders_of
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import SeededNoise
-from understudy.curator.questions import LARGEST_WEIGHT, Choose, Draw, Measure, Question
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Federation, MemoryLink
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import ShareNoise
 from understudy.federation.terms import schema_digest
 from understudy.federation.ways import TablesCurator
-from understudy.marginals import marginal
-from understudy.schema import Schema
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.questions import LARGEST_WEIGHT, Choose, Draw, Measure, Question
 
 MANY = {"kind": "categorical", "values": list(range(1000))}
 SCHEMA = Schema.from_dict(

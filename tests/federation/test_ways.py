@@ -9,18 +9,18 @@ from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
 
 from understudy import MST, Adaptive, Independent, Marginals, Model, PrivBayes, SmoothedHistogram
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.budget import exact, total
-from understudy.curator.central import CentralCurator
-from understudy.curator.ledger import Ledger, LedgerFile
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.marginals import marginal
 from understudy.errors import InputError
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.federation import HolderGone, HolderRefused, MemoryLink, federate, split
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
 from understudy.federation.ways import Merged, method_of
-from understudy.marginals import marginal
+from understudy.privacy.budget import exact, total
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger, LedgerFile
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.release.callbacks import no_progress
 
 WAYS = ["secure", "statistics", "voting", "models"]

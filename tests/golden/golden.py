@@ -26,9 +26,9 @@ from understudy import (
     SmoothedHistogram,
     Table,
 )
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import decode
+from understudy.data.encoding import decode
 from understudy.federation.ways import Merged
+from understudy.privacy.mechanisms import SeededNoise
 
 FOLDER = Path(__file__).parent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.audit.attacks import Attack, Attacks, Promise
+from understudy.attacks import Attack, Attacks, Promise
 from understudy.evaluation.result import (
     Clustering,
     ColumnComparison,

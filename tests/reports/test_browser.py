@@ -17,9 +17,9 @@ from evaluations import attacks, evaluation
 
 from examples import schema_of
 from understudy import PrivBayes
+from understudy.data.tables import Column, Table
 from understudy.reports.owner import write_owner_report
 from understudy.reports.release import write_report
-from understudy.tables import Column, Table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

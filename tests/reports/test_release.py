@@ -12,10 +12,10 @@ from pages import HOSTILE, Tags, check_harmless
 
 from examples import every_kind_schema, every_kind_table, schema_of
 from understudy import Independent, Model, PrivBayes, Random
-from understudy.curator.mechanisms import SeededNoise
-from understudy.networks import drawing
+from understudy.data.tables import Column, Table
+from understudy.models import drawing
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.reports.release import report, write_report
-from understudy.tables import Column, Table
 
 
 def model(**parameters: Any) -> Model:

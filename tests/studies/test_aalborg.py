@@ -13,7 +13,7 @@ import pytest
 
 import aalborg
 from study import seed_of
-from understudy.curator.mechanisms import SeededNoise
+from understudy.privacy.mechanisms import SeededNoise
 
 
 def test_the_quick_study_runs_and_concludes(

@@ -28,7 +28,7 @@ from baselines.privgene import (
 )
 from baselines.uniform import uniform
 from baselines.walsh import Projections, hadamard, histogram, walsh
-from understudy.curator.mechanisms import Counts, Rule, SeededNoise
+from understudy.privacy.mechanisms import Counts, Rule, SeededNoise
 
 RNG = np.random.default_rng(7)
 BITS = RNG.integers(0, 2, (400, 5))

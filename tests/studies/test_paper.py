@@ -22,7 +22,7 @@ from paper_parts.fits import (
 )
 from paper_parts.tables import TASKS, Source, design, distinct, labels, made_up, split, svm_errors
 from study import Options, Row
-from understudy.curator.mechanisms import SeededNoise
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
 
 BITS = Source("made-up bits", made_up("made-up bits"))
@@ -73,8 +73,8 @@ def test_degrees_are_those_of_theta_usefulness(epsilon: float, theta: float) -> 
 
 
 def _curator(epsilon: float):  # type: ignore[no-untyped-def]
-    from understudy.curator.central import CentralCurator
-    from understudy.curator.ledger import Ledger
+    from understudy.privacy.central import CentralCurator
+    from understudy.privacy.ledger import Ledger
 
     ledger = Ledger(epsilon, 0.0, "replace", "epsilon")
     return CentralCurator(BITS.rows, ledger, SeededNoise(1)), ledger.left

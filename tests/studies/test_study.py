@@ -21,8 +21,8 @@ from study import (
     seed_of,
     where,
 )
-from understudy.curator.mechanisms import SystemNoise
 from understudy.errors import InputError
+from understudy.privacy.mechanisms import SystemNoise
 
 
 class Counting:

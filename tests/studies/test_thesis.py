@@ -25,7 +25,7 @@ from thesis import (
     task,
 )
 from understudy import Schema, Table
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
 
 
 def heart(folder: Path, rows: int = 200, seed: int = 1) -> Path:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from understudy import InputError, Model, Schema, Table
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.independent import Independent
-from understudy.tables import Column
 
 SIZES = {"a": 2, "b": 3, "c": 3, "d": 4, "e": 2, "f": 3}
 

@@ -28,10 +28,10 @@ from understudy import (
     Table,
     read_table,
 )
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
-from understudy.schema import Schema
-from understudy.tables import Column
+from understudy.data.encoding import encode
+from understudy.data.schema import Schema
+from understudy.data.tables import Column
+from understudy.privacy.mechanisms import SeededNoise
 
 ROWS = 20_000
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from examples import schema_of, words
 from running import run
 from understudy import Independent, InputError, Model, Table
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
-from understudy.schema import Schema
+from understudy.data.encoding import encode
+from understudy.data.schema import Schema
+from understudy.data.tables import Column
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.marginals import Marginals, in_drawing_order
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
-from understudy.tables import Column
 
 ROWS = 20_000
 NAMES = "abcde"

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from understudy import Ledger, Schema, Table
-from understudy.curator.central import CentralCurator
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.mst import MST
-from understudy.tables import Column
 
 NAMES = "abcde"
 

@@ -1,6 +1,6 @@
 """The worked examples of the PrivBayes paper, and the thesis' examples 3.3 and 3.4, run through PrivBayes itself.
 
-(The thesis' counts, sampling and values of mutual information are in ``tests/networks/test_thesis_examples.py``.)
+(The thesis' counts, sampling and values of mutual information are in ``tests/models/test_thesis_examples.py``.)
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import pytest
 from examples import schema_of
 from understudy import Ledger, Model
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.mechanisms import SeededNoise
-from understudy.curator.scores import score_named
-from understudy.encoding import encode
-from understudy.marginals import Axis, marginal
-from understudy.schema import Schema
+from understudy.data.encoding import encode
+from understudy.data.marginals import Axis, marginal
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.scores import score_named
 from understudy.synthesizers.privbayes import PrivBayes
-from understudy.tables import Column, Table
 
 # --------------------------------------------------------------------------- example 3.1, table 1
 

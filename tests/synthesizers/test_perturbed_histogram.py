@@ -9,10 +9,10 @@ import pytest
 
 from examples import schema_of, small_schema
 from understudy import InputError, Table
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.tables import Column
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
-from understudy.tables import Column
 
 ROWS = 20_000
 

@@ -14,16 +14,16 @@ import pytest
 
 from examples import coded, schema_of, small_schema, words
 from understudy import InputError, Ledger, LedgerFile, Model
-from understudy.curator.budget import Budget, exact, total
-from understudy.curator.central import CentralCurator
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
-from understudy.marginals import Axis
+from understudy.data.encoding import encode
+from understudy.data.marginals import Axis
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
+from understudy.privacy.budget import Budget, exact, total
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.release.callbacks import no_progress
-from understudy.schema import Schema
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.privbayes_search import Search
-from understudy.tables import Column, Table
 
 # --------------------------------------------------------------------------- tables
 

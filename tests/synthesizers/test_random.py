@@ -10,9 +10,9 @@ import pytest
 
 from examples import content, every_kind_schema, every_kind_table, integers, small_schema, words
 from understudy import InputError, LedgerFile, Random, Table
-from understudy.curator.mechanisms import SeededNoise
-from understudy.encoding import encode
-from understudy.tables import Column
+from understudy.data.encoding import encode
+from understudy.data.tables import Column
+from understudy.privacy.mechanisms import SeededNoise
 
 
 def test_with_a_schema_nothing_is_asked_and_nothing_spent() -> None:

@@ -102,7 +102,7 @@ def test_a_plugin_shows_up_everywhere(installed: Path, tmp_path: Path) -> None:
     assert "chain" in run_with(installed, "-m", "understudy", "federate", "--help").stdout
     program = (
         "from understudy import Chain\n"
-        "from understudy.audit import audit, audit_subjects\n"
+        "from understudy.auditing import audit, audit_subjects\n"
         "assert 'chain' in audit_subjects()\n"
         "assert 'Chain' in dir(__import__('understudy'))\n"
         "print(audit('chain', 1.0, runs=20, seed=1).verdict)\n"

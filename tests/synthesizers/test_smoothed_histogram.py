@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from examples import coded, schema_of, small_schema
 from understudy import BudgetError, InputError, Ledger, Model, Table
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.mechanisms import SeededNoise, SystemNoise, _numbers_below, draw_smoothing
-from understudy.encoding import encode
-from understudy.marginals import marginal
+from understudy.data.encoding import encode
+from understudy.data.marginals import marginal
+from understudy.data.tables import Column
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import SeededNoise, SystemNoise, _numbers_below, draw_smoothing
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.smoothed_histogram import MOST_DRAWS, SmoothedHistogram, best_draws
-from understudy.tables import Column
 
 # --------------------------------------------------------------------------- the guarantee
 

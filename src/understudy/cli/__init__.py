@@ -34,9 +34,9 @@ def main() -> None:
 
 
 def _run() -> None:
+    from understudy.data.files import holds_password
     from understudy.errors import InputError
-    from understudy.files import holds_password
-    from understudy.resources import prepare_for_little_memory
+    from understudy.machine.resources import prepare_for_little_memory
 
     # Refused wherever it stands: whoever reads the command line would repeat it otherwise.
     if any(holds_password(word) for word in sys.argv[1:]):
@@ -56,9 +56,9 @@ def _run() -> None:
 def _sentence_of(error: Exception) -> str | None:
     """What to tell the person, if it is something they can do something about."""
     from understudy.cli.guarding import OUT_OF_MEMORY
+    from understudy.data.files import shown
     from understudy.errors import UnderstudyError
-    from understudy.files import shown
-    from understudy.resources import is_out_of_memory
+    from understudy.machine.resources import is_out_of_memory
 
     if is_out_of_memory(error):
         return OUT_OF_MEMORY

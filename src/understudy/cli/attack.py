@@ -29,7 +29,7 @@ from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.audit.attacks import Attack
+    from understudy.attacks import Attack
 
 _COLOURS = {
     "look at this": "red",
@@ -102,9 +102,9 @@ def attack(
     quiet: QuietResult = False,
 ) -> None:
     """Attack a synthetic table, for you and not for release. Status 1 if something needs a look."""
-    from understudy.audit.attacks import attack as run_attacks
-    from understudy.model import Model
-    from understudy.schema import Schema
+    from understudy.attacks import attack as run_attacks
+    from understudy.data.schema import Schema
+    from understudy.models.model import Model
 
     for table in (real, synthetic):  # which may be one file: copies are a control
         check_distinct(table, holdout, model, schema)
@@ -207,7 +207,7 @@ def membership(
     **options: Any,
 ) -> None:
     """Play the membership game with shadow models: was this person in the table? For you, not for release."""
-    from understudy.audit.attacks import membership as play
+    from understudy.attacks import membership as play
 
     talk = Talk(quiet)
     if seed is not None and seed < 0:

@@ -60,9 +60,9 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed. Status 1 if it is."""
-    from understudy.audit import audit as run_audit
-    from understudy.audit.findings import number
-    from understudy.files import writable_file
+    from understudy.auditing import audit as run_audit
+    from understudy.auditing.findings import number
+    from understudy.data.files import writable_file
 
     if plot is not None:
         writable_file(plot, "picture")

@@ -9,16 +9,16 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.cli.talk import Talk
-    from understudy.curator.ledger import Accepted, LedgerFile
-    from understudy.tables import Table
+    from understudy.data.tables import Table
+    from understudy.privacy.ledger import Accepted, LedgerFile
 
 
 def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
     """The place for a table can be written, and its suffix is known; one that ends in a slash is a folder."""
-    from understudy.files import writable_file
-    from understudy.partitions import names_folder, writable_folder
-    from understudy.spreadsheets import check_spreadsheet_output
-    from understudy.tables import table_suffix
+    from understudy.data.files import writable_file
+    from understudy.data.partitions import names_folder, writable_folder
+    from understudy.data.spreadsheets import check_spreadsheet_output
+    from understudy.data.tables import table_suffix
 
     if safe_for_spreadsheets:
         check_spreadsheet_output(output)
@@ -31,7 +31,7 @@ def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
 
 def check_distinct(*paths: Path | str | None) -> None:
     """No file is named for two things: nothing is overwritten by mistake."""
-    from understudy.files import shown
+    from understudy.data.files import shown
 
     seen: set[Path] = set()
     for path in paths:
@@ -47,7 +47,7 @@ def check_distinct(*paths: Path | str | None) -> None:
 
 def frame_at(path: Path, header: bool | None) -> Table | Path:
     """A table to be read by its name, unless the user says what its first line is."""
-    from understudy.tables import read_table
+    from understudy.data.tables import read_table
 
     return path if header is None else read_table(path, header=header)
 
@@ -62,7 +62,7 @@ def open_ledger(
     ledger: Path | None, talk: Talk, *, same_table: bool, new_rows: bool, wait: float
 ) -> LedgerFile | None:
     """The owner's ledger, if one is named, and what the owner says of the table."""
-    from understudy.curator.ledger import LedgerFile
+    from understudy.privacy.ledger import LedgerFile
 
     if same_table and new_rows:
         raise InputError(

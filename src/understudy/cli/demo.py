@@ -27,8 +27,8 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """See it work: a real survey on affairs goes in, a private synthetic one comes out."""
-    from understudy.demo import demo_frame, demo_schema
-    from understudy.frames import as_table
+    from understudy.data.demo import demo_frame, demo_schema
+    from understudy.data.frames import as_table
     from understudy.synthesizers.registry import DEFAULT, find_method
 
     talk = Talk(quiet)

@@ -19,10 +19,10 @@ from understudy.cli.talk import Talk, grid_of, print_json, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.audit.attacks import Attacks
+    from understudy.attacks import Attacks
+    from understudy.data.tables import Table
     from understudy.evaluation import Evaluation
-    from understudy.model import Model
-    from understudy.tables import Table
+    from understudy.models.model import Model
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
@@ -119,9 +119,9 @@ def evaluate(
     quiet: QuietResult = False,
 ) -> None:
     """Compare a synthetic table with the real one, for you and not for release."""
+    from understudy.data.files import writable_file
     from understudy.evaluation import evaluate as compare
-    from understudy.files import writable_file
-    from understudy.model import Model
+    from understudy.models.model import Model
 
     for table in (real, synthetic):  # which may be one file: a table has no distance from itself
         check_distinct(table, schema, model, holdout, output)
@@ -178,7 +178,7 @@ def write_owner_page(
 ) -> bool:
     """Write the owner's report of a model's rows; False, and nothing done, where the extra is not installed."""
     from understudy.evaluation import evaluate as compare
-    from understudy.model import Model
+    from understudy.models.model import Model
     from understudy.reports.owner import write_owner_report
 
     if _lacking():
@@ -215,7 +215,7 @@ def _attacked(
     seed: int,
     talk: Talk,
 ) -> Attacks:
-    from understudy.audit.attacks import attack
+    from understudy.attacks import attack
 
     with talk.working("attacking") as progress:
         return attack(

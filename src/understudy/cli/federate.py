@@ -106,12 +106,12 @@ def federate(
 ) -> None:
     """Make one private synthetic table out of the rows of many holders, none of whom shows a row."""
     check_extra()
+    from understudy.data.files import writable_file
+    from understudy.data.schema import Schema
     from understudy.federation.client import HttpLink
     from understudy.federation.identity import Parties
     from understudy.federation.ways import federate as learned_together
-    from understudy.files import writable_file
-    from understudy.model import MOST_ROWS
-    from understudy.schema import Schema
+    from understudy.models.model import MOST_ROWS
 
     talk = Talk(quiet)
     check_output(output)

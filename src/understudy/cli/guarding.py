@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import Any
 
-from understudy.resources import memory_limit
+from understudy.machine.resources import memory_limit
 
 OUT_OF_MEMORY = (
     "There is not enough memory, or there are too many threads, for this table; use fewer columns "

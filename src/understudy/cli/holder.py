@@ -25,10 +25,10 @@ from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.curator.ledger import LedgerFile
-    from understudy.encoding import Coded
+    from understudy.data.encoding import Coded
+    from understudy.data.tables import Table
     from understudy.federation.identity import Identity, Parties
-    from understudy.tables import Table
+    from understudy.privacy.ledger import LedgerFile
 
 holder_app = typer.Typer(
     help="Hold rows that never leave home, and answer an analyst with noise.",
@@ -182,7 +182,6 @@ def serve(
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
-    from understudy.curator.fingerprints import fingerprint
     from understudy.federation.allowance import check_share
     from understudy.federation.holder import Holder
     from understudy.federation.identity import Parties
@@ -193,6 +192,7 @@ def serve(
         listening,
         server_of,
     )
+    from understudy.privacy.fingerprints import fingerprint
 
     talk = Talk(quiet)
     book = ledger if ledger is not None else table.with_suffix(".ledger")
@@ -259,9 +259,9 @@ def coded_rows(
     """The rows as codes, in the order of the schema and not of the file; and as they are."""
     from dataclasses import replace
 
-    from understudy.encoding import encode
-    from understudy.schema import Schema
-    from understudy.tables import read_table
+    from understudy.data.encoding import encode
+    from understudy.data.schema import Schema
+    from understudy.data.tables import read_table
 
     public = Schema.load(schema)
     with talk.working("reading"):
@@ -274,7 +274,7 @@ def coded_rows(
 
 def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:
     """The holder's ledger: started once, then never changed."""
-    from understudy.curator.ledger import LedgerFile
+    from understudy.privacy.ledger import LedgerFile
 
     if not path.exists():
         if allowance is None:

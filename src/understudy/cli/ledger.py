@@ -47,7 +47,7 @@ def ledger_create(
     ] = False,
 ) -> None:
     """Start the ledger of a table."""
-    from understudy.curator.ledger import LedgerFile
+    from understudy.privacy.ledger import LedgerFile
 
     LedgerFile.create(
         file, epsilon, delta, relation_of(neighbours), "person" if per_person else "row"
@@ -62,7 +62,7 @@ def ledger_show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")],
 ) -> None:
     """Show what was released and what is left."""
-    from understudy.curator.ledger import LedgerFile
+    from understudy.privacy.ledger import LedgerFile
 
     book = LedgerFile(file)
     document = book.read()

@@ -25,8 +25,8 @@ def plan(
     rows_per_person: RowsPerPerson = 1,
 ) -> None:
     """Tell what a budget buys before any of it is spent, from public facts alone."""
-    from understudy.plan import plan as make_plan
-    from understudy.schema import Schema
+    from understudy.data.schema import Schema
+    from understudy.privacy.plan import plan as make_plan
 
     planned = make_plan(
         Schema.load(schema), rows, epsilon, delta, relation_of(neighbours), rows_per_person

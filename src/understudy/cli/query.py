@@ -29,7 +29,7 @@ def query(
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
 ) -> None:
     """Answer queries from a model, with error bars: exact, without drawing rows and without spending anything."""
-    from understudy.model import Model
+    from understudy.models.model import Model
 
     released = Model.load(model)
     answers = [released.query(text) for text in queries]

@@ -64,8 +64,8 @@ def sample(
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a model: costs nothing, as often as you like."""
-    from understudy.conditions import given_from_text
-    from understudy.model import Model
+    from understudy.models.model import Model
+    from understudy.models.query.conditions import given_from_text
 
     talk = Talk(quiet)
     if partitions is not None:
@@ -81,7 +81,7 @@ def sample(
 
 def folder_of(output: str) -> str:
     """The folder that partitions go to: it may be named without a slash at its end."""
-    from understudy.partitions import names_folder
+    from understudy.data.partitions import names_folder
 
     if output == "-":
         raise InputError("Partitions are files in a folder; name one, like -o rows/.")

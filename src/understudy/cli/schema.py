@@ -29,8 +29,8 @@ from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.curator.discovery import Draft
-    from understudy.curator.ledger import Ledger
+    from understudy.privacy.discovery import Draft
+    from understudy.privacy.ledger import Ledger
 
 
 @app.command(
@@ -70,11 +70,11 @@ def schema_command(
     quiet: Quiet = False,
 ) -> None:
     """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
-    from understudy.curator.discovery import Draft
-    from understudy.curator.ledger import Ledger
-    from understudy.curator.wording import list_public
+    from understudy.data.files import writable_file, write_json
     from understudy.engines.urls import is_url
-    from understudy.files import writable_file, write_json
+    from understudy.privacy.discovery import Draft
+    from understudy.privacy.ledger import Ledger
+    from understudy.privacy.wording import list_public
     from understudy.release.reservations import reserve
     from understudy.release.sources import open_source
 

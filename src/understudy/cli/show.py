@@ -31,9 +31,9 @@ def show(
     ] = None,
 ) -> None:
     """Show what a model holds: attributes, network, ledger."""
-    from understudy.files import writable_file
-    from understudy.model import Model
-    from understudy.networks.drawing import tree
+    from understudy.data.files import writable_file
+    from understudy.models.drawing import tree
+    from understudy.models.model import Model
 
     check_distinct(model, plot)
     if plot is not None:
@@ -91,7 +91,7 @@ def _print_rest(console: Console, count: int) -> None:
 
 def _domain(attribute: Any) -> str:
     """What an attribute can be, in a few words."""
-    from understudy.schema import Identifier, Quantity, Text
+    from understudy.data.schema import Identifier, Quantity, Text
 
     if isinstance(attribute, Identifier):
         return "made anew"

@@ -37,7 +37,7 @@ from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.curator.ledger import LedgerFile
+    from understudy.privacy.ledger import LedgerFile
 
 
 @method_command(
@@ -156,13 +156,13 @@ def run_synthesis(
     safe_for_spreadsheets: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
-    from understudy.engines.targets import check_target, write_to
+    from understudy.data.files import writable_file
+    from understudy.data.schema import Schema
     from understudy.engines.urls import is_url
-    from understudy.files import writable_file
-    from understudy.model import MOST_ROWS
+    from understudy.models.model import MOST_ROWS
     from understudy.release.callbacks import ASKING
+    from understudy.release.targets import check_target, write_to
     from understudy.reports.release import write_report
-    from understudy.schema import Schema
 
     if to is not None and safe_for_spreadsheets:
         raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal
 
 
 class Counter(Protocol):

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.tables import MARKS, Column, Table
+from understudy.data.tables import MARKS, Column, Table
 
 SPELLINGS = (("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
 """How a column of texts may write truth values."""
@@ -27,7 +27,7 @@ class ColumnKind:
     """What is taken as public about a column."""
 
     kind: str
-    """As in :class:`understudy.tables.Column`; "empty" where a column of texts holds none."""
+    """As in :class:`understudy.data.tables.Column`; "empty" where a column of texts holds none."""
     spelling: tuple[str, str] | None = None
     """How truth values are written, where a column of texts holds nothing else."""
     format: str = ""

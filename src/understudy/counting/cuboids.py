@@ -20,10 +20,10 @@ from understudy.counting import Counter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
 from understudy.counting.planning import Plan, planned
 from understudy.counting.rollups import RollUps, Room
+from understudy.data.bits import Bits
+from understudy.data.marginals import Axis, Marginal, describe
+from understudy.data.schema import Attribute, Schema
 from understudy.errors import InputError
-from understudy.marginals import Axis, Marginal, describe
-from understudy.networks.bits import Bits
-from understudy.schema import Attribute, Schema
 
 
 @dataclass(frozen=True)

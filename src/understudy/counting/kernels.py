@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.compiled import kernel
+from understudy.machine.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
 Number = Any  # an integer of a given width, not Python's

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter, kernels
+from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
-from understudy.marginals import Axis, Marginal, describe
 
 MAX_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""

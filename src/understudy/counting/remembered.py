@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting import Counter
-from understudy.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal
 
 MOST_CELLS = 1 << 25
 """As many cells are remembered: 256 MB."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.counting import Counter
 from understudy.counting.memory import MemoryCounter
-from understudy.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal
 
 ROLL_UP_PRICE = 50
 """Rolling up is taken to cost as much as counting so many tables: a round figure; if it is wrong, it costs time."""

@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from understudy.counting.columns import SPELLINGS, ColumnCounts, ColumnKind, Edges
-from understudy.curator.contributions import LeftOut
-from understudy.curator.discovery import is_identifier
+from understudy.data.schema import Quantity
+from understudy.data.tables import MARKS, csv_format, csv_kinds, csv_number, found_anywhere
 from understudy.engines.encoding import MOST_WORDS, CellCode, Raw, folded
 from understudy.engines.persons import bounded, whose
 from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, batched, changed
 from understudy.errors import InputError
-from understudy.schema import Quantity
-from understudy.tables import MARKS, csv_format, csv_kinds, csv_number, found_anywhere
+from understudy.privacy.contributions import LeftOut
+from understudy.privacy.discovery import is_identifier
 
 
 class EngineColumns:

@@ -13,12 +13,12 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.csv_files import csv_complaint
+from understudy.data.csv_files import csv_complaint
 from understudy.engines import TEXTS_AT_A_TIME, EngineError
 from understudy.engines.dialects import DUCKDB
 from understudy.engines.folders import PrivateFolder
 from understudy.errors import InputError
-from understudy.resources import threads
+from understudy.machine.resources import threads
 
 MEMORY = 768
 """Megabytes that DuckDB may take; beyond it, it uses the disk."""

@@ -1,4 +1,4 @@
-"""Values to codes inside an engine: the same codes as :func:`understudy.encoding.encode` gives, cell by cell.
+"""Values to codes inside an engine: the same codes as :func:`understudy.data.encoding.encode` gives, cell by cell.
 
 Numbers, dates and truth values become codes by SQL expressions. Of texts, the distinct ones are fetched and handed to
 the very encoder that works in memory; what it says goes back as a lookup table. Only plain numbers and datetimes
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.encoding import Outside, encode
+from understudy.data.encoding import Outside, encode
+from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
+from understudy.data.tables import Column, Table
 from understudy.engines.dialects import Dialect
 from understudy.errors import InputError
-from understudy.schema import EPOCH, Attribute, Category, Quantity, Schema
-from understudy.tables import Column, Table
 
 MOST_WORDS = 1 << 22
 """The most texts of a column that are read as numbers or dates one by one."""

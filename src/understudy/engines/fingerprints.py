@@ -1,4 +1,4 @@
-"""Which table is this, inside an engine? See :mod:`understudy.curator.fingerprints`.
+"""Which table is this, inside an engine? See :mod:`understudy.privacy.fingerprints`.
 
 The engine sums keyed digests of its rows in one pass: MD5 of all columns that can be modelled, as
 the engine writes them as texts. So the same rows in another order have the same fingerprint, but
@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from understudy.curator.fingerprints import seal
 from understudy.engines.persons import joined
 from understudy.engines.rows import EngineTable
+from understudy.privacy.fingerprints import seal
 
 _DIGITS = (
     8  # hexadecimal ones of a digest that make a number: sums of a billion rows fit into 63 bits

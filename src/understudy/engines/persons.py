@@ -1,13 +1,13 @@
-"""At most so many rows of each person, inside an engine; :mod:`understudy.curator.contributions` says why."""
+"""At most so many rows of each person, inside an engine; :mod:`understudy.privacy.contributions` says why."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
 
+from understudy.data.tables import MARKS
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import Raw
-from understudy.tables import MARKS
 
 _SPACES = "".join(chr(i) for i in range(0x3001) if chr(i).isspace())
 _COMMA = "','"

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
-from understudy.curator.contributions import LeftOut, Spellings
-from understudy.encoding import Outside
+from understudy.data.encoding import Outside
+from understudy.data.schema import Schema
 from understudy.engines import Engine, EngineError
 from understudy.engines.encoding import CellCode, Raw, folded, outside
 from understudy.engines.persons import bounded, whose
 from understudy.errors import InputError
-from understudy.schema import Schema
+from understudy.privacy.contributions import LeftOut, Spellings
 
 SAMPLE_ROWS = 1 << 14
 """So many rows are looked at to tell whether equal ones are worth collapsing."""

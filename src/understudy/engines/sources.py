@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from understudy.csv_files import csv_relation
+from understudy.data.csv_files import csv_relation
+from understudy.data.files import shown
+from understudy.data.frames import Frame, Library, as_table
+from understudy.data.tables import SUFFIXES, Table, parquet_relation, table_suffix
 from understudy.engines import EngineError
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PrivateFolder
 from understudy.engines.rows import EngineTable
 from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
-from understudy.files import shown
-from understudy.frames import Frame, Library, as_table
-from understudy.resources import engine_settings, memory_left
-from understudy.tables import SUFFIXES, Table, parquet_relation, table_suffix
+from understudy.machine.resources import engine_settings, memory_left
 
 ENGINES = ("memory", "duckdb", "spark")
 
@@ -49,7 +49,7 @@ def opened(
     notify
         Told, for the owner's eyes, when rows are copied to this machine.
     header
-        Whether the first line of CSV files holds names; see :func:`understudy.tables.read_table`.
+        Whether the first line of CSV files holds names; see :func:`understudy.data.tables.read_table`.
     skip
         Columns of a file that are not read into memory.
     """

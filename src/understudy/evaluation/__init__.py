@@ -13,15 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from understudy.data.frames import Frame
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.evaluation.marginals import MOST_MARGINALS
 from understudy.evaluation.result import Evaluation
-from understudy.frames import Frame
 from understudy.release.callbacks import Progress, no_progress
-from understudy.schema import Schema
 
 if TYPE_CHECKING:
-    from understudy.model import Model
+    from understudy.models.model import Model
 
 __all__ = ["Evaluation", "evaluate"]
 

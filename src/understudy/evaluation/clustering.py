@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Attribute, Quantity
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.learning import features_of, flag_count
 from understudy.evaluation.result import Clustering
-from understudy.schema import Attribute, Quantity
 
 CLUSTERS = 2
 STARTS = 10

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Attribute, Quantity
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.marginals import half_distance
 from understudy.evaluation.result import ColumnComparison
-from understudy.schema import Attribute, Quantity
 
 SMOOTHING = 0.5
 """Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it is infinite as soon

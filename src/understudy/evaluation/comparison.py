@@ -15,12 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.discovery import Draft
-from understudy.encoding import Coded, encode, quantity_values
+from understudy.data.encoding import Coded, encode, quantity_values
+from understudy.data.frames import Frame, as_table
+from understudy.data.schema import (
+    DEFAULT_BINS,
+    Attribute,
+    Category,
+    Identifier,
+    Quantity,
+    Schema,
+    Text,
+)
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.frames import Frame, as_table
-from understudy.schema import DEFAULT_BINS, Attribute, Category, Identifier, Quantity, Schema, Text
-from understudy.tables import Column, Table
+from understudy.privacy.discovery import Draft
 
 MOST_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema lists them."""

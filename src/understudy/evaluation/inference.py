@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.pairs import correlation, numbers_of, ranked
 from understudy.evaluation.result import PairTest, TestAgreement
 from understudy.release.callbacks import Progress, no_progress
-from understudy.tables import Column, Table
 
 LEVEL = 0.05
 ROWS_PER_CELL = 5

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
 from understudy.evaluation.classifiers import CHEAP, CLASSIFIERS, Learner, for_classes
 from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import LearnerScores, LearningTask
-from understudy.schema import Attribute, Quantity, Schema
 
 TEST_SHARE = 0.2
 MOST_ROWS = 100_000

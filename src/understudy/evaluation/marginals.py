@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Marginal, marginal
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison
 from understudy.evaluation.result import MarginalError, MarginalErrors
-from understudy.marginals import Marginal, marginal
-from understudy.schema import Schema
-from understudy.tables import Table
 
 MOST_MARGINALS = 600
 CELLS_AT_A_TIME = 1 << 22

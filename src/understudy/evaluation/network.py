@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
-from understudy.curator.scores import SCORES
-from understudy.encoding import Coded, encode
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Axis
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.result import NetworkQuality, NodeInformation
-from understudy.marginals import Axis
-from understudy.model import Model
-from understudy.schema import Schema
+from understudy.models.model import Model
+from understudy.privacy.scores import SCORES
 
 
 def network_quality(tables: Comparison, model: Model) -> NetworkQuality:

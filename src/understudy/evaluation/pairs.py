@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.scores import SCORES
+from understudy.data.marginals import Marginal, marginal
+from understudy.data.schema import Attribute, Quantity
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.result import Pairs
-from understudy.marginals import Marginal, marginal
-from understudy.schema import Attribute, Quantity
+from understudy.privacy.scores import SCORES
 
 
 def pairs(tables: Comparison) -> Pairs:

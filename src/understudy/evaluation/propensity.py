@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Quantity
 from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import Propensity
-from understudy.schema import Quantity
 
 MOST_ROWS = 20_000
 """The most rows that are taken from each table, a uniform sample."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from understudy.data.files import read_json
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table, read_table
 from understudy.errors import InputError
-from understudy.files import read_json
-from understudy.schema import Schema
-from understudy.tables import Column, Table, read_table
 
 _ADULT_BOUNDS = {
     "age": (0, 95),

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Attribute, Schema
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.result import RangeErrors, RangeQuery
-from understudy.schema import Attribute, Schema
 
 QUERIES = 500
 MOST_ATTRIBUTES = 3

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from understudy.curator.budget import check_delta, check_epsilon, exact, total
-from understudy.curator.ledger import Ledger, LedgerFile
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.federation.terms import Terms
+from understudy.privacy.budget import check_delta, check_epsilon, exact, total
+from understudy.privacy.ledger import Ledger, LedgerFile
 
 Book = Mapping[str, Any]
 """An allowance and the releases from it, as a ledger file keeps them."""

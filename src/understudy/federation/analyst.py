@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.budget import Neighbours
+from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone, HolderRefused, Link
 from understudy.federation.delegates import box_name
@@ -25,7 +25,7 @@ from understudy.federation.messages import LARGEST_HEADER, LARGEST_MESSAGE, Mess
 from understudy.federation.questions import MOST_NUMBERS
 from understudy.federation.sharing import secret_of
 from understudy.federation.terms import COLLUDERS, Terms, schema_digest
-from understudy.schema import Schema
+from understudy.privacy.budget import Neighbours
 
 LARGEST_SUM = 1 << 53
 """Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once in 1,000, not."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import Noise
 from understudy.errors import InputError
 from understudy.federation.masking import SEED_BYTES, opened, pair_mask, sealed
 from understudy.federation.messages import Array, Message
@@ -23,6 +21,8 @@ from understudy.federation.noise_shares import delegated_scale
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import Terms
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import Noise
 
 LARGEST_OFFSET = 1 << 51
 """A delegate's sums are exact as floating-point numbers, which they must be below 2^53 for.

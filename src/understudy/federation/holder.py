@@ -21,10 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from understudy.curator.budget import Neighbours, check_neighbours
-from understudy.curator.ledger import LedgerFile
-from understudy.curator.mechanisms import Noise, SystemNoise
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone
 from understudy.federation.allowance import Allowance
@@ -35,6 +32,9 @@ from understudy.federation.messages import Message, digest, refusal
 from understudy.federation.questions import in_words
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import COLLUDERS, WAYS, Terms, schema_digest
+from understudy.privacy.budget import Neighbours, check_neighbours
+from understudy.privacy.ledger import LedgerFile
+from understudy.privacy.mechanisms import Noise, SystemNoise
 
 __all__ = ["WAYS", "Holder"]
 

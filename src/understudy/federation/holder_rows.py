@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator.answering import PrivateRows, choose_by_rows, measure_rows
-from understudy.curator.budget import Budget
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise, add_noise, describe_noise
-from understudy.curator.questions import Choose, LedgerLine, Measure
-from understudy.encoding import Coded
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
     ShareNoise,
@@ -20,7 +16,11 @@ from understudy.federation.noise_shares import (
     shared_grid,
 )
 from understudy.federation.questions import MOST_NUMBERS
-from understudy.networks.bits import Bits
+from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Noise, add_noise, describe_noise
+from understudy.privacy.questions import Choose, LedgerLine, Measure
 
 MOST_ROWS = 1 << 31
 

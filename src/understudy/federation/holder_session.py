@@ -6,11 +6,8 @@ import json
 
 import numpy as np
 
-from understudy.curator.budget import Budget
-from understudy.curator.central import CentralCurator
-from understudy.curator.mechanisms import Noise
-from understudy.curator.questions import Choose, Measure
-from understudy.encoding import Coded
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation.allowance import Reservation
 from understudy.federation.delegates import Delegate, DelegatedSum
@@ -21,7 +18,10 @@ from understudy.federation.questions import budget_of, checked
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import Terms
-from understudy.networks.bits import Bits
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import Noise
+from understudy.privacy.questions import Choose, Measure
 
 
 class HolderSession:

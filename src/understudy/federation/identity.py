@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from understudy.data.files import existing_file, writable_file
 from understudy.errors import InputError
-from understudy.files import existing_file, writable_file
 
 DAYS = 825
 """For how long a certificate is good unless somebody says otherwise: a little over two years."""

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from understudy.encoding import encode
+from understudy.data.encoding import encode
+from understudy.data.frames import Frame, as_table
+from understudy.data.schema import Schema
 from understudy.federation.holder import Holder
 from understudy.federation.identity import Identity
 from understudy.federation.terms import COLLUDERS
-from understudy.frames import Frame, as_table
-from understudy.schema import Schema
 
 
 def make_holders(

@@ -40,11 +40,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator import exact_noise
-from understudy.curator.budget import Budget, Currency, Neighbours
-from understudy.curator.mechanisms import Counts, Noise, Rule, gaussian_scale, laplace_scale
-from understudy.curator.scores import score_named
 from understudy.errors import InputError
+from understudy.privacy import exact_noise
+from understudy.privacy.budget import Budget, Currency, Neighbours
+from understudy.privacy.mechanisms import Counts, Noise, Rule, gaussian_scale, laplace_scale
+from understudy.privacy.scores import score_named
 
 SMALLEST_SHARE = 2.0
 """The smallest scale of a share of Gaussian noise."""

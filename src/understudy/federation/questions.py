@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.curator.budget import Budget, Currency
-from understudy.curator.wire import read_marginals
+from understudy.data.marginals import describe
 from understudy.errors import InputError
 from understudy.federation.messages import Message
-from understudy.marginals import describe
+from understudy.privacy.budget import Budget, Currency
+from understudy.privacy.wire import read_marginals
 
 QUESTIONS = {
     "secure": ("tables", "vote", "scores", "top", "size"),

@@ -24,10 +24,10 @@ from fastapi import FastAPI, Request, Response
 from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from understudy.data.files import writable_file
 from understudy.errors import InputError
 from understudy.federation.identity import Certificate, Identity
 from understudy.federation.messages import LARGEST_MESSAGE
-from understudy.files import writable_file
 
 
 class ServedHolder(Protocol):

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
 from understudy.errors import InputError
 
 How = Literal["equal", "random", "class", "attribute", "central"]
@@ -35,8 +35,8 @@ def split(
 
     Examples
     --------
-    >>> from understudy.encoding import Coded
-    >>> from understudy.schema import Schema
+    >>> from understudy.data.encoding import Coded
+    >>> from understudy.data.schema import Schema
     >>> schema = Schema.from_dict({"attributes": {"a": {"kind": "boolean"}}})
     >>> rows = Coded(schema, {"a": np.array([0, 1, 1, 1, 0], dtype=np.uint8)}, 5, ())
     >>> [part.rows for part in split(rows, "class", target="a")]

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.curator.budget import Neighbours, check_delta, check_epsilon, check_neighbours
-from understudy.curator.ledger import Ledger
-from understudy.curator.wording import list_public
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation.messages import Message, digest
-from understudy.schema import Schema
+from understudy.privacy.budget import Neighbours, check_delta, check_epsilon, check_neighbours
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.wording import list_public
 
 WAYS = ("secure", "statistics", "voting", "models")
 

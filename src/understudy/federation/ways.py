@@ -26,29 +26,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MAX_ROWS
-from understudy.curator import Curator, Measurement
-from understudy.curator.federated import FederatedCurator
-from understudy.curator.ledger import Ledger
-from understudy.curator.mechanisms import Noise
-from understudy.curator.questions import Choose, Measure, Question
+from understudy.data.bits import Bits
+from understudy.data.files import read_json, write_json
+from understudy.data.marginals import Axis, Marginal, marginal
+from understudy.data.schema import Schema
+from understudy.data.streams import chunk_randomness, draw_uniforms
+from understudy.data.tables import Table, write_table
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
 from understudy.federation.analyst import Federation, Session, Told, silent
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
-from understudy.files import read_json, write_json
-from understudy.marginals import Axis, Marginal, marginal
-from understudy.model import Model, as_in_file, joined
-from understudy.networks.bits import Bits
-from understudy.networks.consistency import pooled
-from understudy.networks.parameters import estimated_rows, projected
+from understudy.models.consistency import pooled
+from understudy.models.model import Model, as_in_file, joined
+from understudy.models.parameters import estimated_rows, projected
+from understudy.privacy.curator import Curator, Measurement
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Noise
+from understudy.privacy.questions import Choose, Measure, Question
 from understudy.release.callbacks import Progress, no_progress
-from understudy.schema import Schema
-from understudy.streams import chunk_randomness, draw_uniforms
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
-from understudy.tables import Table, write_table
 
 Way = Literal["secure", "statistics", "voting", "models"]
 Structure = Literal["choices", "tables"]

@@ -11,20 +11,20 @@ from functools import cached_property
 from typing import Protocol
 
 from understudy.counting.cuboids import CuboidCounter
-from understudy.curator import Curator
-from understudy.curator.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
-from understudy.curator.central import CentralCurator
-from understudy.curator.discovery import Draft
-from understudy.curator.ledger import Ledger, LedgerFile, Unit
-from understudy.curator.mechanisms import Noise
-from understudy.curator.wording import list_public
-from understudy.encoding import Coded
+from understudy.data.encoding import Coded
+from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
-from understudy.model import Model
+from understudy.models.model import Model
+from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.curator import Curator
+from understudy.privacy.discovery import Draft
+from understudy.privacy.ledger import Ledger, LedgerFile, Unit
+from understudy.privacy.mechanisms import Noise
+from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
-from understudy.schema import Schema, check_columns
 
 
 class ReleaseMethod(Protocol):

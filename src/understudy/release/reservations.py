@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from understudy.curator.ledger import Ledger, LedgerFile
 from understudy.errors import UnderstudyError
+from understudy.privacy.ledger import Ledger, LedgerFile
 
 
 @contextmanager

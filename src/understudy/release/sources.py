@@ -13,22 +13,16 @@ from typing import Protocol
 
 from understudy.counting.columns import Columns, MemoryColumns
 from understudy.counting.cuboids import CuboidCounter
-from understudy.curator.contributions import (
-    LeftOut,
-    Spellings,
-    bounded,
-    person_column,
-    spellings,
-)
-from understudy.curator.fingerprints import fingerprint
-from understudy.encoding import Coded, Outside, encode
+from understudy.data.encoding import Coded, Outside, encode
+from understudy.data.frames import Frame, Library
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
-from understudy.frames import Frame, Library
-from understudy.schema import Schema
-from understudy.tables import Table
+from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
+from understudy.privacy.fingerprints import fingerprint
 
 
 class Source(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from understudy.audit.attacks import Attack, Attacks
+from understudy.attacks import Attack, Attacks
 from understudy.reports.charts import Dot, dots, key
 from understudy.reports.page import Section, cards, escaped
 

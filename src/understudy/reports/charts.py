@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Attribute, Category, Quantity
 from understudy.reports.page import escaped, percent, shortened
-from understudy.schema import Attribute, Category, Quantity
 
 MOST_BARS = 12
 """Values listed one below the other; the rest is summed up."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.audit.attacks import Attacks
+from understudy.attacks import Attacks
+from understudy.data.files import write_text
 from understudy.evaluation.result import Evaluation
-from understudy.files import write_text
-from understudy.model import Model
+from understudy.models.model import Model
 from understudy.reports.attacks import attacks as attacks_section
 from understudy.reports.likeness import columns, marginals, pairs
 from understudy.reports.page import Section, counted, escaped, key_figures, page, percent, sentence
@@ -38,7 +38,7 @@ def write_owner_report(
     model
         The model that the synthetic rows were drawn from, if there is one: the report then tells its guarantee.
     attacks
-        What :func:`understudy.audit.attacks.attack` returned, if it was run.
+        What :func:`understudy.attacks.attack` returned, if it was run.
     """
     write_text(path, owner_report(found, model=model, attacks=attacks), "report")
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.curator.wording import KINDS
+from understudy.data.files import write_text
+from understudy.data.schema import Attribute, Category, Quantity, Text
 from understudy.errors import InputError
-from understudy.files import write_text
-from understudy.model import Model
-from understudy.networks.network import Node
+from understudy.models.model import Model
+from understudy.models.network import Node
+from understudy.privacy.wording import KINDS
 from understudy.reports.charts import Shares, Values, distribution, split
 from understudy.reports.page import (
     Section,
@@ -29,7 +30,6 @@ from understudy.reports.page import (
     percent,
     table,
 )
-from understudy.schema import Attribute, Category, Quantity, Text
 
 MOST_LISTED = 12
 """Values of a category that the schema's table lists."""

@@ -11,23 +11,23 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from understudy.curator import Curator
-from understudy.curator.budget import (
+from understudy.data.frames import Frame
+from understudy.data.schema import Schema
+from understudy.errors import InputError
+from understudy.models.model import Model
+from understudy.privacy.budget import (
     Budget,
     Neighbours,
     check_delta,
     check_epsilon,
     check_neighbours,
 )
-from understudy.curator.ledger import LedgerFile, check_rows_per_person
-from understudy.curator.mechanisms import Noise
-from understudy.errors import InputError
-from understudy.frames import Frame
-from understudy.model import Model
+from understudy.privacy.curator import Curator
+from understudy.privacy.ledger import LedgerFile, check_rows_per_person
+from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
 from understudy.release.pipeline import Release
 from understudy.release.sources import open_source
-from understudy.schema import Schema
 from understudy.synthesizers.parameters import (
     ColumnName,
     Optional,

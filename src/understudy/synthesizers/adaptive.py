@@ -4,7 +4,7 @@ After AIM (McKenna, Mullins, Sheldon, Miklau; VLDB 2022). First the one-way marg
 Then, in rounds, the method *selects* the marginal on which the model and the rows differ most, by a
 private choice with a handicap for the noise that measuring it would bring; *measures* it;
 *estimates* the model of the largest entropy that fits everything measured so far
-(:mod:`understudy.graphical`); and *anneals*: where a round changed the model by no more than noise,
+(:mod:`understudy.models.graphical`); and *anneals*: where a round changed the model by no more than noise,
 later rounds cost more and bring less noise. Marginals are selected such that the model's cliques
 stay small enough to compute with.
 """
@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import mean_noise
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.graphical import Group
-from understudy.graphical.learner import Learner
-from understudy.marginals import marginal
-from understudy.model import Model
+from understudy.models.graphical import Group
+from understudy.models.graphical.learner import Learner
+from understudy.models.model import Model
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanisms import mean_noise
 from understudy.release.callbacks import Progress
-from understudy.schema import Schema
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (

@@ -11,12 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.curator import Curator, Measurement
-from understudy.curator.budget import Budget
-from understudy.marginals import marginal
-from understudy.model import Model
-from understudy.networks.network import Network, Node
-from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.data.marginals import marginal
+from understudy.models.model import Model
+from understudy.models.network import Network, Node
+from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator, Measurement
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import repair_parameter

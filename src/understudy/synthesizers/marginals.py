@@ -20,16 +20,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
+from understudy.data.marginals import describe, marginal
+from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.marginals import describe, marginal
-from understudy.model import Model
-from understudy.networks.consistency import agreed
-from understudy.networks.network import Network, Node
-from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.models.consistency import agreed
+from understudy.models.model import Model
+from understudy.models.network import Network, Node
+from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
-from understudy.schema import Schema
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.parameters import ColumnGroups, parameter, repair_parameter
 from understudy.synthesizers.registry import register
@@ -67,7 +67,7 @@ class Marginals(Synthesizer):
     Examples
     --------
     >>> from understudy import Schema, Table
-    >>> from understudy.tables import Column
+    >>> from understudy.data.tables import Column
     >>> schema = Schema.from_dict({"attributes": {name: {"kind": "boolean"} for name in "abc"}})
     >>> table = Table({name: Column("boolean", np.arange(1000) % 4 == 0) for name in "abc"})
     >>> model = Marginals(epsilon=1.0, marginals=[("a", "b")]).fit(table, schema)

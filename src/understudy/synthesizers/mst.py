@@ -3,7 +3,7 @@
 A third of the budget measures every attribute by itself. A third grows a spanning tree: pair by pair, a private choice
 takes one that joins two parts of the tree, preferring those whose rows differ most from what independent attributes
 would have. The last third measures the tree's pairs. The model of the largest entropy that fits all tables
-(:mod:`understudy.graphical`) then is that tree.
+(:mod:`understudy.models.graphical`) then is that tree.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.graphical import Group
-from understudy.graphical.learner import Learner
-from understudy.marginals import marginal
-from understudy.model import Model
+from understudy.data.marginals import marginal
+from understudy.models.graphical import Group
+from understudy.models.graphical.learner import Learner
+from understudy.models.model import Model
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only

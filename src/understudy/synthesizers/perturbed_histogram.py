@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.marginals import marginal
-from understudy.model import Model
-from understudy.networks.parameters import Repair, estimated_rows, repaired
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
+from understudy.models.model import Model
+from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
-from understudy.schema import Schema
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import repair_parameter

@@ -20,19 +20,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from understudy.curator import Curator, Measurement
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import Rule
+from understudy.data.bits import Bits
+from understudy.data.marginals import Axis, Marginal
+from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.marginals import Axis, Marginal
-from understudy.model import Model
-from understudy.networks.bits import Bits
-from understudy.networks.consistency import agreed
-from understudy.networks.network import Network, Node
-from understudy.networks.parameters import Repair, estimated_rows, repaired
-from understudy.networks.parent_sets import MAX_PARENT_SETS, too_many
+from understudy.models.consistency import agreed
+from understudy.models.model import Model
+from understudy.models.network import Network, Node
+from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator, Measurement
+from understudy.privacy.mechanisms import Rule
 from understudy.release.callbacks import Progress
-from understudy.schema import Schema
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
@@ -46,6 +45,7 @@ from understudy.synthesizers.parameters import (
     parameter,
     repair_parameter,
 )
+from understudy.synthesizers.parent_sets import MAX_PARENT_SETS, too_many
 from understudy.synthesizers.privbayes_search import MAX_TABLE_CELLS, Pair, Search
 from understudy.synthesizers.registry import register, register_variant
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.curator.mechanisms import mean_noise
-from understudy.curator.scores import Information
-from understudy.marginals import Axis, Marginal
-from understudy.networks.parent_sets import (
+from understudy.data.marginals import Axis, Marginal
+from understudy.data.schema import Category, Quantity
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanisms import mean_noise
+from understudy.privacy.scores import Information
+from understudy.release.callbacks import Progress
+from understudy.synthesizers.parent_sets import (
     MAX_PARENT_SETS,
     AllParentSets,
     MaximalParentSets,
@@ -29,8 +31,6 @@ from understudy.networks.parent_sets import (
     surely_too_many,
     too_many,
 )
-from understudy.release.callbacks import Progress
-from understudy.schema import Category, Quantity
 
 if TYPE_CHECKING:
     from understudy.synthesizers.privbayes import PrivBayes

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.model import Model
-from understudy.networks.network import Network, Node
+from understudy.models.model import Model
+from understudy.models.network import Network, Node
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import register
@@ -28,7 +28,7 @@ class Random(Synthesizer):
     Examples
     --------
     >>> schema = Schema.from_dict({"attributes": {"sex": {"kind": "categorical", "values": ["f", "m"]}}})
-    >>> from understudy.tables import Column, Table
+    >>> from understudy.data.tables import Column, Table
     >>> table = Table({"sex": Column("text", np.array([0, 1, 1]), ("f", "m"))})
     >>> Random().fit(table, schema).sample(2, seed=0).rows
     2

@@ -2,7 +2,7 @@
 
 The same number of made-up rows is added to every cell of the joint domain, and a few rows are drawn from the result.
 What is released is these rows; how many there are is part of the guarantee (see
-:func:`understudy.curator.mechanisms.draw_smoothing` for the proof), since each of them tells a little. Twice the rows
+:func:`understudy.privacy.mechanisms.draw_smoothing` for the proof), since each of them tells a little. Twice the rows
 take twice the smoothing: a sample as large as the table would be little but smoothing.
 
 The model holds the rows as they were drawn. Drawing that many from it gives exactly these cells again; any other number
@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.curator import Curator
-from understudy.curator.budget import Budget, Neighbours
-from understudy.curator.mechanisms import draw_smoothing
-from understudy.marginals import marginal
-from understudy.model import CHUNK, Model
-from understudy.networks.parameters import estimated_rows
-from understudy.plan import sampling_error
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
+from understudy.models.model import CHUNK, Model
+from understudy.models.parameters import estimated_rows
+from understudy.privacy.budget import Budget, Neighbours
+from understudy.privacy.curator import Curator
+from understudy.privacy.mechanisms import draw_smoothing
+from understudy.privacy.plan import sampling_error
 from understudy.release.callbacks import Progress
-from understudy.schema import Schema
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import Optional, WholeNumber, parameter

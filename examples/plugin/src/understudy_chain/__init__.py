@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from understudy import Model, Synthesizer
-from understudy.curator import Curator
-from understudy.curator.budget import Budget
-from understudy.marginals import marginal
-from understudy.networks.parameters import estimated_rows, repaired
+from understudy.data.marginals import marginal
+from understudy.models.parameters import estimated_rows, repaired
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers.marginals import chained, with_constants
 from understudy.synthesizers.parameters import WholeNumber, parameter

@@ -1,0 +1,111 @@
+"""Attribute inference: guess a secret of somebody whose other attributes are known.
+
+The adversary looks up the synthetic rows closest to what is known of a person and lets them vote on the secret. That
+works for everybody, in the table or not, as far as the secret depends on the rest: it is what statistics are for, and
+no breach. What concerns the people in the table is how much better it works for them than for a holdout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.attacks.closest import POOL, SAMPLE
+from understudy.attacks.promise import Promise
+from understudy.attacks.rows import distances, some
+from understudy.attacks.verdicts import Attack, by_chance, judged, reach, share_deviation
+from understudy.data.encoding import Coded
+from understudy.release.callbacks import Progress
+
+
+def attribute_inference(
+    real: Coded,
+    synthetic: Coded,
+    holdout: Coded | None,
+    known: Sequence[str],
+    secret: str,
+    promise: Promise | None,
+    rng: np.random.Generator,
+    progress: Progress,
+    sample: int = SAMPLE,
+) -> Attack:
+    """The share of people in the table whose secret is guessed right, against that share in the holdout."""
+    pool = some(synthetic, POOL, rng)
+    members = some(real, sample // 2, rng)
+    others = None if holdout is None else some(holdout, sample // 2, rng)
+    steps = members.rows + (0 if others is None else others.rows)
+
+    def told(row: int) -> None:
+        progress("attacking: attribute inference", row, steps)
+
+    right = _right_guesses(members, pool, known, secret, told)
+    share = float(right.mean())
+    commonest = int(np.bincount(pool.codes[secret]).argmax())
+    blind = float((members.codes[secret] == commonest).mean())
+    found = f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of {members.rows:,} people in the table"
+    always = f"always guessing {real.schema[secret].label(commonest)!r} is right for {blind:.1%}"
+    unit = f"share of right guesses of {secret}"
+    figures = {
+        "members": members.rows,
+        "commonest_value": blind,
+        "known": list(known),
+        "secret": secret,
+    }
+    if others is None:
+        return Attack(
+            "attribute inference",
+            f"{found}; {always}. Without a holdout it cannot be told how much of that is statistics and how much is "
+            f"about these people.",
+            unit, share, None, None,
+            "Epsilon bounds how much better this works for people in the table than for others.",
+            "not judged", figures=figures,
+        )  # fmt: skip
+    outside = _right_guesses(others, pool, known, secret, lambda row: told(members.rows + row))
+    beside = float(outside.mean())
+    deviations = share_deviation(share, members.rows), share_deviation(beside, others.rows)
+    p_value = by_chance(share - beside, math.hypot(*deviations))
+    allowed, promised = None, "No epsilon was given, so nothing is promised."
+    if promise is not None:
+        outside_at_most = min(1.0, beside + reach(deviations[1]))
+        allowed = promise.most(outside_at_most)
+        promised = (
+            f"At {promise} the share in the table is at most {allowed:.3f} where it is at most {outside_at_most:.3f} "
+            f"outside it. What is guessed right about people outside is statistics, which no epsilon forbids."
+        )
+    return Attack(
+        "attribute inference",
+        f"{found}, for {beside:.1%} of {others.rows:,} in the holdout (chance: ± {2 * math.hypot(*deviations):.1%}); "
+        f"{always}.",
+        unit,
+        share,
+        beside,
+        allowed,
+        promised,
+        judged(p_value, share - reach(deviations[0]), allowed),
+        p_value,
+        {**figures, "holdout": others.rows, "deviation": math.hypot(*deviations)},
+    )
+
+
+def _right_guesses(
+    people: Coded, pool: Coded, known: Sequence[str], secret: str, told: Callable[[int], None]
+) -> NDArray[np.bool_]:
+    """For each of the people, whether the synthetic rows closest to them vote for their secret."""
+    secrets, size = pool.codes[secret], pool.schema[secret].size
+    overall = np.bincount(secrets, minlength=size) / (
+        pool.rows + 1
+    )  # less than a vote: it only breaks ties
+    right = np.empty(people.rows, dtype=bool)
+    for row, away in enumerate(distances(people, pool, known)):
+        votes = np.bincount(secrets[away == away.min()], minlength=size) + overall
+        right[row] = votes.argmax() == people.codes[secret][row]
+        if row % 100 == 0:
+            told(row)
+    return right
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names)} other attributes" if len(names) > 4 else ", ".join(names)

@@ -1,0 +1,151 @@
+"""Linkage: find people in the synthetic table by quasi-identifiers, and believe the row that is found.
+
+Looked for are people whom the quasi-identifiers single out. A person counts as linked when exactly one synthetic row
+has the same combination; the score is then the share of the row's other attributes that are right about the person
+(of the secret alone, if one was named), and 0 for people who are not linked. Synthetic rows hit some combinations by
+chance, so the same is done for people in a holdout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.attacks.promise import Promise
+from understudy.attacks.rows import Ints, groups
+from understudy.attacks.verdicts import Attack, by_chance, judged, reach
+from understudy.data.encoding import Coded
+
+Floats = NDArray[np.float64]
+
+
+def linkage(
+    real: Coded,
+    synthetic: Coded,
+    holdout: Coded | None,
+    quasi_identifiers: Sequence[str],
+    secret: str | None,
+    promise: Promise | None,
+) -> Attack:
+    """How much linking unique people by their quasi-identifiers tells, against the same in a holdout."""
+    parts = [real] if holdout is None else [real, holdout]
+    (in_synthetic, *in_parts), count = groups([synthetic, *parts], quasi_identifiers)
+    # Unique in both parts together: whether somebody is singled out must not depend on the part that they are in.
+    people = np.bincount(np.concatenate(in_parts), minlength=count)
+    learned = (
+        [secret]
+        if secret
+        else [a.name for a in real.schema.modelled if a.name not in quasi_identifiers]
+    )
+    match = _only_row(in_synthetic, count)
+    links = [
+        _links(part, synthetic, np.flatnonzero(people[found] == 1), match[found], learned)
+        for part, found in zip(parts, in_parts, strict=True)
+    ]
+    ours = links[0]
+    sentence = (
+        f"{', '.join(quasi_identifiers)} single out {len(ours) / real.rows:.1%} of the table's rows; "
+        f"{_linked(ours):.1%} of those meet exactly one synthetic row"
+        + (f", and {_what(secret)} right for {_right(ours):.1%}" if _linked(ours) else "")
+    )
+    unit = "mean share of attributes learned by linking"
+    share = float(np.maximum(ours, 0).mean()) if len(ours) else 0.0
+    figures = {
+        "unique_people": len(ours),
+        "unique": len(ours) / real.rows,
+        "linked": _linked(ours),
+        "right_where_linked": _right(ours),
+    }
+    if holdout is None or not all(map(len, links)):
+        why = "Without a holdout" if holdout is None else "Without unique people in both parts"
+        return Attack(
+            "linkage",
+            f"{sentence}. {why} it cannot be told how much of that is chance.",
+            unit,
+            share,
+            None,
+            None,
+            "Epsilon bounds how much better this works for people in the table than for others.",
+            "not judged",
+            figures=figures,
+        )
+    theirs = links[1]
+    beside = float(np.maximum(theirs, 0).mean())
+    deviations = [_deviation(np.maximum(scores, 0)) for scores in links]
+    p_value = by_chance(share - beside, math.hypot(*deviations))
+    allowed, promised = None, "No epsilon was given, so nothing is promised."
+    if promise is not None:
+        outside_at_most = min(1.0, beside + reach(deviations[1]))
+        allowed = promise.most(outside_at_most)
+        promised = (
+            f"At {promise} linking tells at most {allowed:.2%} about people in the table where it tells at most "
+            f"{outside_at_most:.2%} about others."
+        )
+    return Attack(
+        "linkage",
+        f"{sentence}. In the holdout {_linked(theirs):.1%} of such people are linked, and {_what(secret)} right for "
+        f"{_right(theirs):.1%}. All in all linking tells {share:.2%} about people in the table, {beside:.2%} about "
+        f"others (chance: ± {2 * math.hypot(*deviations):.2%}).",
+        unit,
+        share,
+        beside,
+        allowed,
+        promised,
+        judged(p_value, share - reach(deviations[0]), allowed),
+        p_value,
+        {
+            **figures,
+            "unique_people_in_holdout": len(theirs),
+            "linked_in_holdout": _linked(theirs),
+            "right_where_linked_in_holdout": _right(theirs),
+            "deviation": math.hypot(*deviations),
+        },
+    )
+
+
+def _only_row(found: Ints, count: int) -> Ints:
+    """For each group the one synthetic row in it; -1 where there is none or more than one."""
+    match = np.full(count, -1, dtype=np.int64)
+    match[found] = np.arange(len(found))
+    match[np.bincount(found, minlength=count) != 1] = -1
+    return match
+
+
+def _links(
+    people: Coded, synthetic: Coded, alone: Ints, match: Ints, learned: Sequence[str]
+) -> Floats:
+    """For each unique person the share of attributes that their match has right; -1 for those who are not linked."""
+    place = match[alone]
+    linked = place >= 0
+    scores = np.full(len(alone), -1.0)
+    if not learned:  # nothing is left to learn but that the combination occurs
+        scores[linked] = 1.0
+        return scores
+    right = [
+        people.codes[name][alone[linked]] == synthetic.codes[name][place[linked]]
+        for name in learned
+    ]
+    scores[linked] = np.mean(right, axis=0)
+    return scores
+
+
+def _linked(scores: Floats) -> float:
+    return float((scores >= 0).mean()) if len(scores) else 0.0
+
+
+def _right(scores: Floats) -> float:
+    linked = scores[scores >= 0]
+    return float(linked.mean()) if len(linked) else 0.0
+
+
+def _what(secret: str | None) -> str:
+    return "its other attributes are" if secret is None else f"its {secret} is"
+
+
+def _deviation(scores: Floats) -> float:
+    """Of the mean; never 0, since one person more could always have been linked."""
+    spread = float(((scores - scores.mean()) ** 2).sum()) + 1
+    return math.sqrt(spread) / len(scores)

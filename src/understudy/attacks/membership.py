@@ -1,0 +1,591 @@
+"""Membership inference with shadow models: tell from a synthetic table whether somebody's row was in the real one.
+
+The game: a coin decides whether the target's row goes into the table; a synthesizer is fitted and synthetic rows are
+drawn; the adversary sees them and guesses the coin. To learn how, the adversary fits the synthesizer many times with
+and without the row (shadow models), and trains a classifier on what the synthetic tables look like. Fresh fits judge
+it. The setting is that of Stadler, Oprisanu and Troncoso (2022).
+
+Here the coin is exactly the one that differential privacy speaks of, so its promise can be put beside the outcome: the
+advantage (true alarms less false ones) is at most (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1), for any adversary.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.attacks.features import Floats, random_queries, table_features, target_features
+from understudy.attacks.promise import Promise
+from understudy.attacks.rows import Ints
+from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
+from understudy.auditing.bounds import epsilon_bound
+from understudy.data.encoding import Coded, encode
+from understudy.data.frames import Frame, as_table
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
+from understudy.errors import InputError
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.release.callbacks import Progress, no_progress
+from understudy.synthesizers import Synthesizer
+
+Release = Callable[[Table, np.random.Generator], Frame]
+"""Makes a synthetic table out of a real one."""
+
+Knows = Literal["rows", "population"]
+
+ROWS = 1000
+"""Shadow models are fitted on tables of so many rows: quick, and easier to attack than large ones."""
+
+COPIES = 4
+"""The control hands out rows of the table, so many times as many as it has."""
+
+FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """How the game went for one person.
+
+    Attributes
+    ----------
+    place
+        The number of the person's row in the table, from 0.
+    kind
+        "rare": among the rows with the rarest values; "random": any row.
+    advantage
+        True less false alarms on fresh fits: 0 is guessing, 1 is certainty.
+    auc
+        The area under the curve of true against false alarms; 0.5 is guessing.
+    true_alarms, false_alarms, fits
+        Alarms on so many fresh fits with, and as many without the row.
+    epsilon
+        A lower bound on epsilon, at the delta that is promised, that these alarms show; with a confidence of 99.5 % for
+        all targets together.
+    looked_at
+        The features that told most while learning.
+    """
+
+    place: int
+    kind: str
+    advantage: float
+    auc: float
+    true_alarms: int
+    false_alarms: int
+    fits: int
+    epsilon: float
+    looked_at: str
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The outcome of the game, and of the same game against copies of the rows. For the owner's eyes only.
+
+    Attributes
+    ----------
+    attack
+        What was found.
+    control
+        What the same adversary finds where the "synthetic" rows are copies of real ones: if not much, an attack that
+        sees nothing means nothing.
+    targets
+        The game for each target.
+    promise
+        The guarantee of the synthesizer, if it gives one.
+    rows, shadows, knows
+        The setting: rows of each table, fits on each side for learning and as many for judging, what the adversary
+        knows.
+    """
+
+    attack: Attack
+    control: Attack | None
+    targets: tuple[Target, ...]
+    promise: Promise | None
+    rows: int
+    shadows: int
+    knows: Knows
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return {
+            "for": "the owner of the table, not for release",
+            "attack": self.attack.to_dict(),
+            "control": None if self.control is None else self.control.to_dict(),
+            "targets": [asdict(target) for target in self.targets],
+            "promise": None if self.promise is None else asdict(self.promise),
+            "rows": self.rows,
+            "shadows": self.shadows,
+            "knows": self.knows,
+        }
+
+
+def membership(
+    synthesizer: Synthesizer | Release,
+    table: Frame,
+    schema: Schema | str | Path | None = None,
+    *,
+    targets: int = 6,
+    shadows: int = 100,
+    rows: int = ROWS,
+    knows: Knows = "rows",
+    promise: Promise | None = None,
+    control: bool = True,
+    seed: int | None = None,
+    progress: Progress = no_progress,
+) -> Membership:
+    """Play the membership game against a synthesizer. Needs scikit-learn (``pip install understudy[evaluation]``).
+
+    It takes 2 * shadows * (targets + 1) fits, and the control as many draws.
+
+    Parameters
+    ----------
+    synthesizer
+        What is attacked: a synthesizer as you set it up, or a function that takes a table and a random generator and
+        returns a synthetic table.
+    table
+        The real table.
+    schema
+        What the columns are. Without one it is read off the table, for this attack alone.
+    targets
+        How many people are attacked: half of them the rows with the rarest values, the other half any rows.
+    shadows
+        Fits with and without the row of each target for learning, and as many for judging.
+    rows
+        Rows of the tables that are fitted, drawn from the table once.
+    knows
+        "rows": the adversary knows every row but the target's, as differential privacy supposes. "population": only
+        other people of the same population; learning and judging draw their tables from two halves of the table.
+    promise
+        The guarantee of a function; a synthesizer brings its own.
+    control
+        Whether to attack copies of the rows, too, to see whether the attack can see.
+    seed
+        Makes the game repeatable, with noise of the same distributions from NumPy; by default the real noise is used.
+    progress
+        Called while playing.
+
+    Examples
+    --------
+    >>> from understudy import PrivBayes
+    >>> membership(PrivBayes(epsilon=1.0), "patients.csv", "patients.json").attack.verdict   # doctest: +SKIP
+    'nothing seen'
+    """
+    _check_scikit_learn()
+    for name, value, least in (
+        ("targets", targets, 1),
+        ("shadows", shadows, 10),
+        ("rows", rows, FEWEST_ROWS),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1_000_000:
+            raise InputError(
+                f"{name} must be a whole number from {least} to 1,000,000, not {value!r}."
+            )
+    if knows not in get_args(Knows):
+        raise InputError(f"knows must be one of {', '.join(get_args(Knows))}, not {knows!r}.")
+    people, public = _read(table, schema)
+    game = _game(people, public, targets, shadows, rows, knows, seed)
+    if isinstance(synthesizer, Synthesizer):
+        promise = Promise(synthesizer.epsilon, synthesizer.delta, synthesizer.neighbours)
+        name, release = synthesizer.name, _released(synthesizer, public, game.rows, seed)
+    else:
+        name, release = getattr(synthesizer, "__name__", "the function"), synthesizer
+    stand_in = promise is not None and promise.neighbours == "replace"
+    steps = game.fits * (2 if control else 1)
+
+    def told(done: int, what: str) -> None:
+        progress(what, done, steps)
+
+    delta = 0.0 if promise is None else promise.delta
+    outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
+    checked = None
+    if control:
+        copies = game.play(
+            _copies(game.rows),
+            stand_in,
+            0.0,
+            lambda done: told(game.fits + done, "attacking copies"),
+        )
+        checked = _finding("copies", copies, None, game)
+    found = _finding(name, outcome, promise, game)
+    return Membership(found, checked, outcome.targets, promise, game.rows, shadows, knows)
+
+
+# --------------------------------------------------------------------------- the game
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    targets: tuple[Target, ...]
+    advantage: float
+    at_least: float
+    """What the advantage surely is, with a confidence of about 99.5 %."""
+    deviation: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the adversary sees in one synthetic table."""
+
+    table: dict[str, Floats]
+    targets: dict[int, Floats]
+
+    def at(self, target: int) -> dict[str, Floats]:
+        return self.table | {"target": self.targets[target]}
+
+
+@dataclass(frozen=True)
+class _Game:
+    """Who is attacked, in which tables."""
+
+    people: Table
+    schema: Schema
+    """Of the attributes that are looked at."""
+    targets: tuple[dict[str, int], ...]
+    places: tuple[int, ...]
+    kinds: tuple[str, ...]
+    rest: tuple[Ints, Ints]
+    """From which rows the tables are drawn, for learning and for judging."""
+    rows: int
+    shadows: int
+    queries: NDArray[np.bool_]
+    rng: np.random.Generator
+
+    @property
+    def fits(self) -> int:
+        return 2 * self.shadows * (len(self.targets) + 1)
+
+    def play(
+        self, release: Release, stand_in: bool, delta: float, told: Callable[[int], None]
+    ) -> _Outcome:
+        counter = itertools.count(1)
+
+        def look(places: Ints, targets: Sequence[int]) -> _Look:
+            synthetic = as_table(release(_rows_of(self.people, places), self.rng))[0]
+            told(next(counter))
+            rows = _coded(synthetic, self.schema)
+            return _Look(
+                table_features(rows),
+                {t: target_features(rows, self.targets[t], self.queries) for t in targets},
+            )
+
+        numbers = range(len(self.targets))
+        learning = self._looks(
+            look, self.rest[0], stand_in, [numbers, *([number] for number in numbers)]
+        )
+        judging = self._looks(look, self.rest[1], stand_in, [numbers] * (len(numbers) + 1))
+        games = [self._judged(number, learning, judging, delta) for number in numbers]
+        targets, alarms = (
+            tuple(target for target, _ in games),
+            np.stack([alarm for _, alarm in games]),
+        )
+        advantage = float(np.mean([target.advantage for target in targets]))
+        return _Outcome(targets, advantage, *_surely(alarms), _chance_of(alarms, self.rng))
+
+    def _looks(
+        self,
+        look: Callable[[Ints, Sequence[int]], _Look],
+        rest: Ints,
+        stand_in: bool,
+        looked_for: Sequence[Sequence[int]],
+    ) -> list[list[_Look]]:
+        """Looks at synthetic tables: first those without any target's row, then with the first one's, and so on.
+
+        In each of these groups certain targets are looked for.
+        """
+        # Under "replace" somebody else, always the same, has the place that the target would have.
+        other, rest = (rest[:1], rest[1:]) if stand_in else (rest[:0], rest)
+
+        def seen(extra: Ints, targets: Sequence[int]) -> _Look:
+            drawn = (
+                rest if len(rest) <= self.rows else self.rng.choice(rest, self.rows, replace=False)
+            )
+            return look(np.concatenate([drawn, extra]), targets)
+
+        groups = [other, *(np.array([place]) for place in self.places)]
+        return [
+            [seen(extra, targets) for _ in range(self.shadows)]
+            for extra, targets in zip(groups, looked_for, strict=True)
+        ]
+
+    def _judged(
+        self, number: int, learning: list[list[_Look]], judging: list[list[_Look]], delta: float
+    ) -> tuple[Target, Floats]:
+        """How the game went for a target, and its alarms on all fits for judging: a line for each group of them."""
+        from sklearn.metrics import roc_auc_score
+
+        with_row, without = (
+            [look.at(number) for look in learning[group]] for group in (number + 1, 0)
+        )
+        name, classify = _best_classifier((with_row, without), int(self.rng.integers(1 << 31)))
+        scores = np.stack([classify([look.at(number) for look in looks]) for looks in judging])
+        alarms = (scores > 0.5).astype(np.float64)
+        hits, others = int(alarms[number + 1].sum()), int(alarms[0].sum())
+        fits = self.shadows
+        target = Target(
+            self.places[number],
+            self.kinds[number],
+            (hits - others) / fits,
+            float(roc_auc_score(np.repeat([1, 0], fits), scores[[number + 1, 0]].ravel())),
+            hits,
+            others,
+            fits,
+            # Half of what may go wrong is left to the advantage.
+            epsilon_bound(hits, fits, others, fits, 1 - LEVEL / 2 / len(self.targets), delta),
+            name,
+        )
+        return target, alarms
+
+
+def _game(
+    people: Table,
+    public: Schema,
+    targets: int,
+    shadows: int,
+    rows: int,
+    knows: Knows,
+    seed: int | None,
+) -> _Game:
+    rng = np.random.default_rng(seed)
+    schema = Schema(public.modelled)
+    coded = _coded(people, schema)
+    if coded.rows < targets + FEWEST_ROWS:
+        raise InputError(
+            f"{people.source} has {coded.rows:,} rows; attacking {targets} people takes at least "
+            f"{targets + FEWEST_ROWS:,}."
+        )
+    places, kinds = _targets(coded, targets, rng)
+    left = rng.permutation(np.setdiff1d(np.arange(coded.rows), places))
+    if knows == "rows":
+        kept = left[:rows]
+        rest = kept, kept
+        rows = len(kept)
+    else:
+        half = len(left) // 2
+        rest = left[:half], left[half : 2 * half]
+        rows = min(rows, max(half // 2, 1))  # of each half another sample every time
+    chosen = tuple({a.name: int(coded.codes[a.name][place]) for a in schema} for place in places)
+    queries = random_queries(len(schema), rng)
+    return _Game(
+        people, schema, chosen, tuple(map(int, places)), kinds, rest, rows, shadows, queries, rng
+    )
+
+
+def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints, tuple[str, ...]]:
+    """Rows whose values are rarest, taken attribute by attribute, then any others."""
+    rarity = np.zeros(coded.rows)
+    for name, codes in coded.codes.items():
+        rarity -= np.log(np.bincount(codes, minlength=coded.schema[name].size)[codes] / coded.rows)
+    rare = (targets + 1) // 2
+    order = np.argsort(-rarity, kind="stable")
+    chosen = np.concatenate([order[:rare], rng.choice(order[rare:], targets - rare, replace=False)])
+    return chosen.astype(np.int64), ("rare",) * rare + ("random",) * (targets - rare)
+
+
+# --------------------------------------------------------------------------- the adversary
+
+
+def _best_classifier(
+    train: tuple[list[dict[str, Floats]], list[dict[str, Floats]]], seed: int
+) -> tuple[str, Callable[[list[dict[str, Floats]]], Floats]]:
+    """The classifier that does best on fits for learning that it was not trained on, then trained on all of them."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    lines, truth = [*train[0], *train[1]], np.repeat([1, 0], [len(side) for side in train])
+    sets = tuple(lines[0])
+    forest = RandomForestClassifier(100, min_samples_leaf=3, oob_score=True, random_state=seed)
+    forest.fit(_matrix(lines, sets), truth)
+    # Each tree of a forest leaves some fits out; they show how good it is, and no fold is needed.
+    votes = np.nan_to_num(forest.oob_decision_function_[:, 1], nan=0.5)
+    found = [(float(roc_auc_score(truth, votes)), "all, by a forest", sets, forest)]
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    for name, kept in (*((name, (name,)) for name in sets), ("all", sets)):
+        linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
+        scores = cross_val_score(linear, _matrix(lines, kept), truth, cv=folds, scoring="roc_auc")
+        found.append((float(scores.mean()), name, kept, linear))
+    _, name, kept, classifier = max(found, key=lambda each: each[0])
+    if classifier is not forest:
+        classifier.fit(_matrix(lines, kept), truth)
+    return name, lambda looked_at: classifier.predict_proba(_matrix(looked_at, kept))[:, 1]
+
+
+def _matrix(lines: Sequence[dict[str, Floats]], sets: Sequence[str]) -> Floats:
+    return np.stack([np.concatenate([line[name] for name in sets]) for line in lines])
+
+
+def _check_scikit_learn() -> None:
+    try:
+        import sklearn  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            "Shadow models need scikit-learn; install it by `pip install understudy[evaluation]`."
+        ) from error
+
+
+# --------------------------------------------------------------------------- what is attacked
+
+
+def _released(
+    synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None
+) -> Release:
+    noise = None if seed is None else SeededNoise(seed)
+
+    def release(table: Table, rng: np.random.Generator) -> Frame:
+        model = synthesizer.fit(table, public, noise=noise, notify=_quiet)
+        # Private draws are released as they are. A method that measures nothing does not know how many rows there are,
+        # and must not be told here.
+        knows_how_many = model.draws is not None or model.rows is not None
+        return model.sample(None if knows_how_many else otherwise, int(rng.integers(1 << 31)))
+
+    return release
+
+
+def _quiet(sentence: str) -> None:
+    """The owner has heard it before, from the release itself."""
+
+
+def _copies(rows: int) -> Release:
+    """The control: real rows, drawn with replacement, always the same number."""
+
+    def release(table: Table, rng: np.random.Generator) -> Table:
+        return _rows_of(table, rng.integers(table.rows, size=COPIES * rows))
+
+    return release
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def _read(table: Frame, schema: Schema | str | Path | None) -> tuple[Table, Schema]:
+    rows = as_table(table)[0]
+    if schema is not None:
+        return rows, Schema.load(schema) if isinstance(schema, str | Path) else schema
+    from understudy.evaluation.comparison import compared
+
+    side = compared(rows, rows)
+    return side.real.table, side.schema
+
+
+def _coded(table: Table, schema: Schema) -> Coded:
+    """The attributes that are looked at, in the order of the schema; identifiers and text are not."""
+    absent = next((name for name in schema.names if name not in table.columns), None)
+    if absent is not None:
+        raise InputError(
+            f"{table.source} has no column {absent!r}, which the schema describes; add it or drop it there."
+        )
+    return encode(Table({name: table.columns[name] for name in schema.names}, table.source), schema)
+
+
+def _rows_of(table: Table, places: Ints) -> Table:
+    return Table(
+        {name: _cells(column, places) for name, column in table.columns.items()}, table.source
+    )
+
+
+def _cells(column: Column, places: Ints) -> Column:
+    missing = None if column.missing is None else column.missing[places]
+    raw = None if column.raw is None else _cells(column.raw, places)
+    return replace(column, values=column.values[places], missing=missing, raw=raw)
+
+
+# --------------------------------------------------------------------------- the finding
+
+
+def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game) -> Attack:
+    targets = outcome.targets
+    shown = max(target.epsilon for target in targets)
+    worst = max(targets, key=lambda target: target.advantage)
+    allowed = None if promise is None else promise.advantage
+    promised = "No epsilon is claimed, so nothing is promised."
+    if promise is not None:
+        promised = (
+            f"At {promise} no adversary gets further than an advantage of {allowed:.3f}, which is "
+            f"{promise.accuracy:.1%} right guesses, on any person."
+        )
+    # An epsilon is refuted by what one target shows, or by the advantage over all, which also refutes a large one.
+    refuted = promise is not None and shown > promise.epsilon
+    verdict = judged(outcome.p_value, math.inf if refuted else outcome.at_least, allowed)
+    at_delta = f" at delta {promise.delta:g}" if promise is not None and promise.delta else ""
+    by_kind = {
+        kind: float(np.mean([t.advantage for t in targets if t.kind == kind]))
+        for kind in sorted({t.kind for t in targets})
+    }
+    return Attack(
+        f"membership, {name}",
+        f"Whether a person's row was in the table is guessed with an advantage of {outcome.advantage:.3f} on average "
+        f"(chance: ± {2 * outcome.deviation:.3f}) over {len(targets)} people, {worst.advantage:.3f} for the worst off; "
+        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}{at_delta}, and an advantage of "
+        f"at least {max(0.0, outcome.at_least):.3f}.",
+        "advantage: true less false alarms",
+        outcome.advantage,
+        0.0,
+        allowed,
+        promised,
+        verdict,
+        outcome.p_value,
+        {
+            "deviation": outcome.deviation,
+            "advantage_at_least": outcome.at_least,
+            "largest": worst.advantage,
+            "accuracy": (1 + outcome.advantage) / 2,
+            "auc": float(np.mean([target.auc for target in targets])),
+            "epsilon_lower_bound": shown,
+            **{f"advantage_{kind}": value for kind, value in by_kind.items()},
+        },
+    )
+
+
+# --------------------------------------------------------------------------- chance
+
+
+def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLES) -> float:
+    """How often chance alone gives such advantages, on average over the targets or on one of them.
+
+    ``alarms`` holds those of each target on the fits without any target's row, with the first one's, and so on. If no
+    row made a difference, all fits would be alike, so shuffling them is an exact test, with however few of them.
+    """
+    targets, groups, fits = alarms.shape
+    lines = alarms.reshape(targets, -1)
+    found = np.array(
+        [alarms[target, target + 1].mean() - alarms[target, 0].mean() for target in range(targets)]
+    )
+    shuffled = np.empty((shuffles, targets))
+    for start in range(0, shuffles, 100):  # a hundred at a time: the orders of many fits take space
+        places = np.tile(np.arange(groups * fits), (min(100, shuffles - start), 1))
+        order = rng.permuted(places, axis=1).reshape(-1, groups, fits)
+        for target, line in enumerate(lines):
+            advantage = line[order[:, target + 1]].mean(axis=1) - line[order[:, 0]].mean(axis=1)
+            shuffled[start : start + len(order), target] = advantage
+    average = among_shuffled(float(found.mean()), shuffled.mean(axis=1))
+    single = among_shuffled(float(found.max()), shuffled.max(axis=1))
+    return min(1.0, 2 * min(average, single))
+
+
+def _surely(alarms: Floats) -> tuple[float, float]:
+    """What the average advantage surely is, by alarms as in :func:`_chance_of`, and its standard deviation.
+
+    One fit with an alarm and one without are added on either side (Agresti and Caffo 2000): where all fits agree, the
+    next one still may not. The confidence is about 99.5 %, by Student's distribution.
+    """
+    from scipy.special import stdtrit
+
+    targets, _, fits = alarms.shape
+    added = np.tile([1.0, 0.0], (targets, 1))
+    with_row = np.concatenate([alarms[np.arange(targets), np.arange(targets) + 1], added], axis=1)
+    without = np.concatenate([alarms[:, 0], added], axis=1)
+    # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are independent.
+    spread = with_row.var(axis=1).sum() / targets**2 + without.mean(axis=0).var()
+    deviation = math.sqrt(float(spread) / (fits + 2))
+    reach = float(stdtrit(fits - 1, 1 - LEVEL / 2)) * deviation
+    return float(with_row.mean() - without.mean()) - reach, deviation

@@ -1,0 +1,174 @@
+"""The audit of domain discovery: histograms that give bounds, and names of categories that pass a threshold.
+
+A histogram over known cells is a table like any other, and its loss is computed exactly. Which categories there are is
+another matter: a value that only one of two neighbouring tables holds gets a cell in one of them alone. That is what
+delta pays for, and what is measured is the probability that such a value is ever named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from understudy.auditing.bounds import CONFIDENCE, gaussian_tail, laplace_tail
+from understudy.auditing.doors import Run
+from understudy.auditing.findings import Finding
+from understudy.auditing.neighbours import Pair, unheard_pair, unknown_pairs
+from understudy.auditing.subjects import (
+    DELTA,
+    MOST,
+    RELATIONS,
+    exact_findings,
+    fit_exactly,
+    fit_often,
+)
+from understudy.data.schema import Category
+from understudy.data.tables import Column, Table
+from understudy.privacy.budget import Budget, Currency, Neighbours
+from understudy.privacy.discovery import discover
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Counts, Noise
+from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.independent import Independent
+from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.random import Random
+
+LIMIT = 10**9
+"""No threshold is beyond this."""
+
+
+def discovery(
+    epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
+) -> Iterator[Finding]:
+    """The questions of discovery by themselves, then whole runs without a schema."""
+    for relation in RELATIONS:
+        name = f"bounds and bins of numbers, {relation}"
+        yield from exact_findings(
+            name, epsilon, partial(_discovers, epsilon, 0.0), unknown_pairs(relation, False)
+        )
+        name = f"bounds and bins of numbers, Gaussian, {relation}"
+        pairs = unknown_pairs(relation, False)
+        yield from exact_findings(name, epsilon, partial(_discovers, epsilon, DELTA), pairs, DELTA)
+        yield _naming(epsilon, relation, "epsilon", 1)
+        yield _naming(epsilon, relation, "rho", 1)
+    yield _naming(epsilon, "add_remove", "epsilon", MOST)
+    yield _naming(epsilon, "add_remove", "rho", MOST)
+    for name, method in without_schema(epsilon).items():
+        # A value that both tables know: what is lost where no unique one is named.
+        yield from fit_exactly(name, method, unknown_pairs(method.neighbours))
+    for name, method in without_schema(epsilon).items():
+        if isinstance(method, Random):
+            continue  # it asks for nothing that the others do not ask for as well
+        yield from fit_often(name, method, runs, confidence, seed, unheard_pair(method.neighbours))
+
+
+def without_schema(epsilon: float) -> dict[str, Synthesizer]:
+    """Whole runs that are given no schema."""
+    return {
+        "random, no schema": Random(epsilon=epsilon),
+        "independent, no schema": Independent(epsilon=epsilon),
+        "privbayes, no schema": PrivBayes(epsilon=epsilon),
+        "privbayes, no schema, replace": PrivBayes(epsilon=epsilon, neighbours="replace"),
+        f"privbayes, no schema, delta {DELTA:g}": PrivBayes(epsilon=epsilon, delta=DELTA),
+    }
+
+
+def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
+    def run(table: Table, noise: Noise) -> object:
+        ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon")
+        return discover(table, ledger, ledger.budget, 0.0, noise)
+
+    return run
+
+
+# --------------------------------------------------------------------------- names
+
+
+def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: int) -> Finding:
+    """The probability that values which only one person holds are named, for the worst way to hold them.
+
+    All of the person's rows may hold one value, or each another.
+    """
+    chances = []
+    for values in range(1, most + 1):
+        held = most // values
+        named = naming_probability(epsilon, neighbours, currency, held, most)
+        chances.append(1 - (1 - named) ** values if values > 1 else named)
+    unit = "" if most == 1 else f", {most} rows per person"
+    noise = "Laplace" if currency == "epsilon" else "Gaussian"
+    pair = (
+        "a unique category, no schema"
+        if most == 1
+        else f"{most} unique categories, or one in {most} rows"
+    )
+    return Finding(
+        f"naming a category, {noise}, {neighbours}{unit}",
+        pair,
+        "exact",
+        DELTA,
+        max(chances),
+        "delta",
+    )
+
+
+def naming_probability(
+    epsilon: float, neighbours: Neighbours, currency: Currency, held: int, most: int
+) -> float:
+    """The probability that a value held by ``held`` rows of one person is named, at a delta of ``DELTA``.
+
+    The threshold is found by trying: which is the smallest noisy count that lets the value through?
+    """
+    noise = _Told()
+
+    def named(count: int) -> bool:
+        noise.count = count
+        delta = {"epsilon": DELTA, "rho": 2 * DELTA}[currency]
+        ledger = Ledger(
+            epsilon, delta, neighbours, currency, threshold_delta=DELTA, rows_per_person=most
+        )
+        share = Budget(ledger.budget.amount, currency)
+        [attribute] = discover(_words(held), ledger, share, DELTA, noise)
+        return isinstance(attribute, Category) and "Atlantis" in attribute.values
+
+    below, above = 0, 1
+    while not named(above):
+        below, above = above, 2 * above
+        if above > LIMIT:
+            return 0.0
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if named(middle) else (middle, above)
+    reach = above - held
+    if reach <= 0:
+        return 1.0
+    return (
+        laplace_tail(reach, noise.scale)
+        if currency == "epsilon"
+        else gaussian_tail(reach, noise.scale)
+    )
+
+
+class _Told:
+    """Gives every cell but the last (missing values) the noisy count that it is told to give, and notes the scale."""
+
+    private = False
+    count = 0
+    scale = 0.0
+
+    def laplace(self, counts: Counts, scale: float) -> Counts:
+        self.scale = scale
+        return np.append(np.full(len(counts) - 1, self.count), 0)
+
+    gaussian = laplace
+
+    def choose(self, scores: object, scale: float, rule: object) -> int:
+        raise AssertionError("discovery chooses nothing")
+
+    def draw(self, counts: object, draws: int, smoothing: object) -> Counts:
+        raise AssertionError("discovery draws nothing")
+
+
+def _words(held: int) -> Table:
+    return Table({"town": Column("text", np.zeros(held, dtype=np.int64), ("Atlantis",))})

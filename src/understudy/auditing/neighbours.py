@@ -1,0 +1,310 @@
+"""Worst-case pairs of neighbouring tables: one person more, or one row changed, where it shows most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.data.frames import Frame
+from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
+from understudy.privacy.budget import Neighbours
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables that differ in one person.
+
+    Attributes
+    ----------
+    table, other
+        The tables, in any form that a synthesizer takes.
+    schema
+        What is public about both; without one the domain is discovered.
+    neighbours
+        The relation: in ``other`` there is one person more ("add_remove"), or one row is another ("replace").
+    name
+        What is special about them.
+    """
+
+    table: Frame
+    other: Frame
+    schema: Schema | None = None
+    neighbours: Neighbours = "add_remove"
+    name: str = "the given tables"
+
+
+ROWS = 40
+"""Rows of the tables: few, so that one row weighs much, and enough for a network to have parents."""
+
+
+def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
+    """The pairs of a relation, each on a table of about so many rows."""
+    diagonal: list[Row] = [(place % 2,) * 4 for place in range(rows)]
+    makers: tuple[tuple[str, Schema, list[Row], Row], ...] = (
+        (
+            "a constant column gains one value",
+            _categories(2, 4),
+            [(0, 0, 0, 0)] * rows,
+            (1, 1, 1, 1),
+        ),
+        ("an empty cell gains its only row", _categories(2, 4), diagonal, (0, 1, 0, 1)),
+        ("a unique category", _categories(8, 3), _spread(rows), (7, 7, 7)),
+        ("an extreme value", _numbers(3), [(0, 0, 0)] * rows, (1_000_000, 99, 99)),
+        (
+            "a parent configuration with one row",
+            _categories(2, 4),
+            [(0, 0, 0, 1), (1, 0, 1, 0), (1, 1, 0, 0)] * (rows // 3),
+            (0, 1, 1, 0),
+        ),
+    )
+    return tuple(
+        _pair(name, neighbours, schema, body, extra) for name, schema, body, extra in makers
+    )
+
+
+def small_pair(
+    neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS
+) -> Pair:
+    """A pair for many runs: binary columns, half of the rows at either end, and the odd row joins one of the halves.
+
+    With many rows every occupied cell is far from 0, so that no repair of negative counts hides anything.
+    """
+    body: list[Row] = [(place % 2,) * columns for place in range(rows)]
+    name = "one row more at one end" if neighbours == "add_remove" else "one row from end to end"
+    schema, extra = _categories(2, columns), (1,) * columns
+    if person_rows:
+        return _person_pair(f"{person_rows} rows of one person", schema, body, extra, person_rows)
+    return _pair(name, neighbours, schema, body, extra)
+
+
+PERSON = "person"
+"""The column that says whose row it is, in pairs of tables where people have several rows."""
+
+
+def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
+    """In the other table a person is new, with more rows than may count, all alike: only ``most`` of them do."""
+    makers: tuple[tuple[str, list[Row]], ...] = (
+        ("a constant column gains all rows of a person", [(0, 0, 0, 0)] * rows),
+        (
+            "an empty cell gains all rows of a person",
+            [(place % 2, place % 2, 0, 0) for place in range(rows)],
+        ),
+    )
+    return tuple(
+        _person_pair(name, _categories(2, 4), body, (1, 0, 1, 1), most) for name, body in makers
+    )
+
+
+def _person_pair(name: str, schema: Schema, body: list[Row], extra: Row, most: int) -> Pair:
+    whose = [*range(len(body)), *[len(body)] * (most + 2)]
+    known = Schema.from_dict(
+        {"attributes": {PERSON: {"kind": "identifier"}, **schema.to_dict()["attributes"]}}
+    )
+    with_person = [
+        (who, *row) for who, row in zip(whose, [*body, *[extra] * (most + 2)], strict=True)
+    ]
+    return Pair(
+        table_of(known, with_person[: len(body)]), table_of(known, with_person), known, name=name
+    )
+
+
+def tiny_pair(neighbours: Neighbours) -> Pair:
+    """A table of no row or of one: there is nothing for the odd row to hide behind."""
+    body: list[Row] = [] if neighbours == "add_remove" else [(0, 0)]
+    return _pair("the only row", neighbours, _categories(2, 2), body, (1, 1))
+
+
+# --------------------------------------------------------------------------- pairs for choices
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Move:
+    """What one row does to the table of two attributes: it leaves a cell, if it was there, and enters another."""
+
+    rest: Sequence[Cell]
+    leaves: Cell | None
+    enters: Cell
+
+    def reversed(self) -> _Move:
+        assert self.leaves is not None
+        return _Move(self.rest, self.enters, self.leaves)
+
+
+def choice_pair(
+    score: str,
+    neighbours: Neighbours,
+    two_values: bool = False,
+    rows: int = 400,
+    person_rows: int = 0,
+) -> Pair:
+    """A pair for choices: one row lifts the score of (a, b) and lowers that of (c, d), each about as far as can be.
+
+    ``two_values``: no attribute has more; that matters for I, whose sensitivity under replace is smaller then.
+    ``person_rows``: it is not one row that is new but one person, with more rows than these, which may count.
+    """
+    if neighbours == "replace":
+        up = _moves_most(score, two_values, rows)
+        down = up.reversed()
+    else:
+        up, down = _lifts(rows), _lowers(score, rows, max(person_rows, 1))
+    rest: list[Row] = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]
+    before: list[Row] = (
+        [] if up.leaves is None or down.leaves is None else [(*up.leaves, *down.leaves)]
+    )
+    extra = (*up.enters, *down.enters)
+    schema = _categories(1 + max(max(row) for row in [*rest, *before, extra]), 4)
+    name = f"score {score} of one pair up, of another down"
+    if person_rows:
+        return _person_pair(
+            f"{name}, {person_rows} rows of one person", schema, rest, extra, person_rows
+        )
+    return _two(name, neighbours, schema, [*rest, *before], [*rest, extra])
+
+
+def _lifts(rows: int) -> _Move:
+    """Two constants gain the only row in which both differ: every score rises by (nearly) all that it can.
+
+    n R goes from 0 to 2 n / (n + 1), n I from 0 to the whole entropy of the odd row, n F by 1/2: two values of the
+    parent now tell the child's.
+    """
+    return _Move([(0, 0)] * rows, None, (1, 1))
+
+
+def _lowers(score: str, rows: int, copies: int) -> _Move:
+    """A new row, in so many copies, that lowers a score by (nearly) all that it can."""
+    if score == "R":
+        # Value 1 of either attribute comes only with value 0 of the other, in the square root of n rows each: such
+        # events count just more often than independence expects. A row with both values 1 takes from both of them.
+        return _Move(_rare_values(rows, copies), None, (1, 1))
+    # F: each parent value tells the child, in exactly half of the rows; the new row contradicts and both halves are
+    # too small now: -1/2 each. I: the new row is in an empty cell of the two most frequent values that leave one
+    # empty, which costs log(n) - 2 and more, close to log(n) for many rows.
+    half = rows // 2
+    return _Move([(0, 0)] * half + [(1, 1)] * (rows - half), None, (0, 1))
+
+
+def _moves_most(score: str, two_values: bool, rows: int) -> _Move:
+    """A replaced row that lifts a score by (nearly) its sensitivity under replace; the other way round it lowers it."""
+    if score == "R":
+        # The row that lowers R by 2 when it comes, see above, goes: and where it comes to nobody else has either value,
+        # which lifts R by 1 more.
+        return _Move(_rare_values(rows - 1), (1, 1), (2, 2))
+    if score == "I" and not two_values:
+        # The row leaves the one cell that blurs two halves, and comes to nobody else's values: with n odd the bound of
+        # the paper's lemma 4.1 is attained exactly.
+        half = rows // 2
+        return _Move([(0, 1)] * half + [(1, 0)] * half, (0, 0), (2, 2))
+    # The parent is constant but for the row that now tells the child: attained exactly by F, and by I with two values.
+    return _Move([(1, 1)] * (rows - 1), (0, 1), (0, 0))
+
+
+def _rare_values(rows: int, copies: int = 1) -> list[Cell]:
+    rare = math.isqrt(rows * copies)
+    return [(1, 0)] * rare + [(0, 1)] * rare + [(0, 0)] * (rows - 2 * rare)
+
+
+# --------------------------------------------------------------------------- pairs without a schema
+
+
+def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair, ...]:
+    """Pairs of tables whose domain is to be discovered: numbers and, if asked for, a column of categories."""
+    body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
+    odd = (
+        ("an extreme number", (10**12, 1e-5, 1)),
+        ("the only negative numbers", (-7, -1e9, 1)),
+        ("the only missing values", (None, None, 1)),
+    )
+    return tuple(_unknown_pair(name, neighbours, body, extra, categories) for name, extra in odd)
+
+
+def unheard_pair(neighbours: Neighbours) -> Pair:
+    """In the other table one row has a category that nobody else has, and its domain is to be discovered."""
+    body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
+    return _unknown_pair("a unique category, no schema", neighbours, body, (30, 3.5, 3), True)
+
+
+TOWNS = ("Oslo", "Rome", "Ulm", "Atlantis")
+
+
+def _unknown_pair(
+    name: str,
+    neighbours: Neighbours,
+    body: Sequence[tuple[Any, ...]],
+    extra: tuple[Any, ...],
+    categories: bool,
+) -> Pair:
+    other = [*body, extra] if neighbours == "add_remove" else [*body[:-1], extra]
+    return Pair(_unknown(body, categories), _unknown(other, categories), None, neighbours, name)
+
+
+def _unknown(rows: Sequence[tuple[Any, ...]], categories: bool) -> Table:
+    ages, heights, towns = zip(*rows, strict=True)
+    columns = {"age": _column("integer", ages), "height": _column("real", heights)}
+    if categories:
+        columns["town"] = Column("text", np.array(towns, dtype=np.int64), TOWNS)
+    return Table(columns)
+
+
+def _column(kind: str, values: Sequence[Any]) -> Column:
+    missing = np.array([value is None for value in values], dtype=np.uint8)
+    present = [0 if value is None else value for value in values]
+    numbers = np.array(present, dtype=np.int64 if kind == "integer" else np.float64)
+    return Column(kind, numbers, missing=missing if missing.any() else None)
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def _pair(name: str, neighbours: Neighbours, schema: Schema, body: list[Row], extra: Row) -> Pair:
+    """``body`` against ``body`` with one row more, or with its first row replaced."""
+    other = [*body, extra] if neighbours == "add_remove" else [extra, *body[1:]]
+    return _two(name, neighbours, schema, body, other)
+
+
+def _two(
+    name: str, neighbours: Neighbours, schema: Schema, body: Sequence[Row], other: Sequence[Row]
+) -> Pair:
+    return Pair(table_of(schema, body), table_of(schema, other), schema, neighbours, name)
+
+
+def table_of(schema: Schema, rows: Sequence[Row]) -> Table:
+    """A table of integers, one column an attribute."""
+    values = np.array(rows, dtype=np.int64).reshape(len(rows), len(schema))
+    return Table(
+        {name: Column("integer", values[:, place]) for place, name in enumerate(schema.names)}
+    )
+
+
+def _spread(rows: int) -> list[Row]:
+    return [(place % 7, place % 7, (place + 1) % 7) for place in range(rows)]
+
+
+def _schema(attributes: dict[str, Any]) -> Schema:
+    return Schema.from_dict({"attributes": attributes})
+
+
+def _categories(values: int, columns: int) -> Schema:
+    return _schema(
+        {
+            name: {"kind": "categorical", "values": list(range(values))}
+            for name in "abcdefgh"[:columns]
+        }
+    )
+
+
+def _numbers(columns: int) -> Schema:
+    return _schema(
+        {
+            name: {"kind": "integer", "min": 0, "max": 99, "bins": 10}
+            for name in "abcdefgh"[:columns]
+        }
+    )

@@ -1,0 +1,96 @@
+"""Regenerates the tables of docs/audit.md: ``python -m understudy.auditing.page docs/audit.md [RUNS [NAME ...]]``.
+
+A table stands between two comments, ``<!-- audit:NAME -->`` and ``<!-- /audit -->``; the text around it is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from understudy.auditing import CONFIDENCE, CONTROL_RUNS, audit, audit_subjects
+from understudy.auditing.findings import Finding, markdown, number, overall
+
+EPSILONS = (0.1, 1.0, 5.0)
+
+
+def tables(runs: int) -> dict[str, Callable[[], str]]:
+    """What makes each table."""
+    many = max(runs, CONTROL_RUNS)
+    compared = {
+        name: partial(_side_by_side, name, runs) for name in audit_subjects() if name != "controls"
+    }
+    return {
+        **compared,
+        "controls": lambda: audit("controls", runs=many).markdown() + _note(many),
+        "sound": lambda: markdown(_sound(many)) + _note(many),
+    }
+
+
+def _side_by_side(subject: str, runs: int) -> str:
+    """One line a finding, one column an epsilon: what was measured there, and the claim where it is not epsilon."""
+    found: dict[tuple[str, str, str], dict[float, Finding]] = {}
+    for epsilon in EPSILONS:
+        for finding in audit(subject, epsilon, runs=runs).details:
+            found.setdefault((finding.subject, finding.test, finding.unit), {})[epsilon] = finding
+    lines = [
+        "| subject | test | unit | "
+        + " | ".join(f"claimed epsilon {epsilon:g}" for epsilon in EPSILONS)
+        + " | |",
+        "|---|---|---|" + "--:|" * len(EPSILONS) + "---|",
+    ]
+    for key, by_epsilon in found.items():
+        cells = [_cell(by_epsilon.get(epsilon)) for epsilon in EPSILONS]
+        lines.append("| " + " | ".join([*key, *cells, _verdict(by_epsilon)]) + " |")
+    runs_are_made = any(test == "runs" for _, test, _ in found)
+    return "\n".join(lines) + "\n" + (_note(runs) if runs_are_made else "")
+
+
+def _verdict(by_epsilon: dict[float, Finding]) -> str:
+    """That of all epsilons together, and where there are too few runs to tell."""
+    verdict = overall(by_epsilon.values())
+    too_few = [
+        f"{epsilon:g}"
+        for epsilon, finding in by_epsilon.items()
+        if finding.verdict == "too few runs"
+    ]
+    return (
+        f"{verdict}; too few runs at {', '.join(too_few)}"
+        if verdict == "kept" and too_few
+        else verdict
+    )
+
+
+def _cell(finding: Finding | None) -> str:
+    if finding is None:
+        return ""
+    if finding.unit.startswith("epsilon"):
+        return f"{finding.measured:.4f}"
+    return f"{number(finding.measured)} of {number(finding.claimed)}"
+
+
+def _note(runs: int) -> str:
+    return f'\n"Runs": {runs:,} on each table, bounds at {CONFIDENCE:.1%} confidence.\n'
+
+
+def _sound(runs: int) -> list[Finding]:
+    from understudy.auditing.controls import sound_controls
+
+    return [control.finding(runs) for epsilon in EPSILONS for control in sound_controls(epsilon)]
+
+
+def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
+    """Replace the tables of a page (those named, or all), where they are, by new ones, each as soon as it is done."""
+    for name, make in tables(runs).items():
+        place = re.compile(rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)", re.DOTALL)
+        if (not names or name in names) and place.search(page.read_text(encoding="utf-8")):
+            new = rf"\g<1>\n{make()}\n\g<2>"
+            page.write_text(place.sub(new, page.read_text(encoding="utf-8")), encoding="utf-8")
+            print(f"{name}: done", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000, sys.argv[3:])

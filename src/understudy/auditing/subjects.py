@@ -1,0 +1,398 @@
+"""What is audited: the curator's doors, one by one, and whole fits of the synthesizers."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.auditing.blackbox import black_box
+from understudy.auditing.bounds import (
+    CONFIDENCE,
+    choice_log_probabilities,
+    choice_losses,
+    renyi_rho,
+)
+from understudy.auditing.doors import Loss, Run, exact_loss
+from understudy.auditing.findings import Finding, mu_of, unit_at
+from understudy.auditing.neighbours import (
+    PERSON,
+    ROWS,
+    Pair,
+    choice_pair,
+    person_pairs,
+    small_pair,
+    tiny_pair,
+    worst_pairs,
+)
+from understudy.data.encoding import encode
+from understudy.data.frames import Frame
+from understudy.data.marginals import marginal
+from understudy.data.tables import Table
+from understudy.models.model import Model
+from understudy.privacy.budget import Neighbours, epsilon_of, rho_of
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import (
+    SCORE_GRID,
+    Noise,
+    Rule,
+    SeededNoise,
+    choice_scale,
+    gridded,
+)
+from understudy.synthesizers import AuditedGuarantee, Synthesizer
+from understudy.synthesizers.registry import find_method
+
+DELTA = 1e-6
+"""The delta of the settings that have one."""
+
+MOST = 3
+"""The rows per person of the settings in which people have several."""
+
+RELATIONS: tuple[Neighbours, ...] = ("add_remove", "replace")
+RULES: tuple[Rule, ...] = ("permute_and_flip", "exponential")
+
+
+def quiet(sentence: str) -> None:
+    """What is told to the owner of a made-up table is of no interest."""
+
+
+# --------------------------------------------------------------------------- doors
+
+
+def doors(epsilon: float) -> Iterator[Finding]:
+    """Every kind of question to the curator, by itself, on the pair on which it loses most."""
+    for relation in RELATIONS:
+        ask = _tables if relation == "add_remove" else _histograms
+        yield from exact_findings(
+            f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation)
+        )
+        gaussian = _asked(ask, epsilon, DELTA)
+        yield from exact_findings(
+            f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA
+        )
+    people = person_pairs(MOST)
+    yield from exact_findings(
+        f"tables, Laplace, {MOST} rows per person",
+        epsilon,
+        _asked(_tables, epsilon, most=MOST),
+        people,
+    )
+    gaussian = _asked(_tables, epsilon, DELTA, MOST)
+    yield from exact_findings(
+        f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA
+    )
+    for rule in RULES:
+        yield _any_scores(epsilon, rule)
+    yield _any_scores_in_rho(epsilon)
+    for score in ("F", "I", "R"):
+        for relation in RELATIONS:
+            pairs = [choice_pair(score, relation)]
+            yield from exact_findings(
+                f"choice by {score}, {relation}", epsilon, _asked(_choice(score), epsilon), pairs
+            )
+    pairs = [choice_pair("I", "replace", two_values=True)]
+    yield from exact_findings(
+        "choice by I of two values, replace", epsilon, _asked(_choice("I"), epsilon), pairs
+    )
+    for score in ("F", "R"):
+        for relation in RELATIONS:
+            pairs = [choice_pair(score, relation)]
+            asked = _asked(_choice(score, _even(score, relation)), epsilon, DELTA)
+            yield from exact_findings(
+                f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA
+            )
+    for relation in RELATIONS:
+        worst = worst_pairs(relation)[0]
+        for handicap, delta in ((1000.0, 0.0), (0.0, DELTA)):
+            asked = _asked(_misfit_choice(worst, handicap), epsilon, delta)
+            name = f"choice by misfit, {'zCDP, ' if delta else ''}{relation}"
+            yield from exact_findings(name, epsilon, asked, [worst], delta)
+    pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=MOST)]
+    name = f"choice by R, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_choice("R"), epsilon, most=MOST), pairs)
+    name = f"choice by R, zCDP, {MOST} rows per person"
+    yield from exact_findings(
+        name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
+    )
+    for relation in RELATIONS:
+        # Many rows, so that one more changes their number hardly at all; or none, so that nothing hides the row.
+        pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
+        yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
+        yield from exact_findings(
+            f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA
+        )
+    people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
+    name = f"draws, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, most=MOST), people)
+    name = f"draws, zCDP, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, DELTA, MOST), people, DELTA)
+
+
+Ask = Callable[[CentralCurator], object]
+
+
+def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+    """A run that puts questions to a curator, and nothing else."""
+
+    def run(pair: Pair, table: Table, noise: Noise) -> object:
+        ledger = Ledger(
+            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
+        )
+        assert pair.schema is not None
+        return ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
+
+    return lambda pair: partial(run, pair)
+
+
+def _counted(table: Table, most: int) -> Table:
+    """The rows that count, where people have several."""
+    from understudy.privacy.contributions import bounded
+
+    return bounded(table, PERSON, most)[0] if PERSON in table.columns else table
+
+
+def _tables(curator: CentralCurator) -> object:
+    """Three tables, the number of rows among them."""
+    names = [attribute.name for attribute in curator.schema.modelled]
+    return curator.measure(
+        [(), marginal(names[0]), marginal(names[0], names[1])], curator.ledger.budget
+    )
+
+
+def _histograms(curator: CentralCurator) -> object:
+    """One histogram an attribute: a replaced row changes two cells of each."""
+    return curator.measure([marginal(name) for name in curator.schema.names], curator.ledger.budget)
+
+
+def _choice(score: str, handicap: float = 1000.0) -> Ask:
+    """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
+    pairs = [marginal("a", "b"), marginal("c", "d")]
+    return lambda curator: curator.choose(
+        pairs, score, curator.ledger.budget, np.array([0.0, -handicap])
+    )
+
+
+def _misfit_choice(pair: Pair, handicap: float) -> Ask:
+    """One histogram against two estimates: one that the row comes nearer to, and one that it moves away from."""
+    assert pair.schema is not None
+    name = pair.schema.modelled[0].name
+    size = pair.schema[name].size
+    before, after = (
+        np.bincount(encode(table, pair.schema).codes[name], minlength=size)
+        for table in (pair.table, pair.other)
+    )
+    far = 2.0 * (before.sum() + 1)
+    nearer = np.where((after > before) | (pair.neighbours == "add_remove"), far, 0.0)
+    away = far - nearer
+    ahead = [np.abs(before - estimate).sum() for estimate in (nearer, away)]
+    step = (
+        np.abs(after - nearer).sum() - ahead[0]
+    ) / 2  # without a handicap they change places, by as much
+    offsets = np.array([-ahead[0] - step, -ahead[1] + step - handicap])
+    return lambda curator: curator.choose(
+        [marginal(name)] * 2, "misfit", curator.ledger.budget, offsets, estimates=[nearer, away]
+    )
+
+
+def _even(score: str, relation: Neighbours) -> float:
+    """The handicap at which the better one becomes the worse one, by as much: in rho that tells most.
+
+    By R, and where a row is replaced, they change places as it is. By F a new row takes two halves of 400 rows from 0
+    to -1, and two constants from -200 to -199.5.
+    """
+    return 199.25 if (score, relation) == ("F", "add_remove") else 0.0
+
+
+def _draws(curator: CentralCurator) -> object:
+    """A few draws from the first attribute."""
+    return curator.draw(marginal(curator.schema.modelled[0].name), 5, curator.ledger.budget)
+
+
+def _any_scores(epsilon: float, rule: Rule) -> Finding:
+    """Scores that move by all that their sensitivity allows: one up, very many down."""
+    one = np.array([1.0] + [0.0] * 500)
+    losses = choice_losses(
+        gridded(one, 1.0), gridded(1 - one, 1.0), choice_scale(epsilon, "epsilon"), rule
+    )
+    name = f"choice, {rule.replace('_', '-')}"
+    return Finding(
+        name, "one score up, all others down", "exact", epsilon, float(np.abs(losses).max())
+    )
+
+
+def _any_scores_in_rho(epsilon: float) -> Finding:
+    """The exponential mechanism under zCDP: of two candidates, the better one becomes the worse one."""
+    rho = rho_of(epsilon, DELTA)
+    scale = choice_scale(rho, "rho")
+    ahead = np.array([SCORE_GRID / 2, -SCORE_GRID / 2])
+    log_p, log_q = (
+        choice_log_probabilities(scores, scale, "exponential") for scores in (ahead, -ahead)
+    )
+    measured = epsilon_of(renyi_rho(log_p, log_q), DELTA)
+    return Finding(
+        "choice, zCDP", "one score up, one down", "exact", epsilon, measured, unit_at(DELTA)
+    )
+
+
+# --------------------------------------------------------------------------- exact losses
+
+
+def exact_findings(
+    subject: str,
+    claimed: float,
+    run_on: Callable[[Pair], Run],
+    pairs: Sequence[Pair],
+    delta: float = 0.0,
+) -> Iterator[Finding]:
+    """The pair on which most is lost, in epsilon, and in mu where all noise is Gaussian."""
+    losses = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
+    loss, name = max(losses, key=lambda found: round(_in_epsilon(found[0], delta), 9))
+    yield Finding(subject, name, "exact", claimed, _in_epsilon(loss, delta), unit_at(delta))
+    # Without a schema a part of delta goes to the threshold, so the claim is not one in mu.
+    if delta and loss.mu is not None and all(pair.schema is not None for pair in pairs):
+        yield Finding(subject, name, "exact", mu_of(claimed, delta), loss.mu, "mu")
+
+
+def _in_epsilon(loss: Loss, delta: float) -> float:
+    if loss.side_door or not delta:
+        return loss.epsilon
+    return epsilon_of(loss.rho, delta)
+
+
+# --------------------------------------------------------------------------- synthesizers
+
+
+def settings_of(method: str, epsilon: float) -> dict[str, Synthesizer]:
+    """The settings in which a method is audited, by name."""
+    audited = AuditedGuarantee(
+        epsilon=epsilon, delta=DELTA, person=PERSON, max_rows_per_person=MOST
+    )
+    return find_method(method).kind.audit_settings(audited)
+
+
+def all_pairs(method: Synthesizer) -> tuple[Pair, ...]:
+    """The pairs on which a synthesizer's loss is computed."""
+    if method.person is not None:
+        return person_pairs(method.max_rows_per_person)
+    relation = method.neighbours
+    return (*worst_pairs(relation), choice_pair("R", relation), choice_pair("F", relation))
+
+
+def fit_exactly(
+    name: str, method: Synthesizer, pairs: Sequence[Pair] | None = None
+) -> Iterator[Finding]:
+    """The exact loss of a whole fit, on the pair on which it loses most."""
+
+    def run_on(pair: Pair) -> Run:
+        return lambda table, noise: method.fit(table, pair.schema, noise=noise, notify=quiet)
+
+    yield from exact_findings(
+        name, method.epsilon, run_on, pairs or all_pairs(method), method.delta
+    )
+
+
+def run_pair(method: Synthesizer) -> Pair:
+    """The pair on which a synthesizer is run many times."""
+    columns = 1 + (getattr(method, "degree", None) or 1)
+    rows_per_person = method.max_rows_per_person if method.person else 0
+    return small_pair(method.neighbours, columns, rows_per_person, method.audit_rows or ROWS)
+
+
+def fit_often(
+    name: str,
+    method: Synthesizer,
+    runs: int,
+    confidence: float = CONFIDENCE,
+    seed: int | None = None,
+    pair: Pair | None = None,
+) -> Iterator[Finding]:
+    """Lower bounds from fitting many times and looking at the models."""
+    pair = run_pair(method) if pair is None else pair
+    noise = None if seed is None else SeededNoise(seed)
+
+    def run(table: Frame) -> NDArray[np.float64]:
+        return model_features(method.fit(table, pair.schema, noise=noise, notify=quiet))
+
+    with one_thread():
+        found = black_box(run, pair.table, pair.other, runs, confidence, method.delta)
+    unit, limit = unit_at(method.delta), found.epsilon_limit
+    yield Finding(
+        name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit
+    )
+    if method.delta and method.only_measures:
+        claimed, limit = mu_of(method.epsilon, method.delta), found.mu_limit
+        yield Finding(name, pair.name, "runs", claimed, found.mu, "mu", confidence, limit=limit)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Tiny tables, many times over: threads would wait for each other most of the time."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)
+
+
+def features(outcome: Any) -> Any:
+    """What is looked at in an outcome: numbers as they are, and what can be counted in a model or a table."""
+    if isinstance(outcome, Model):
+        return model_features(outcome)
+    return _table_features(outcome) if isinstance(outcome, Table) else outcome
+
+
+COMMONEST = 3
+"""How many of the commonest values of a column are counted by themselves."""
+
+CLASSES = 11
+"""Values fall into so many classes by their words, each of which is counted: few enough to be many rows each."""
+
+
+def _table_features(table: Table) -> NDArray[np.float64]:
+    """Its number of rows, for each column what it holds, and for each two columns side by side how they go together."""
+    found, upper = [float(table.rows)], []
+    for column in table.columns.values():
+        values = np.array(column.words)[column.values] if column.words else column.values
+        if column.missing is not None:
+            values = values[column.missing == 0]
+        known, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+        found += [float(len(column.words)), float(len(values)), float(len(known))]
+        numbers = column.values.astype(np.float64)
+        found += (
+            [float(numbers.min()), float(numbers.max()), float(numbers.mean())]
+            if len(numbers)
+            else [0.0] * 3
+        )
+        found += np.sort(np.pad(counts, (0, COMMONEST)))[::-1][:COMMONEST].astype(float).tolist()
+        classes = [zlib.crc32(str(value).encode()) % CLASSES for value in known]
+        found += np.bincount(np.array(classes, dtype=np.int64), counts, CLASSES).tolist()
+        half = np.zeros(table.rows, dtype=np.int64)
+        half[slice(None) if column.missing is None else column.missing == 0] = 2 * places >= len(
+            known
+        )
+        upper.append(half)
+    for one, other in itertools.pairwise(upper):
+        found += np.bincount(2 * one + other, minlength=4).astype(float).tolist()
+    return np.array(found)
+
+
+def model_features(model: Model) -> NDArray[np.float64]:
+    """What is looked at in a model: its number of rows and of questions, and for each attribute its number of parents,
+    its counts, and the first and last count of its table, where the odd row of most pairs comes from and goes to.
+    """
+    found: list[float] = [float(model.rows or 0), float(len(model.ledger.entries))]
+    for node in sorted(model.network, key=lambda node: node.attribute):
+        one_way = node.table.sum(axis=tuple(range(node.table.ndim - 1)))
+        ends = node.table.flat[0], node.table.flat[-1]
+        found += [float(len(node.parents)), *map(float, one_way), *map(float, ends)]
+    return np.array(found)

@@ -1,0 +1,1 @@
+"""Tables and what is public about them: schemas, files, frames, codes and marginals."""

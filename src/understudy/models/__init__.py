@@ -1,0 +1,1 @@
+"""What is released: models, how rows are drawn from them, and questions that they answer."""

@@ -1,0 +1,116 @@
+"""Junction trees: cliques of attributes such that every table lies in one, hung together so that they can agree.
+
+Attributes that share a table are neighbours. Eliminating them one by one, each time the one whose clique with what is
+left of its neighbours has the fewest cells, gives cliques; any two that share attributes are joined along a path on
+which all cliques share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.graphical import Group, kernels
+
+ALONE = 256
+"""So many candidates are looked at faster by one thread than by several."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A clique, the place of the clique that it hangs from (-1 for none) and what it shares with that one."""
+
+    clique: Group
+    parent: int
+    shared: Group
+
+
+class Attributes:
+    """The attributes of a model by number, with the arithmetic of cliques over them."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.names = list(sizes)
+        self.sizes = dict(sizes)
+        self._number = {name: place for place, name in enumerate(self.names)}
+        self._logs = np.log(np.array(list(sizes.values()), dtype=np.float64))
+
+    def sorted(self, names: Iterable[str]) -> Group:
+        """The names as a group."""
+        return tuple(sorted(names, key=self._number.__getitem__))
+
+    def shape(self, group: Group) -> tuple[int, ...]:
+        """The sides of a group's table."""
+        return tuple(self.sizes[name] for name in group)
+
+    def adjacency(self, groups: Iterable[Group]) -> NDArray[np.bool_]:
+        """Which attributes share a table."""
+        adjacent = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
+        for group in groups:
+            places = [self._number[name] for name in group]
+            adjacent[np.ix_(places, places)] = True
+        np.fill_diagonal(adjacent, False)
+        return adjacent
+
+    def cells_with(
+        self, groups: Iterable[Group], candidates: Sequence[Group]
+    ) -> NDArray[np.float64]:
+        """For each candidate how many cells all cliques together would have if it were added to the groups."""
+        adjacent = self.adjacency(groups)
+        places = np.fromiter(
+            (self._number[name] for group in candidates for name in group), np.int64
+        )
+        starts = np.cumsum([0, *map(len, candidates)])
+        cells = np.empty(len(candidates))
+
+        def work(first: int, last: int) -> None:
+            kernels.cells_with(
+                adjacent, self._logs, places, starts[first : last + 1], cells[first:last]
+            )
+
+        if len(candidates) < ALONE:
+            work(0, len(candidates))
+            return cells
+        threads = numba.get_num_threads()
+        bounds = [len(candidates) * i // (4 * threads) for i in range(4 * threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, bounds[:-1], bounds[1:]))
+        return cells
+
+    def tree(self, groups: Iterable[Group]) -> list[Branch]:
+        """A junction tree (or one for each part that hangs together), every clique after the one that it hangs from."""
+        _, members = kernels.eliminate(self.adjacency(groups), self._logs)
+        cliques: list[frozenset[int]] = []
+        for row in members:
+            clique = frozenset(np.flatnonzero(row).tolist())
+            # What is eliminated later has no clique that holds an earlier one's attribute: only one way to compare.
+            if not any(clique <= other for other in cliques):
+                cliques.append(clique)
+        return self._hung(cliques)
+
+    def _hung(self, cliques: list[frozenset[int]]) -> list[Branch]:
+        """Prim's algorithm: the clique that shares most with one that hangs already is hung from it next."""
+        left = list(range(len(cliques)))
+        order: list[int] = []
+        branches: list[Branch] = []
+        best: dict[int, tuple[int, int]] = dict.fromkeys(left, (0, -1))
+        while left:
+            place = max(left, key=lambda i: (best[i][0], -i))
+            left.remove(place)
+            shared, parent = best[place]
+            mine = cliques[place]
+            common = self._group(mine & cliques[order[parent]]) if shared else ()
+            branches.append(Branch(self._group(mine), parent if shared else -1, common))
+            order.append(place)
+            for other in left:
+                overlap = len(mine & cliques[other])
+                if overlap > best[other][0]:
+                    best[other] = (overlap, len(order) - 1)
+        return branches
+
+    def _group(self, numbers: Iterable[int]) -> Group:
+        return tuple(self.names[number] for number in sorted(numbers))

@@ -1,0 +1,111 @@
+"""Learning a graphical model from a curator: what was measured, what follows from it, and what it expects elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.memory import MAX_ROWS, MemoryCounter
+from understudy.data.marginals import marginal
+from understudy.models.graphical import Group
+from understudy.models.graphical.fitting import Fit
+from understudy.models.graphical.pooling import Pool
+from understudy.models.network import Network, Node
+from understudy.models.parameters import projected
+from understudy.models.sampling import ancestral
+from understudy.privacy.budget import Budget
+from understudy.privacy.curator import Curator
+
+DRAWN = (2_000, 100_000)
+"""At least and at most so many rows are drawn to tell what the model expects."""
+
+
+DAMPING = 1.0
+"""Cells with fewer rows than this times the deviation of their noise are moved slowly."""
+
+
+class Learner:
+    """A distribution that is refined as tables are measured.
+
+    Parameters
+    ----------
+    curator
+        Whom to ask.
+    """
+
+    def __init__(self, curator: Curator) -> None:
+        self.curator = curator
+        self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
+        self.pool = Pool(self.sizes)
+        self.fit = Fit(self.sizes)
+        # What is drawn from the model on the way is public, and the same in every run that hears the same answers.
+        self._rng = np.random.default_rng(0)
+
+    @property
+    def rows(self) -> float:
+        """The number of rows: public, or estimated from all tables (and never more than can be counted)."""
+        if self.curator.rows is not None:
+            return float(self.curator.rows)
+        return min(max(self.pool.total, 1.0), float(MAX_ROWS))
+
+    def cells(self, group: Group) -> int:
+        """How many cells a group's table has."""
+        return math.prod(self.sizes[name] for name in group)
+
+    def measure(self, groups: Sequence[Group], costs: Sequence[Budget]) -> None:
+        """Ask for the groups' tables; the distribution changes with the next :meth:`refit`."""
+        whole = functools.reduce(Budget.plus, costs)
+        measured = self.curator.measure(
+            [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
+        )
+        for group, found in zip(groups, measured, strict=True):
+            self.pool.add(group, found.counts, found.deviation)
+        self.fit.add(groups)
+
+    def refit(self, sweeps: int) -> None:
+        """Move the distribution towards all measured tables, from where it stands.
+
+        Cells with few rows against the noise move slowly: what is told about them is mostly noise.
+        """
+        rows = self.rows
+        targets, damping = {}, {}
+        for group in self.fit.groups:
+            targets[group] = projected(self.pool.table(group), rows) / rows
+            damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
+        self.fit.sweep(targets, damping, sweeps)
+
+    def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
+        """The tables of any groups, counted in rows that are drawn from the distribution.
+
+        Drawing adds far less to a table than the noise of a measurement, and costs the same whatever the cliques are.
+        """
+        drawn = round(min(max(self.rows, DRAWN[0]), DRAWN[1]))
+        codes = ancestral(Network(tuple(self._nodes())), self.curator.schema, drawn, self._rng)
+        counter = MemoryCounter(codes, {}, self.sizes)
+        scale = self.rows / drawn
+        return [
+            np.multiply(table, scale, dtype=np.float64)
+            for table in counter.count([marginal(*group) for group in groups])
+        ]
+
+    def network(self) -> Network:
+        """The distribution as a network, with the attributes that have only one value."""
+        constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
+        return Network(
+            (*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant))
+        )
+
+    def _nodes(self) -> list[Node]:
+        return [
+            Node(
+                name,
+                parents,
+                table * self.rows,
+                self.pool.deviation((*(axis.attribute for axis in parents), name)),
+            )
+            for name, parents, table in self.fit.conditionals()
+        ]

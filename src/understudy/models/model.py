@@ -1,0 +1,542 @@
+"""What is released: a model in one JSON file, safe to open, from which any number of rows can be drawn.
+
+A model holds the schema, the network with its noisy tables and the ledger: released values only. Sampling from it is
+post-processing, so it costs nothing, and a seed makes it repeatable.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from understudy.data.bits import Bits
+from understudy.data.encoding import decode
+from understudy.data.files import read_json, write_json
+from understudy.data.frames import Frame, Library, as_frame
+from understudy.data.partitions import names_folder, write_folder
+from understudy.data.schema import MAX_NAME_LENGTH, Schema
+from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
+from understudy.data.streams import chunk_randomness
+from understudy.data.tables import Column, Table, write_table
+from understudy.errors import InputError
+from understudy.models.conditioning import conditioned
+from understudy.models.drawing import Picture, picture
+from understudy.models.factors import Factor, function_of
+from understudy.models.network import Network
+from understudy.models.query.answers import Answer, Estimate, answer, estimate
+from understudy.models.query.conditions import Subset, confined, given_subsets
+from understudy.models.sampling import Codes, Sampler, Spread
+from understudy.privacy.ledger import Ledger
+
+MODEL_VERSION = 1
+CHUNK = 1 << 18
+"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk.
+
+Never to be changed: the rows of a seed depend on it.
+"""
+
+CHUNKS_A_FILE = 4
+"""Chunks that are written together: more of them in one partition are joined once they are all on the disk."""
+
+MOST_ROWS = 10**12
+MANY_ROWS = 10**9
+"""More are drawn only on request: a file from somebody else should not fill a disk by itself."""
+
+THREADS = 2
+"""Chunks drawn at once, ahead of whoever takes them."""
+
+How = Literal["exact", "rejection", "weighting"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A released model.
+
+    Attributes
+    ----------
+    method
+        The synthesizer's name and parameters.
+    schema
+        What the columns are.
+    network
+        Attribute-parent pairs with tables.
+    ledger
+        What the release spent, on what.
+    rows
+        How many rows the original has: exact where public, an estimate from noisy tables otherwise, ``None`` where
+        nothing was measured.
+    bits
+        How attributes were taken apart, for a network over bits (binary and Gray encoding).
+    library
+        Whose frame the model was fitted on; not kept in a file.
+
+    Examples
+    --------
+    >>> model = Model.load("patients.model.json")           # doctest: +SKIP
+    >>> model.sample(1000, seed=1).write("synthetic.csv")   # doctest: +SKIP
+    """
+
+    method: Mapping[str, Any]
+    schema: Schema
+    network: Network
+    ledger: Ledger
+    rows: int | None = None
+    bits: Bits | None = None
+    library: Library = field(default="table", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # A model is what its file says from the moment it is made: the same rows, answers and pictures.
+        object.__setattr__(self, "method", as_in_file(self.method))
+        object.__setattr__(self, "network", self.network.as_released())
+
+    @property
+    def network_schema(self) -> Schema:
+        """The schema whose attributes the network is over: their bits where they were taken apart."""
+        return self.schema if self.bits is None else self.bits.schema
+
+    @property
+    def draws(self) -> int | None:
+        """How many rows the private method itself drew, where the release is these rows (smoothed histogram)."""
+        draws = self.method.get("draws")
+        return draws if isinstance(draws, int) else None
+
+    @property
+    def taken_as_public(self) -> tuple[str, ...]:
+        """What the release read or was given without a price: it is not protected."""
+        return self.ledger.taken_as_public
+
+    # ---- rows
+
+    def sample(
+        self,
+        rows: int | None = None,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread | None = None,
+    ) -> Frame:
+        """Draw synthetic rows, as a frame of the library whose frame the model was fitted on.
+
+        After loading it is a :class:`Table`. The types of the columns come from the schema alone
+        (:mod:`understudy.data.frames`), never from the private frame.
+
+        Parameters
+        ----------
+        rows
+            How many; as many as the original has when not given. (From a smoothed histogram: as many as were drawn
+            privately, which gives exactly these.)
+        seed
+            Makes the rows repeatable. It has no bearing on privacy: the noise is in the model already.
+        given
+            Conditions that all rows fulfil: for an attribute a value, a list of values, a ``(low, high)`` range with
+            both ends included (``None`` leaves one open), or ``None`` for missing. Where a range cuts through a bin,
+            the values of the bin count as spread evenly inside it, and those drawn lie in the range.
+        method
+            How to draw rows that fulfil conditions. "exact": from the network given the conditions, worked out
+            exactly, as fast as any other rows. "rejection": draw rows until enough of them fit; slow where few do.
+            "weighting": draw eight times as many rows that are made to fit (likelihood weighting) and keep some by
+            weight; approximate, and rows repeat where the condition is unlikely.
+        spread
+            "even": within a chunk of rows values are dealt out evenly, so that the table's counts are closer to the
+            model's than those of independent rows are. Each row by itself has exactly the model's distribution, and
+            rows are exchangeable, but they are not independent of each other. "independent": each row by itself.
+            (Rejection is always so.) By default even, except from a model made by the paper to the letter.
+
+        Examples
+        --------
+        >>> model.sample(100, given={"sex": "Female", "age": (30, 40)})   # doctest: +SKIP
+        """
+        chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
+        return as_frame(joined(list(chunks)), self.library)
+
+    def write(
+        self,
+        path: str | Path,
+        rows: int | None = None,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread | None = None,
+        partitions: int | None = None,
+        safe_for_spreadsheets: bool = False,
+    ) -> int:
+        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder; returns how many.
+
+        Parameters
+        ----------
+        path
+            A file; or, if it ends in a slash or there are partitions, a folder of Parquet files that is new or empty.
+        partitions
+            Into how many files, each with at least a chunk of rows; by default, files of about a million rows. It has
+            no bearing on the rows: a seed gives the same ones, in the same order, in any number of files.
+        safe_for_spreadsheets
+            Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV only).
+        progress
+            Called with the number of rows that were written since the last time.
+
+        See :meth:`sample` for the other parameters.
+        """
+        if safe_for_spreadsheets:
+            check_spreadsheet_output(path if partitions is None else f"{path}/")
+        if partitions is not None or names_folder(path):
+            chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+            return write_folder(path, _partitioned(chunk, count, partitions), progress)
+        chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
+
+        def counted() -> Iterator[Table]:
+            for chunk in chunks:
+                yield disarm_formulas(chunk) if safe_for_spreadsheets else chunk
+                if progress is not None:
+                    progress(chunk.rows)
+
+        return write_table(path, counted())
+
+    def chunks(
+        self,
+        rows: int | None = None,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread | None = None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> Iterator[Table]:
+        """Synthetic rows in chunks, for streaming.
+
+        Parameters
+        ----------
+        first, last
+            Only the chunks from number ``first`` up to, but without, number ``last``; there are
+            :meth:`chunk_count` of them. A chunk depends on the model, its number, the seed, the number of rows and the
+            other parameters alone: with one seed, chunks may be drawn anywhere, in any order, and all of them together
+            are the rows that :meth:`sample` gives.
+
+        See :meth:`sample` for the other parameters.
+        """
+        chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+        last = count if last is None else last
+        if not 0 <= first <= last <= count:
+            raise InputError(
+                f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are not."
+            )
+        return _ahead(chunk, range(first, last))
+
+    def chunk_count(self, rows: int | None = None) -> int:
+        """In how many chunks so many rows are drawn: all of CHUNK rows, but for the last one."""
+        return max(-(-self._rows_wanted(rows) // CHUNK), 1)
+
+    def _chunk_by_number(
+        self,
+        rows: int | None,
+        seed: int | None,
+        given: Mapping[str, Any] | None,
+        method: How,
+        spread: Spread | None,
+    ) -> tuple[Callable[[int], Table], int]:
+        """What draws the chunk of a given number, and how many chunks there are."""
+        count = self.chunk_count(rows)
+        wanted = self._rows_wanted(rows)
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
+        if spread is None:
+            spread = "independent" if self.method.get("to_the_letter") is True else "even"
+        for name, value, known in (
+            ("method", method, get_args(How)),
+            ("spread", spread, get_args(Spread)),
+        ):
+            if value not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+        draw = self._drawer(given, method, spread)
+        entropy = np.random.SeedSequence(seed).entropy
+
+        def chunk(number: int) -> Table:
+            first = number * CHUNK
+            return draw(first, min(CHUNK, wanted - first), chunk_randomness(entropy, number))
+
+        return chunk, count
+
+    def _drawer(
+        self, given: Mapping[str, Any] | None, method: How, spread: Spread
+    ) -> Callable[[int, int, np.random.Generator], Table]:
+        """What draws a chunk: from which row on, how many, with what randomness."""
+        subsets = {} if given is None else given_subsets(given, self.schema)
+        evidence = self._evidence(subsets)
+        if not evidence:
+            sampler = self._sampler
+        elif method == "exact":
+            sampler = Sampler(
+                conditioned(self.network, self.network_schema, evidence), self.network_schema
+            )
+        else:
+            sampler = Sampler(self.network, self.network_schema, evidence)
+
+        def codes_of(rows: int, rng: np.random.Generator) -> Codes:
+            if evidence and method == "rejection":
+                return sampler.rejected(rows, rng)
+            if evidence and method == "weighting":
+                return sampler.resampled(rows, rng)
+            return sampler.draw(rows, rng, spread)
+
+        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
+            codes = codes_of(rows, rng)
+            if self.bits is not None:
+                codes = self.bits.join(codes, rows)
+            return confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+
+        return draw
+
+    def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
+        """Conditions as functions of what the network is over; an attribute with one value leaves no choice."""
+        return {
+            name: function_of(subset.attribute, subset.shares(), (), self.bits)
+            for name, subset in subsets.items()
+            if subset.attribute.size > 1
+        }
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.network, self.network_schema)
+
+    def _rows_wanted(self, rows: int | None) -> int:
+        if rows is None:
+            rows = self.draws if self.draws is not None else self.rows
+            if rows is not None and rows > MANY_ROWS:
+                raise InputError(
+                    f"This model claims an original of {rows:,} rows; say how many you want."
+                )
+        if rows is None:
+            raise InputError(
+                "This model does not know how many rows the original has; say how many you want."
+            )
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:
+            raise InputError(
+                f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+            )
+        return rows
+
+    # ---- answers without rows
+
+    def query(self, query: str) -> Answer:
+        """Answer a counting query exactly from the network: no row is drawn, no budget is spent.
+
+        Parameters
+        ----------
+        query
+            ``count``, ``share`` or ``mean ATTRIBUTE``, then ``where`` and a condition, if any; the grammar is in
+            :mod:`understudy.models.query.grammar`.
+
+        Returns
+        -------
+        The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %). The error bar is
+        that of the noise alone, to first order; how well the network fits the data is not in it. Where a condition
+        cuts through a bin, the share of the bin that it covers counts.
+
+        Examples
+        --------
+        >>> model.query("count where age >= 44 and age < 55 and sex = 'Female'")   # doctest: +SKIP
+        1,234 ± 56
+        """
+        return answer(self, query)
+
+    def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
+        """Estimated counts over some attributes, exactly from the network: no row is drawn, no budget is spent.
+
+        Parameters
+        ----------
+        attributes
+            Names, or ``(name, level)`` for an attribute at a generalisation level.
+
+        Returns
+        -------
+        The counts (``table``), what the codes of each side stand for (``labels``), and error bars (``deviation``; see
+        :meth:`query` for what they hold).
+
+        Examples
+        --------
+        >>> model.marginal("age", "income").table.shape   # doctest: +SKIP
+        (16, 2)
+        """
+        return estimate(self, attributes)
+
+    def plot(self, path: str | Path | None = None) -> Picture:
+        """A picture of the network (SVG): shown in a notebook, written to a file if a path is given."""
+        drawn = picture(self.network, self.network_schema)
+        if path is not None:
+            drawn.save(path)
+        return drawn
+
+    # ---- files
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file (gzipped when it is large)."""
+        write_json(path, self.to_dict(), "model")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read a model file; nothing in it is executed, and everything in it is checked."""
+        return cls.from_dict(read_json(path, "model"), f"The model {path}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as it stands in a file."""
+        return {
+            "understudy_model": MODEL_VERSION,
+            "method": dict(self.method),
+            "rows": self.rows,
+            "ledger": self.ledger.to_dict(),
+            "schema": self.schema.to_dict(),
+            "bits": None if self.bits is None else ("gray" if self.bits.gray else "binary"),
+            "network": self.network.to_list(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any, source: str = "The model") -> Model:
+        """Check a parsed model file and build the model."""
+        if not isinstance(document, Mapping) or "understudy_model" not in document:
+            raise InputError(f"{source} is not a model of understudy; is it the right file?")
+        version = document["understudy_model"]
+        if isinstance(version, int) and version > MODEL_VERSION:
+            raise InputError(
+                f"{source} was written by a newer understudy (format {version}); update understudy first."
+            )
+        if version is not MODEL_VERSION and version != MODEL_VERSION:
+            raise InputError(f"{source} has a format that is not known: {version!r}.")
+        try:
+            schema = Schema.from_dict(document.get("schema"), "its schema")
+            ledger = Ledger.from_dict(document.get("ledger"))
+            bits = _bits(document.get("bits"), schema)
+            network = Network.from_list(
+                document.get("network"), schema if bits is None else bits.schema
+            )
+        except InputError as error:
+            cause = str(error).rstrip(".")
+            raise InputError(f"{source} cannot be used: {cause}.") from error
+        method, rows = document.get("method"), document.get("rows")
+        if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
+            raise InputError(
+                f"{source} cannot be used: it does not say by which method it was made."
+            )
+        if len(method["name"]) > MAX_NAME_LENGTH:
+            raise InputError(
+                f"{source} cannot be used: the name of its method is longer than {MAX_NAME_LENGTH:,} characters."
+            )
+        if rows is not None and (
+            isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS
+        ):
+            raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
+        draws = method.get("draws")
+        if draws is not None and (
+            isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
+        ):
+            raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
+        return cls(method, schema, network, ledger, rows, bits)
+
+    # ---- looks
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        lines = "".join(
+            f"<tr><td>{html.escape(a.name)}</td><td>{a.kind}</td><td>{a.size if a.modelled else '–'}</td></tr>"
+            for a in self.schema
+        )
+        rows = "unknown" if self.rows is None else f"{self.rows:,}"
+        return (
+            f"<div><b>Understudy model</b> by {html.escape(str(self.method['name']))}, rows: {rows}<br>"
+            f"{html.escape(self.ledger.statement())}"
+            f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead><tbody>{lines}</tbody></table></div>"
+        )
+
+
+def as_in_file(method: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's parameters as they come back from a file: lists for tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(method)))
+    return plain
+
+
+def _bits(given: Any, schema: Schema) -> Bits | None:
+    if given not in (None, "binary", "gray"):
+        raise InputError(f"it takes attributes apart in a way that is not known: {given!r}")
+    if given is None:
+        return None
+    bits = Bits(schema, given == "gray")
+    bits.check()
+    return bits
+
+
+def _partitioned(
+    chunk: Callable[[int], Table], count: int, partitions: int | None
+) -> list[Iterator[Table]]:
+    """The chunks dealt out to so many partitions, in order, each in pieces that are written together."""
+    if partitions is not None and (
+        isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
+    ):
+        raise InputError(
+            f"The number of partitions must be a whole number above 0, not {partitions!r}."
+        )
+    files = min(partitions or -(-count // CHUNKS_A_FILE), count)
+    ends = [count * place // files for place in range(files + 1)]
+
+    def pieces(first: int, last: int) -> Iterator[Table]:
+        for start in range(first, last, CHUNKS_A_FILE):
+            yield joined(
+                [chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))]
+            )
+
+    return list(itertools.starmap(pieces, itertools.pairwise(ends)))
+
+
+def _ahead(chunk: Callable[[int], Table], numbers: range) -> Iterator[Table]:
+    """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so none is changed."""
+    if len(numbers) == 1:
+        yield chunk(numbers[0])
+        return
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = deque(pool.submit(chunk, number) for number in numbers[:THREADS])
+        try:
+            for number in numbers[THREADS:]:
+                done = waiting.popleft().result()
+                waiting.append(pool.submit(chunk, number))
+                yield done
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def joined(chunks: list[Table]) -> Table:
+    """The rows of some tables of the same columns, one after the other."""
+    if len(chunks) == 1:
+        return chunks[0]
+    columns: dict[str, Column] = {}
+    for name, first in chunks[0].columns.items():
+        parts = [chunk.columns[name] for chunk in chunks]
+        if any(part.missing is not None for part in parts):
+            absent = [
+                np.zeros(len(p), dtype=np.uint8) if p.missing is None else p.missing for p in parts
+            ]
+            missing = np.concatenate(absent)
+        else:
+            missing = None
+        values, words = [part.values for part in parts], first.words
+        if any(
+            part.words != words for part in parts
+        ):  # identifiers: every row has a word of its own
+            starts = np.cumsum([0, *(len(part.words) for part in parts)])
+            values = [v.astype(np.int64) + start for v, start in zip(values, starts, strict=False)]
+            words = tuple(word for part in parts for word in part.words)
+        columns[name] = replace(first, values=np.concatenate(values), words=words, missing=missing)
+    return Table(columns, chunks[0].source)

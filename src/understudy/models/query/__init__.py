@@ -1,0 +1,1 @@
+"""Questions to a model: the grammar, conditions on rows, and answers with error bars."""

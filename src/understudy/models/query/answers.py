@@ -1,0 +1,418 @@
+"""Answers from a model without drawing a row: exact sums over its network, each with an error bar.
+
+The error bar is one standard deviation of the noise that privacy asked for, carried through to the answer (see
+:func:`understudy.models.inference.noise_variance`), or of private draws where the release is those. It does not know
+how well the network fits the data, nor that values are not really spread evenly inside their bins.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.marginals import Axis, Marginal, describe, marginal
+from understudy.data.schema import Attribute, Category, Quantity
+from understudy.errors import InputError
+from understudy.models.factors import Factor, Variable, function_of
+from understudy.models.inference import LARGEST_PRODUCT, Elimination, noise_variance
+from understudy.models.query.conditions import Subset
+from understudy.models.query.grammar import Atom, Compound, Condition, Kind, parse
+
+if TYPE_CHECKING:
+    from understudy.models.model import Model
+
+MOST_LINES = 30
+"""Lines that a marginal shows of itself."""
+
+
+# --------------------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query.
+
+    Attributes
+    ----------
+    query
+        The query.
+    kind
+        "count", "share" or "mean".
+    value
+        What the model expects.
+    error
+        One standard deviation of the known noise in it; 0 where no noise was added to what the answer rests on.
+    """
+
+    query: str
+    kind: Kind
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of an interval that holds the noiseless value with a probability of about 95 %."""
+        low = self.value - 1.96 * self.error
+        return low if self.kind == "mean" else max(low, 0.0)
+
+    @property
+    def high(self) -> float:
+        """The upper end of that interval."""
+        high = self.value + 1.96 * self.error
+        return min(high, 1.0) if self.kind == "share" else high
+
+    def __repr__(self) -> str:
+        if self.kind == "share":
+            shown, error = f"{self.value:.2%}", f"{self.error:.2%}"
+        elif self.kind == "count":
+            shown, error = (
+                f"{self.value:,.0f}",
+                f"{self.error:,.0f}" if self.error >= 0.95 else f"{self.error:.1g}",
+            )
+        else:
+            places = (
+                2 if self.error <= 0 else min(max(1 - math.floor(math.log10(self.error)), 0), 6)
+            )
+            shown, error = f"{self.value:,.{places}f}", f"{self.error:,.{places}f}"
+        return f"{shown} ± {error}" if self.error > 0 else shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer for JSON."""
+        names = ("query", "kind", "value", "error", "low", "high")
+        return {name: getattr(self, name) for name in names}
+
+
+def answer(model: Model, text: str) -> Answer:
+    """Answer a query from a model; see :meth:`understudy.models.model.Model.query`."""
+    query = parse(text, model.schema)
+    if query.kind == "mean":
+        assert query.attribute is not None
+        value, error = _mean(model, query.attribute, query.condition)
+        return Answer(text, "mean", value, error)
+    event = _Event(model, query.condition)
+    share = event.probability
+    spread = math.sqrt(event.variance(1.0) + _drawing_variance(model, share))
+    if query.kind == "share":
+        return Answer(text, "share", share, spread)
+    rows = _rows(model)
+    # The number of rows has an error of its own where it was measured.
+    return Answer(
+        text, "count", rows * share, math.hypot(rows * spread, share * rows_deviation(model))
+    )
+
+
+def _drawing_variance(model: Model, share: Any) -> Any:
+    """The variance of a share in the rows that the private method drew, where it drew rows."""
+    return 0.0 if model.draws is None else np.clip(share * (1 - share), 0.0, None) / model.draws
+
+
+def _rows(model: Model) -> int:
+    if model.rows is None:
+        raise InputError(
+            "This model does not know how many rows the original has; ask for a share instead of a count."
+        )
+    return model.rows
+
+
+def rows_deviation(model: Model) -> float:
+    """The standard deviation of the number of rows: 0 where it is public, else from the totals of the tables."""
+    if model.ledger.neighbours == "replace":
+        return 0.0
+    families = [{*node.parents, Axis(node.attribute)} for node in model.network]
+    information = 0.0
+    for node, own in zip(model.network, families, strict=True):
+        derived = any(own < other for other in families)
+        if node.deviation > 0 and not derived:
+            information += 1 / (node.table.size * node.deviation**2)
+    return information**-0.5 if information else 0.0
+
+
+def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tuple[float, float]:
+    """The mean of an attribute over the rows that fit and have a value."""
+    present = Atom(Subset(attribute).without())
+    condition = present if condition is None else Compound("and", (condition, present))
+    values = _values(attribute)
+    mass = _Event(model, condition).probability
+    if mass <= 0:
+        raise InputError(
+            f"By this model no row with a value of {attribute.name!r} fits the condition; widen it."
+        )
+    mean = _Event(model, condition, attribute, values).probability / mass
+    # With the mean subtracted the sum is 0, and its slope is that of the ratio.
+    centred = _Event(model, condition, attribute, lambda low, high: values(low, high) - mean)
+    variance = centred.variance(1 / mass)
+    if model.draws is not None:
+        squared = _Event(
+            model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2
+        )
+        variance += squared.probability / mass**2 / model.draws
+    return mean, math.sqrt(variance)
+
+
+def _values(attribute: Attribute) -> Any:
+    """The mean value of a piece of an attribute's domain."""
+    if isinstance(attribute, Quantity) and attribute.kind in ("integer", "real"):
+        gap = 1.0 if attribute.whole else 0.0
+        return lambda low, high: (low + high - gap) / 2
+    if isinstance(attribute, Category) and not isinstance(attribute.domain[0], str):
+        numbers = np.array(attribute.domain, dtype=np.float64)
+        return lambda low, high: numbers[low.astype(np.intp)]
+    raise InputError(f"A mean is of numbers; {attribute.name!r} is {attribute.kind}.")
+
+
+class _Event:
+    """Rows that fit a condition, each possibly weighed by a value of one attribute.
+
+    For each attribute in the condition only this matters of its value: which of the conditions on it hold. That is an
+    auxiliary variable with few values, tied to the attribute's code; a bin that conditions cut has several of them, by
+    share. So any mixture of and, or and not is an exact sum over a small table.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        condition: Condition | None,
+        weighed: Attribute | None = None,
+        values: Any = None,
+    ) -> None:
+        atoms: dict[str, list[Atom]] = {}
+        for atom in condition.atoms if condition is not None else ():
+            atoms.setdefault(atom.subset.attribute.name, []).append(atom)
+        functions: list[Factor] = []
+        keep: list[Variable] = []
+        truths: dict[Atom, NDArray[np.bool_]] = {}
+        for place, (name, own) in enumerate(atoms.items()):
+            attribute = model.schema[name]
+            shares, holds = _sides(attribute, own, values if attribute is weighed else None)
+            side: Variable = ("sides", name)
+            functions.append(function_of(attribute, shares, (side,), model.bits))
+            keep.append(side)
+            shape = [-1 if i == place else 1 for i in range(len(atoms))]
+            truths.update({atom: holds[:, i].reshape(shape) for i, atom in enumerate(own)})
+        self._elimination = Elimination(model.network, model.network_schema, functions, keep)
+        truth = np.ones(()) if condition is None else condition.truth(truths)
+        self._truth = np.broadcast_to(truth, self._elimination.shape).astype(np.float64)
+
+    @property
+    def probability(self) -> float:
+        """The expected value."""
+        return float((self._elimination.table * self._truth).sum())
+
+    def variance(self, scale: float) -> float:
+        """The variance of ``scale`` times that, from the noise."""
+        return float(noise_variance(self._elimination, (scale * self._truth)[None])[0])
+
+
+def _sides(
+    attribute: Attribute, atoms: Sequence[Atom], values: Any
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Cut an attribute into classes of values that its conditions do not tell apart.
+
+    Returns
+    -------
+    shares
+        For each code and class, the share of the code that is in the class (times its mean value, if asked for).
+    holds
+        For each class and condition, whether the condition holds there.
+    """
+    pieces = list(_pieces(attribute, atoms))
+    codes = np.array([code for code, _, _ in pieces])
+    low, high = (np.array([piece[i] for piece in pieces], dtype=np.float64) for i in (1, 2))
+    whole = np.zeros(attribute.size)
+    np.add.at(whole, codes, high - low)
+    weights = (high - low) / whole[codes]
+    if values is not None:
+        present = codes < attribute.values_size
+        weights = weights * np.where(
+            present, values(np.where(present, low, 0), np.where(present, high, 0)), 0.0
+        )
+    table = np.array(
+        [[_within(attribute, atom.subset, piece) for atom in atoms] for piece in pieces], dtype=bool
+    )
+    holds, sides = np.unique(table, axis=0, return_inverse=True)
+    shares = np.zeros((attribute.size, len(holds)))
+    np.add.at(shares, (codes, sides.reshape(-1)), weights)
+    return shares, holds
+
+
+def _pieces(attribute: Attribute, atoms: Sequence[Atom]) -> Iterator[tuple[int, float, float]]:
+    """The domain in pieces that no condition cuts: code, start and end."""
+    if isinstance(attribute, Quantity):
+        ends = {end for atom in atoms for interval in atom.subset.intervals for end in interval}
+        cuts = sorted(
+            {*attribute.edges, *(e for e in ends if attribute.edges[0] < e < attribute.edges[-1])}
+        )
+        starts = np.searchsorted(np.array(attribute.edges), np.array(cuts[:-1]), side="right") - 1
+        for code, (low, high) in zip(starts, itertools.pairwise(cuts), strict=True):
+            yield int(code), low, high
+    else:
+        yield from ((code, float(code), float(code + 1)) for code in range(attribute.values_size))
+    if attribute.missing is not None:
+        yield attribute.values_size, 0.0, 1.0
+
+
+def _within(attribute: Attribute, subset: Subset, piece: tuple[int, float, float]) -> bool:
+    code, low, high = piece
+    if code == attribute.values_size:
+        return subset.missing
+    if isinstance(attribute, Quantity):
+        return any(start <= low and high <= end for start, end in subset.intervals)
+    return code in subset.codes
+
+
+# --------------------------------------------------------------------------- marginals
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate:
+    """Estimated counts over some attributes.
+
+    Attributes
+    ----------
+    axes
+        The attributes, each at a level.
+    labels
+        For each axis what its codes stand for.
+    table
+        Estimated counts, a side for each axis.
+    """
+
+    axes: Marginal
+    labels: tuple[tuple[str, ...], ...]
+    table: NDArray[np.float64]
+    _elimination: Elimination = field(compare=False)
+    _rows: float = 0.0
+    _rows_deviation: float = 0.0
+    _drawing_variance: NDArray[np.float64] | float = 0.0
+
+    @cached_property
+    def deviation(self) -> NDArray[np.float64]:
+        """For each count, one standard deviation of the known noise in it. Takes longer than the counts themselves."""
+        cells = self.table.size
+        variance = np.empty(cells)
+        step = max(1, LARGEST_PRODUCT // 8 // max(self._elimination.largest, 1))
+        for first in range(0, cells, step):
+            last = min(first + step, cells)
+            seeds = np.zeros((last - first, cells))
+            seeds[np.arange(last - first), np.arange(first, last)] = self._rows
+            variance[first:last] = noise_variance(
+                self._elimination, seeds.reshape(-1, *self.table.shape)
+            )
+        shares = self.table / max(self._rows, 1e-300)
+        drawing = self._rows**2 * self._drawing_variance
+        return np.sqrt(
+            variance.reshape(self.table.shape) + drawing + (shares * self._rows_deviation) ** 2
+        )
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """Another name for :attr:`deviation`."""
+        return self.deviation
+
+    def __repr__(self) -> str:
+        names = [str(axis) for axis in self.axes]
+        lines = list(self._lines())
+        grid = [[*names, "count"], *([*labels, text] for labels, text in lines)]
+        widths = [max(len(line[i]) for line in grid) for i in range(len(grid[0]))]
+        shown = []
+        for line in grid:
+            cells = [word.ljust(width) for word, width in zip(line[:-1], widths[:-1], strict=True)]
+            shown.append("  ".join([*cells, line[-1].rjust(widths[-1])]).rstrip())
+        return "\n".join(shown + self._more())
+
+    def _repr_html_(self) -> str:
+        head = (
+            "".join(f"<th>{html.escape(str(axis))}</th>" for axis in self.axes) + "<th>count</th>"
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(label)}</td>" for label in labels)
+            + f"<td style='text-align:right'>{text}</td></tr>"
+            for labels, text in self._lines()
+        )
+        more = "".join(f"<p>{line}</p>" for line in self._more())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    def _lines(self) -> Iterator[tuple[list[str], str]]:
+        errors = self.deviation if self.table.size <= 4096 else None
+        for place in itertools.islice(np.ndindex(self.table.shape), MOST_LINES):
+            error = "" if errors is None else f" ± {errors[place]:,.0f}"
+            yield (
+                [labels[i] for labels, i in zip(self.labels, place, strict=True)],
+                f"{self.table[place]:,.0f}{error}",
+            )
+
+    def _more(self) -> list[str]:
+        left = self.table.size - MOST_LINES
+        return [f"and {left:,} more"] if left > 0 else []
+
+
+def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
+    """Estimated counts from a model; see :meth:`understudy.models.model.Model.marginal`."""
+    if not parts:
+        raise InputError("A marginal needs at least one attribute.")
+    axes = marginal(*parts)
+    if len({axis.attribute for axis in axes}) < len(axes):
+        raise InputError(
+            f"An attribute appears twice in the marginal {describe(axes)}; name each once."
+        )
+    functions: list[Factor] = []
+    keep: list[Variable] = []
+    for axis in axes:
+        attribute = model.schema[axis.attribute]
+        if not attribute.modelled:
+            raise InputError(
+                f"{axis.attribute!r} is {attribute.kind} and not modelled, so nothing is known of it."
+            )
+        sizes = attribute.sizes_by_level()
+        if not 0 <= axis.level < len(sizes):
+            raise InputError(
+                f"{axis.attribute!r} has levels 0 to {len(sizes) - 1}, not {axis.level}."
+            )
+        if axis.level == 0 and model.bits is None:
+            keep.append(axis.attribute)
+            continue
+        side: Variable = ("level", axis.attribute)
+        tie = np.zeros((attribute.size, sizes[axis.level]))
+        tie[np.arange(attribute.size), _groups(attribute, axis.level)] = 1
+        functions.append(function_of(attribute, tie, (side,), model.bits))
+        keep.append(side)
+    elimination = Elimination(model.network, model.network_schema, functions, keep)
+    rows = float(_rows(model))
+    labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
+    drawing = _drawing_variance(model, elimination.table)
+    return Estimate(
+        axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model), drawing
+    )
+
+
+def axis_labels(attribute: Attribute, level: int) -> tuple[str, ...]:
+    """What the codes of an attribute stand for at a level."""
+    groups = _groups(attribute, level)
+    members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+    return tuple(_group_label(attribute, codes) for codes in members)
+
+
+def _groups(attribute: Attribute, level: int) -> NDArray[Any]:
+    return attribute.generalisations[level - 1] if level else np.arange(attribute.size)
+
+
+def _group_label(attribute: Attribute, codes: NDArray[Any]) -> str:
+    first, last = int(codes[0]), int(codes[-1])
+    if first == last:
+        return attribute.label(first)
+    if isinstance(attribute, Quantity):
+        low, high = attribute.edges[first], attribute.edges[last + 1]
+        if attribute.whole:
+            return f"{attribute.write(low)} to {attribute.write(high - 1)}"
+        return f"[{low:g}, {high:g}{']' if last == attribute.bins - 1 else ')'}"
+    names = [attribute.label(int(code)) for code in codes[:3]]
+    return ", ".join(names) + (f" and {len(codes) - 3} more" if len(codes) > 3 else "")

@@ -1,0 +1,1 @@
+"""Everything that makes an answer private: budgets, ledgers, noise, scores, curators, discovery."""

@@ -1,0 +1,115 @@
+"""Answers from rows that are held in one place: by the central curator, or by one of several holders.
+
+Exact tables and scores are private. They leave this module with noise, or as the place of one candidate, and only once
+the price stands in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting import Counter
+from understudy.counting.cuboids import CuboidCounter
+from understudy.counting.memory import MemoryCounter
+from understudy.counting.remembered import Remembered
+from understudy.counting.rollups import RollUps
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
+from understudy.data.marginals import Marginal
+from understudy.privacy.budget import Neighbours
+from understudy.privacy.domain import Domain
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Counts, Noise, add_noise, choice_scale, gridded
+from understudy.privacy.questions import Choose, Measure
+from understudy.privacy.scores import Misfit, check_rows
+
+KnownScores = defaultdict[str, dict[Marginal, float]]
+"""Exact scores of candidates, by the score's name."""
+
+
+class PrivateRows:
+    """Rows with their exact tables and scores.
+
+    Parameters
+    ----------
+    coded
+        The rows: in memory, or what counts them inside an engine.
+    collapse
+        Whether equal rows in memory are collapsed where that is faster.
+    """
+
+    def __init__(self, coded: Coded | CuboidCounter, *, collapse: bool = True) -> None:
+        check_rows(coded.rows)
+        self.domain = Domain(coded.schema)
+        if isinstance(coded, Coded):
+            self.counter: Counter = _count_in_memory(coded, collapse)
+        else:
+            self.counter = coded
+        self.known_scores: KnownScores = defaultdict(dict)
+        self._coded = coded
+        self._remembered = Remembered(self.counter)
+
+    def public_number(self, neighbours: Neighbours) -> int | None:
+        """How many rows there are, where that is public."""
+        return self._coded.rows if neighbours == "replace" else None
+
+    def split_into_bits(self, bits: Bits) -> Coded | CuboidCounter:
+        """The same rows with their attributes taken apart into bits."""
+        if isinstance(self._coded, CuboidCounter):
+            return self._coded.in_bits(bits)
+        return Coded(bits.schema, bits.split(self._coded.codes), self._coded.rows, ())
+
+    def score(self, question: Choose, neighbours: Neighbours) -> NDArray[np.float64]:
+        """Exact scores; a candidate that comes up again in a later question is not counted again."""
+        score, candidates = question.named_score, question.candidates
+        if isinstance(score, Misfit):
+            return score.evaluate(self._remembered, candidates, neighbours, question.estimates)
+        known = self.known_scores[score.name]
+        new = [axes for axes in candidates if axes not in known]
+        if new:
+            scores = score.evaluate(self.counter, new, neighbours)
+            known.update(zip(new, scores.tolist(), strict=True))
+        return np.fromiter(map(known.__getitem__, candidates), np.float64, len(candidates))
+
+
+def measure_rows(
+    question: Measure, scales: Sequence[float], rows: PrivateRows, ledger: Ledger, noise: Noise
+) -> list[Counts]:
+    """A noisy table for each marginal, once all are paid for."""
+    ledger.debit_all(question.ledger_lines(scales))
+    tables = rows.counter.count(question.marginals)
+    return [
+        add_noise(noise, table, cost.currency, scale)
+        for table, cost, scale in zip(tables, question.costs, scales, strict=True)
+    ]
+
+
+def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: Noise) -> int:
+    """The place of one candidate, once the choice is paid for."""
+    if len(question.candidates) == 1:
+        return 0  # nothing to choose: the answer is known without asking
+    # A person's rows come or go one after the other: by the triangle inequality each adds one row's
+    # sensitivity.
+    sensitivity = ledger.rows_per_person * question.named_score.sensitivity(
+        ledger.neighbours,
+        rows.public_number(ledger.neighbours),
+        question.is_binary(rows.domain),
+    )
+    rule, budget = question.paid_rule, question.budget
+    scale = choice_scale(budget.amount, budget.currency)
+    ledger.debit(*question.ledger_line(rule.replace("_", " ")))
+    scores = rows.score(question, ledger.neighbours)
+    return noise.choose(gridded(scores, sensitivity, question.offsets), scale, rule)
+
+
+def _count_in_memory(coded: Coded, collapse: bool) -> Counter:
+    attributes = coded.schema.modelled
+    generalisations = {attribute.name: attribute.generalisations for attribute in attributes}
+    sizes = {attribute.name: attribute.size for attribute in attributes}
+    if not collapse:
+        return MemoryCounter(coded.codes, generalisations, sizes, collapse=False)
+    return RollUps(MemoryCounter(coded.codes, generalisations, sizes))

@@ -1,0 +1,72 @@
+"""The central curator: one trusted place holds all rows and adds noise once."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from understudy.counting.cuboids import CuboidCounter
+from understudy.data.bits import Bits
+from understudy.data.encoding import Coded
+from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
+from understudy.privacy.curator import Curator, Measurement
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Counts, Noise, distribution_of
+from understudy.privacy.questions import Choose, Draw, Measure, Question
+
+
+class CentralCurator(Curator):
+    """Answers from exact counts, with exact noise.
+
+    Parameters
+    ----------
+    coded
+        The private rows: in memory, or what counts them inside an engine.
+    ledger
+        What may be spent.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+
+    def __init__(
+        self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None
+    ) -> None:
+        self._rows = PrivateRows(coded)
+        super().__init__(self._rows.domain, ledger, noise)
+        if not self._noise.private:
+            ledger.private = False
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where it is public (neighbours: replace), else ``None``."""
+        return self._rows.public_number(self.neighbours)
+
+    def in_bits(self, bits: Bits) -> Self:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""
+        return type(self)(self._rows.split_into_bits(bits), self.ledger, self._noise)
+
+    def answer(self, question: Question) -> Any:
+        """Answer a question, once it is checked and paid for."""
+        question.check(self.domain)
+        match question:
+            case Measure():
+                return self._measure(question)
+            case Choose():
+                return choose_by_rows(question, self._rows, self.ledger, self._noise)
+            case Draw():
+                return self._draw(question)
+        raise TypeError(f"a central curator does not answer {type(question).__name__}")
+
+    def _measure(self, question: Measure) -> list[Measurement]:
+        scales = question.scales(self.ledger)
+        tables = measure_rows(question, scales, self._rows, self.ledger, self._noise)
+        distribution = distribution_of(question.budget.currency)
+        return [
+            Measurement(axes, table, distribution, scale)
+            for axes, table, scale in zip(question.marginals, tables, scales, strict=True)
+        ]
+
+    def _draw(self, question: Draw) -> Counts:
+        smoothing = question.smoothing(self.ledger)
+        self.ledger.debit(*question.ledger_line(smoothing))
+        [table] = self._rows.counter.count([question.axes])
+        return self._noise.draw(table, question.draws, smoothing)

@@ -1,0 +1,124 @@
+"""The curator: the only code that meets private rows, and the only way out of it.
+
+A synthesizer is handed a curator and can ask it three kinds of question (:mod:`understudy.privacy.questions`), each
+priced and written into the ledger before it is answered: :meth:`Curator.measure` for noisy tables,
+:meth:`Curator.choose` for one of several candidates and :meth:`Curator.draw` for draws from a smoothed table. All else
+that a synthesizer does is post-processing of public values.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.bits import Bits
+from understudy.data.marginals import Marginal
+from understudy.data.schema import Schema
+from understudy.privacy.budget import Budget, Neighbours
+from understudy.privacy.domain import Domain
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import Noise, Rule, SystemNoise
+from understudy.privacy.questions import Choose, Draw, Measure, Question
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A noisy table of counts over a marginal, with what is known of its noise."""
+
+    marginal: Marginal
+    counts: NDArray[np.int64]
+    distribution: str
+    """"laplace" or "gaussian" (both discrete)."""
+    scale: float
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in a cell."""
+        if self.distribution == "gaussian":
+            return self.scale
+        # Discrete Laplace with p = exp(-1 / scale): variance 2 p / (1 - p)^2.
+        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+
+
+class Curator(ABC):
+    """Keeps private rows and answers three kinds of question about them.
+
+    Parameters
+    ----------
+    domain
+        Which tables can be asked for.
+    ledger
+        What may be spent.
+    noise
+        What tosses are made with, and noise where the curator adds it itself.
+    """
+
+    def __init__(self, domain: Domain, ledger: Ledger, noise: Noise | None = None) -> None:
+        self.domain = domain
+        self.schema: Schema = domain.schema
+        self.ledger = ledger
+        self._noise: Noise = SystemNoise() if noise is None else noise
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which tables count as neighbours."""
+        return self.ledger.neighbours
+
+    @property
+    @abstractmethod
+    def rows(self) -> int | None:
+        """The number of rows where it is public (neighbours: replace), else ``None``."""
+
+    @abstractmethod
+    def answer(self, question: Question) -> Any:
+        """Answer a question that is checked against the domain first, then debited."""
+
+    @abstractmethod
+    def in_bits(self, bits: Bits) -> Curator:
+        """The same rows with their attributes taken apart into bits; the ledger is shared."""
+
+    def measure(
+        self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
+    ) -> list[Measurement]:
+        """Noisy tables of the marginals, see :class:`understudy.privacy.questions.Measure`."""
+        if not marginals:
+            return []
+        question = Measure(marginals=marginals, budget=budget, weights=weights)
+        measured: list[Measurement] = self.answer(question)
+        return measured
+
+    def choose(
+        self,
+        candidates: Sequence[Marginal],
+        score: str,
+        budget: Budget,
+        offsets: NDArray[np.float64] | None = None,
+        rule: Rule = "permute_and_flip",
+        estimates: Sequence[NDArray[np.float64]] | None = None,
+    ) -> int:
+        """The place of one candidate, see :class:`understudy.privacy.questions.Choose`."""
+        question = Choose(
+            candidates=candidates,
+            score=score,
+            budget=budget,
+            offsets=offsets,
+            rule=rule,
+            estimates=estimates,
+        )
+        place: int = self.answer(question)
+        return place
+
+    def draw(self, axes: Marginal, draws: int, budget: Budget) -> NDArray[np.int64]:
+        """Draws from a smoothed table, see :class:`understudy.privacy.questions.Draw`."""
+        drawn: NDArray[np.int64] = self.answer(Draw(axes=axes, draws=draws, budget=budget))
+        return drawn
+
+    def toss(self, places: int) -> int:
+        """A place drawn uniformly: asks nothing, costs nothing."""
+        return self._noise.choose(np.zeros(places), 1.0, "exponential")

@@ -1,0 +1,122 @@
+"""What a budget buys, from public facts alone: no row is read and nothing is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from understudy.data.schema import Schema
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget, Neighbours, check_delta, check_epsilon
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import mean_noise, table_scale
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """What to expect of one noisy one-way table."""
+
+    attribute: str
+    cells: int
+    deviation: float
+    """Standard deviation of the noise in a cell, in rows."""
+    error: float
+    """Expected total variation distance to the real table; an upper estimate, since repairing the table lowers it."""
+
+
+@dataclass(frozen=True)
+class PlannedNetwork:
+    """What to expect of a network, by theta-usefulness: the counts of a table against its noise."""
+
+    theta: float
+    cells: int
+    """The largest table whose average count is theta times its average noise."""
+    degree: int
+    """How many parents that leaves to an attribute of typical size."""
+    typical_size: int
+    deviation: float
+    error: float
+    """Expected total variation distance of such a table; an upper estimate."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a budget buys."""
+
+    rows: int
+    budget: Budget
+    tables: tuple[PlannedTable, ...]
+    network: PlannedNetwork | None
+    """What :class:`PrivBayes` would get; ``None`` where there is only one attribute."""
+
+
+def plan(
+    schema: Schema,
+    rows: int,
+    epsilon: float,
+    delta: float = 0.0,
+    neighbours: Neighbours = "add_remove",
+    max_rows_per_person: int = 1,
+) -> Plan:
+    """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about ``rows`` rows."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise InputError(
+            f"The number of rows to plan for must be a whole number above 0, not {rows!r}."
+        )
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    most = max_rows_per_person
+    ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon", rows_per_person=most)
+    asked = [attribute for attribute in schema.modelled if attribute.size > 1]
+    if not asked:
+        raise InputError(
+            "There is nothing to plan: no attribute of the schema has more than one value."
+        )
+    cost = ledger.budget.equally(len(asked))[0]
+    deviation, mean_size = noise_of(cost, neighbours, most)
+    tables = tuple(
+        PlannedTable(
+            attribute.name,
+            attribute.size,
+            deviation,
+            # Half the noise of all cells, and the error of drawing that many rows.
+            min(
+                1.0, attribute.size * mean_size / (2 * rows) + sampling_error(attribute.size, rows)
+            ),
+        )
+        for attribute in asked
+    )
+    network = _network([a.size for a in asked], rows, ledger.budget, neighbours, most)
+    return Plan(rows, ledger.budget, tables, network)
+
+
+PAPER_BETA, PAPER_THETA = 0.3, 4.0
+
+
+def _network(
+    sizes: list[int], rows: int, budget: Budget, neighbours: Neighbours, most: int
+) -> PlannedNetwork | None:
+    if len(sizes) < 2:
+        return None
+    _, parameters = budget.split(PAPER_BETA, 1 - PAPER_BETA)
+    deviation, mean_size = noise_of(parameters.equally(len(sizes))[0], neighbours, most)
+    cells = int(rows / (PAPER_THETA * max(mean_size, 1e-9)))
+    typical = sorted(sizes)[len(sizes) // 2]
+    degree = 0
+    while degree + 1 < len(sizes) and typical ** (degree + 2) <= cells:
+        degree += 1
+    error = min(1.0, cells * mean_size / (2 * rows) + sampling_error(cells, rows))
+    return PlannedNetwork(PAPER_THETA, cells, degree, typical, deviation, error)
+
+
+def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> tuple[float, float]:
+    """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
+    scale = table_scale(cost, neighbours, rows_per_person)
+    if cost.currency == "rho":
+        return scale, mean_noise(cost, neighbours, rows_per_person)
+    p = math.exp(-1 / scale)
+    return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)
+
+
+def sampling_error(cells: int, rows: int) -> float:
+    """Expected total variation distance of a sample of ``rows`` rows from a table of so many cells (at most)."""
+    return 0.5 * math.sqrt(2 / math.pi) * math.sqrt(max(cells - 1, 0) / rows)

@@ -1,0 +1,58 @@
+"""Junction trees hold every group and have the running intersection property."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.models.graphical.junction import Attributes
+
+SIZES = dict(zip("abcdefg", (2, 3, 4, 2, 5, 3, 2), strict=True))
+GROUPS = st.lists(
+    st.sets(st.sampled_from(list(SIZES)), min_size=1, max_size=3).map(lambda s: tuple(sorted(s)))
+)
+
+
+@given(GROUPS)
+def test_every_group_lies_in_a_clique_and_what_cliques_share_lies_on_their_path(
+    groups: list[tuple[str, ...]],
+) -> None:
+    tree = Attributes(SIZES).tree(groups)
+    assert {name for branch in tree for name in branch.clique} == set(SIZES)
+    for group in groups:
+        assert any(set(group) <= set(branch.clique) for branch in tree)
+    for one, other in itertools.permutations([set(branch.clique) for branch in tree], 2):
+        assert not one <= other
+    for place, branch in enumerate(tree):
+        assert branch.parent < place
+        earlier = {name for before in tree[:place] for name in before.clique}
+        held = set(tree[branch.parent].clique) if branch.parent >= 0 else set()
+        # Running intersection: what a clique shares with all before it lies in the one that it hangs from.
+        assert set(branch.clique) & earlier == set(branch.shared) == set(branch.clique) & held
+
+
+@given(GROUPS, GROUPS)
+def test_the_cells_that_a_candidate_would_make_are_those_that_it_makes(
+    groups: list[tuple[str, ...]], candidates: list[tuple[str, ...]]
+) -> None:
+    attributes = Attributes(SIZES)
+    told = attributes.cells_with(groups, candidates)
+    made = [
+        sum(
+            math.prod(attributes.shape(branch.clique))
+            for branch in attributes.tree([*groups, candidate])
+        )
+        for candidate in candidates
+    ]
+    assert np.allclose(told, made)
+
+
+def test_a_circle_of_four_needs_a_chord() -> None:
+    tree = Attributes(dict.fromkeys("abcd", 2)).tree(
+        [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
+    )
+    assert sorted(len(branch.clique) for branch in tree) == [3, 3]
