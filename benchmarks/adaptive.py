@@ -1,11 +1,13 @@
-"""Adaptive beside MST, PrivBayes and its peers: error, time, memory, wide tables, and what a learner makes of its rows.
+"""Adaptive beside MST, PrivBayes and its peers: error, time, memory, wide tables, and what a
+learner makes of its rows.
 
-    python benchmarks/adaptive.py --data ../shared/data [--only errors speed wide learning peers] [--cap 600]
+    python benchmarks/adaptive.py --data ../shared/data [--only errors speed wide learning peers]
+    [--cap 600]
 
-Noise is the real one, so figures vary from run to run. The error is the mean total variation distance of 3-way
-marginals (all, or a uniform sample of 600) of as many synthetic rows as there are real ones; neighbours add/remove,
-delta 1e-9 unless it says "pure". Whatever is stated with memory runs in a process of its own. Peers get the same codes
-and budget, see ``benchmarks/peers.py``.
+Noise is the real one, so figures vary from run to run. The error is the mean total variation
+distance of 3-way marginals (all, or a uniform sample of 600) of as many synthetic rows as there are
+real ones; neighbours add/remove, delta 1e-9 unless it says "pure". Whatever is stated with memory
+runs in a process of its own. Peers get the same codes and budget, see ``benchmarks/peers.py``.
 """
 
 from __future__ import annotations
@@ -106,14 +108,16 @@ def main() -> None:
         print(json.dumps(JOBS[job.pop("name")](arguments.data, **job)))
         return
     print(
-        f"Understudy {understudy.__version__}, {source_state()}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        f"Understudy {understudy.__version__}, {source_state()}; {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f}"
     )
     for section in arguments.only:
         started = time.perf_counter()
         print(f"\n{section}", flush=True)
         RUN[section](arguments)
         print(
-            f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})"
+            f"  ({time.perf_counter() - started:.0f} s for this part; load "
+            f"{os.getloadavg()[0]:.1f})"
         )
 
 
@@ -196,7 +200,9 @@ def in_own_process(data: Path, name: str, **parameters: Any) -> dict[str, Any] |
 
 
 def speed(arguments: argparse.Namespace) -> None:
-    """Time and memory of a fit with as many rows drawn, in a fresh process; compiled code comes from numba's cache."""
+    """Time and memory of a fit with as many rows drawn, in a fresh process; compiled code comes
+    from numba's cache.
+    """
     for table, limit in SECONDS.items():
         found = in_own_process(arguments.data, "fit", table=table, fast=False)
         if found is not None:
@@ -314,10 +320,12 @@ def wide_job(data: Path, method: str) -> dict[str, Any]:
 
 
 def learning(arguments: argparse.Namespace) -> None:
-    """Gradient boosting on Adult's income: trained on synthetic rows, tested on real ones that nobody was shown.
+    """Gradient boosting on Adult's income: trained on synthetic rows, tested on real ones that
+    nobody was shown.
 
-    The learner sees numbers, not bins; so the schema is one that a person would write for it. The published one, with
-    16 bins of one width, puts all gains below 6,250 into one bin, and most of them are 0.
+    The learner sees numbers, not bins; so the schema is one that a person would write for it. The
+    published one, with 16 bins of one width, puts all gains below 6,250 into one bin, and most of
+    them are 0.
     """
     table, schema = published("adult", arguments.data)
     described = schema.to_dict()

@@ -2,8 +2,9 @@
 
     python benchmarks/counting.py [--rows N] [--columns N] [--triples N]
 
-Both sides count the same random triples, best of three runs each; the compiled kernels are warmed up first (the first
-ever call compiles them, later processes load them from a cache). Every table is checked to be equal.
+Both sides count the same random triples, best of three runs each; the compiled kernels are warmed
+up first (the first ever call compiles them, later processes load them from a cache). Every table is
+checked to be equal.
 """
 
 from __future__ import annotations
@@ -47,14 +48,17 @@ def main() -> None:
         few[name] = (few["c0"] + few["c1"]) % np.uint8(4)
 
     print(
-        f"{args.rows:,} rows x {args.columns} columns, {args.triples} random triples, {os.cpu_count()} cores"
+        f"{args.rows:,} rows x {args.columns} columns, {args.triples} random triples, "
+        f"{os.cpu_count()} cores"
     )
     print(
-        f"best of {RUNS} runs, kernels warmed up; load of the machine before: {os.getloadavg()[0]:.1f}"
+        f"best of {RUNS} runs, kernels warmed up; load of the machine before: "
+        f"{os.getloadavg()[0]:.1f}"
     )
     print()
     print(
-        f"{'data':<18}{'counter':<38}{'build s':>8}{'count s':>9}{'row visits/s':>14}{'x bincount':>12}"
+        f"{'data':<18}{'counter':<38}{'build s':>8}"
+        f"{'count s':>9}{'row visits/s':>14}{'x bincount':>12}"
     )
     compare(
         "mixed, 2 to 40", mixed, args.triples, [("as chosen", {}), ("one thread", {"threads": 1})]
@@ -114,7 +118,8 @@ def compare(
             )
             label += "" if merged else ", one by one"
             print(
-                f"{'':<18}{label:<38}{built:>8.3f}{took:>9.3f}{visits / took:>14.2g}{seconds / took:>12.1f}"
+                f"{'':<18}{label:<38}{built:>8.3f}"
+                f"{took:>9.3f}{visits / took:>14.2g}{seconds / took:>12.1f}"
             )
 
 

@@ -1,9 +1,10 @@
-"""Many holders against one trusted curator: error, and the time of a round, each figure beside its target.
+"""Many holders against one trusted curator: error, and the time of a round, each figure beside its
+target.
 
     python benchmarks/federation.py --data ../shared/data [--only errors ways round] [--repeats 10]
 
-Adult, split equally over five holders in one process, PrivBayes at epsilon 1. Noise, masks and choices are the real
-ones, so figures vary from run to run.
+Adult, split equally over five holders in one process, PrivBayes at epsilon 1. Noise, masks and
+choices are the real ones, so figures vary from run to run.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     python benchmarks/federation_processes.py [--data ../shared/data] [--holders 5] [--repeats 5]
 
-Adult's 45,222 complete rows are dealt out evenly to the holders, each of which is ``understudy holder serve`` with TLS,
-a ledger and a log; the release is ``understudy federate``, from its start to its end, the start of Python included. A
-round is one securely summed question for 100 tables of 1000 cells. Wall seconds, since processes wait for each other;
-the load of the machine stands beside them.
+Adult's 45,222 complete rows are dealt out evenly to the holders, each of which is ``understudy
+holder serve`` with TLS, a ledger and a log; the release is ``understudy federate``, from its start
+to its end, the start of Python included. A round is one securely summed question for 100 tables of
+1000 cells. Wall seconds, since processes wait for each other; the load of the machine stands beside
+them.
 """
 
 from __future__ import annotations
@@ -119,8 +120,10 @@ def releases(arguments: argparse.Namespace, say: Console) -> None:
                 errors.append(_error(real, read_table(folder / "out.csv"), three_way))
             target = f" (target {RELEASE_TARGET:g})" if way == "secure" else ""
             say.print(
-                f"{way}, {arguments.holders} holders: {statistics.median(seconds):.2f} s{target}, worst "
-                f"{max(seconds):.2f}; error {statistics.fmean(errors):.4f}; load {os.getloadavg()[0]:.1f}"
+                f"{way}, {arguments.holders} holders: {statistics.median(seconds):.2f} s{target}, "
+                "worst "
+                f"{max(seconds):.2f}; error {statistics.fmean(errors):.4f}; load "
+                f"{os.getloadavg()[0]:.1f}"
             )
 
 
@@ -158,8 +161,10 @@ def rounds(arguments: argparse.Namespace, say: Console) -> None:
                 seconds = [_timed(session, about, arrays) for _ in range(arguments.repeats + 1)][1:]
                 session.close()
             say.print(
-                f"round of {TABLES} tables of {CELLS} cells, {arguments.holders} holders, {dropouts} may drop out: "
-                f"{statistics.median(seconds):.3f} s (target {ROUND_TARGET:g}), worst {max(seconds):.3f}; load "
+                f"round of {TABLES} tables of {CELLS} cells, {arguments.holders} holders, "
+                f"{dropouts} may drop out: "
+                f"{statistics.median(seconds):.3f} s (target {ROUND_TARGET:g}), worst "
+                f"{max(seconds):.3f}; load "
                 f"{os.getloadavg()[0]:.1f}"
             )
 

@@ -58,7 +58,8 @@ def encoding_rate(rows: int) -> None:
         3, lambda: decode(encode(table, schema).codes, schema, np.random.default_rng(0), rows)
     )
     print(
-        f"encode + decode  {rows:,} x 15: {rows * 15 / seconds / 1e6:.1f} million cells a second on one core"
+        f"encode + decode  {rows:,} x 15: {rows * 15 / seconds / 1e6:.1f} million cells a second "
+        "on one core"
     )
     again = encode(decode(coded.codes, schema, rng, rows), schema)
     assert all(np.array_equal(coded.codes[name], again.codes[name]) for name in coded.codes)
@@ -74,7 +75,8 @@ def encoding_rate(rows: int) -> None:
         )
 
     print(
-        f"  the same from and to pandas: {rows * 15 / best_of(2, through_pandas) / 1e6:.1f} million cells a second"
+        f"  the same from and to pandas: {rows * 15 / best_of(2, through_pandas) / 1e6:.1f} "
+        "million cells a second"
     )
 
 
@@ -98,7 +100,8 @@ def whole_run(data: Path) -> None:
         seconds = best_of(3, run)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"Independent on adult.csv (48,842 x 15), read to written: {seconds:.2f} s warm, peak memory {peak:.0f} MB"
+        f"Independent on adult.csv (48,842 x 15), read to written: {seconds:.2f} s warm, peak "
+        f"memory {peak:.0f} MB"
     )
 
 
@@ -112,7 +115,8 @@ def error(data: Path, repeats: int) -> None:
                 np.mean(list(marginal_errors(table, model.sample(table.rows), schema, 1).values()))
             )
         print(
-            f"Independent, epsilon 1, {neighbours}: mean one-way error of Adult {np.mean(errors):.4f} "
+            f"Independent, epsilon 1, {neighbours}: mean one-way error of Adult "
+            f"{np.mean(errors):.4f} "
             f"(+- {np.std(errors):.4f}, {repeats} runs)"
         )
 

@@ -1,7 +1,8 @@
 """Exact noise, many cells at a time: speed on one core, against OpenDP's call for a whole vector.
 
-Run ``python benchmarks/noise.py``. Both are timed in one run by the processor time that they use, system time
-included; OpenDP on fewer cells, since its time a cell does not depend on how many there are.
+Run ``python benchmarks/noise.py``. Both are timed in one run by the processor time that they use,
+system time included; OpenDP on fewer cells, since its time a cell does not depend on how many there
+are.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def against_opendp(
     reference, _ = seconds(lambda: measurement(counts))
     ratio = (reference / opendp_cells) / (used / cells)
     print(
-        f"{name:<9} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time ({clock:5.2f} s on the clock); "
+        f"{name:<9} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time "
+        f"({clock:5.2f} s on the clock); "
         f"OpenDP {reference / opendp_cells * 1e6:5.1f} us a cell: {ratio:4.0f} times faster",
         flush=True,
     )
@@ -43,7 +45,8 @@ def against_opendp(
 def shares(scale: float, share: Fraction, cells: int) -> None:
     used, clock = seconds(lambda: exact_noise.polya(cells, scale, share))
     print(
-        f"share {share!s:<6} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time ({clock:.2f} s)"
+        f"share {share!s:<6} scale {scale:<9g} {cells:,} cells: {used:5.2f} s of processor time "
+        f"({clock:.2f} s)"
     )
 
 

@@ -1,11 +1,14 @@
-"""Understudy and its peers on the same codes with the same budget: error, time, memory, and which guarantee each gives.
+"""Understudy and its peers on the same codes with the same budget: error, time, memory, and which
+guarantee each gives.
 
-    python benchmarks/peers.py [--data DIR] [--table nltcs] [--epsilon 1] [--cap 600] [--venvs DIR] [--only dpmm ...]
+    python benchmarks/peers.py [--data DIR] [--table nltcs] [--epsilon 1] [--cap 600] [--venvs DIR]
+    [--only dpmm ...]
 
-Every contender gets one CSV file of integer codes and the number of codes of each column, and gives back as many rows
-as there were. Each runs in a process of its own; peers also in virtual environments of their own, which are made where
-they are missing and kept. Times are of fitting and sampling in a warm process, from "ready" on; memory is the most that
-the process and those it started held. A peer that cannot be installed, fails or meets the cap is a row that says so.
+Every contender gets one CSV file of integer codes and the number of codes of each column, and gives
+back as many rows as there were. Each runs in a process of its own; peers also in virtual
+environments of their own, which are made where they are missing and kept. Times are of fitting and
+sampling in a warm process, from "ready" on; memory is the most that the process and those it
+started held. A peer that cannot be installed, fails or meets the cap is a row that says so.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ ENDED = "ended at the cap of"
 
 @dataclass(frozen=True)
 class Peer:
-    """Another tool: what pip is asked for, step by step, and what can be imported once that is done."""
+    """Another tool: what pip is asked for, step by step, and what can be imported once that is
+    done.
+    """
 
     version: str
     module: str
@@ -150,8 +155,10 @@ CONTENDERS = (
             job.sizes,
         ],
         "not epsilon",
-        "It spends epsilon on the histograms of single columns and again on network and tables, all of which it "
-        "publishes; all noise comes from NumPy with seed 0 unless one is given, so it can be subtracted; row count "
+        "It spends epsilon on the histograms of single columns and again on network and tables, "
+        "all of which it "
+        "publishes; all noise comes from NumPy with seed 0 unless one is given, so it can be "
+        "subtracted; row count "
         "and missing rates are published as they are (DataDescriber.py).",
     ),
     Contender(
@@ -159,8 +166,10 @@ CONTENDERS = (
         "PrivBayes, two parents",
         lambda job: ["run_dpmm.py", job.source, job.target, job.rows, 3, job.epsilon, job.sizes],
         "not epsilon, delta",
-        "It chooses parents by mutual information divided by the root of the entropies, with the sensitivity of the "
-        "undivided one: about log(n)/n in place of up to 1, so that one row can all but decide a choice "
+        "It chooses parents by mutual information divided by the root of the entropies, with the "
+        "sensitivity of the "
+        "undivided one: about log(n)/n in place of up to 1, so that one row can all but decide a "
+        "choice "
         "(models/priv_bayes.py).",
     ),
     Contender(
@@ -168,7 +177,8 @@ CONTENDERS = (
         "MST",
         lambda job: ["run_dpmm.py", job.source, job.target, job.rows, 0, job.epsilon, job.sizes],
         "epsilon, delta; add_remove",
-        "On paper: its accounts add up where the domain is given, as here. Choices are made in floating point by a "
+        "On paper: its accounts add up where the domain is given, as here. Choices are made in "
+        "floating point by a "
         "generator that is not made for secrets, Gaussian noise is OpenDP's (models/mst.py).",
     ),
     Contender(
@@ -176,7 +186,8 @@ CONTENDERS = (
         "AIM, 1 MB",
         lambda job: ["run_dpmm.py", job.source, job.target, job.rows, -1, job.epsilon, job.sizes],
         "epsilon, delta; add_remove",
-        "On paper, as its MST (models/aim.py). The smallest model size that its authors name, for debugging: at its "
+        "On paper, as its MST (models/aim.py). The smallest model size that its authors name, for "
+        "debugging: at its "
         "default it takes hours.",
     ),
     Contender(
@@ -184,8 +195,10 @@ CONTENDERS = (
         "MST",
         lambda job: ["run_smartnoise.py", job.source, job.target, job.rows, job.epsilon, job.sizes],
         "epsilon, delta only if n is public",
-        "Noise and choices are those for a row more or less, but the exact number of rows, which such neighbours do "
-        "not share, goes into the model unpaid; for replaced rows, which do, the noise is too small (mst/mst.py). "
+        "Noise and choices are those for a row more or less, but the exact number of rows, which "
+        "such neighbours do "
+        "not share, goes into the model unpaid; for replaced rows, which do, the noise is too "
+        "small (mst/mst.py). "
         "Choices are made in floating point.",
     ),
 )
@@ -247,7 +260,8 @@ def main() -> None:
                 )
             say.print(f"{contender.name}: {results[-1].story()}")
     print(
-        f"{arguments.table}: {real.rows:,} rows, {len(real.codes)} columns; epsilon {arguments.epsilon:g}, delta ",
+        f"{arguments.table}: {real.rows:,} rows, {len(real.codes)} columns; epsilon "
+        f"{arguments.epsilon:g}, delta ",
         end="",
     )
     print(f"{DELTA:g} where one is taken; mean of {arguments.repeats} runs; ", end="")
@@ -259,7 +273,9 @@ def main() -> None:
 
 
 def plain(coded: Coded) -> Coded:
-    """The same codes, of which nothing is known but how many there are: what every contender is told."""
+    """The same codes, of which nothing is known but how many there are: what every contender is
+    told.
+    """
     attributes = {
         a.name: {"kind": "categorical", "values": list(range(a.size))}
         for a in coded.schema.modelled
@@ -404,7 +420,9 @@ def read_codes(path: Path, real: Coded) -> Coded:
 
 
 def watched(command: Iterable[object], cap: float) -> Result:
-    """Run a script that says "ready" once it is warm and then has ``cap`` seconds; look at its memory all the while."""
+    """Run a script that says "ready" once it is warm and then has ``cap`` seconds; look at its
+    memory all the while.
+    """
     with tempfile.TemporaryDirectory() as folder:
         said, complained = Path(folder) / "said", Path(folder) / "complained"
         with said.open("w") as out, complained.open("w") as err:
@@ -439,7 +457,8 @@ def watched(command: Iterable[object], cap: float) -> Result:
 
 
 def session(leader: int) -> tuple[float, float]:
-    """Megabytes and CPU seconds of a process and all that it started; 0 where the system does not say.
+    """Megabytes and CPU seconds of a process and all that it started; 0 where the system does not
+    say.
 
     Memory is the most that the leader ever held, and what the others hold now.
     """

@@ -1,10 +1,13 @@
-"""PrivBayes: error, speed, memory, and the same jobs done by other tools, each figure beside its target.
+"""PrivBayes: error, speed, memory, and the same jobs done by other tools, each figure beside its
+target.
 
-    python benchmarks/privbayes.py --data ../shared/data [--only errors speed sampling wide peers] [--venvs DIR]
+    python benchmarks/privbayes.py --data ../shared/data [--only errors speed sampling wide peers]
+    [--venvs DIR]
 
-Noise is the real one (OpenDP), so figures vary from run to run. Times are the best of several warm runs; CPU seconds
-(of all threads) stand beside wall seconds, since other work on the machine inflates the latter. Whatever is stated with
-memory runs in a process of its own. Peers are installed into virtual environments of their own, in this same run.
+Noise is the real one (OpenDP), so figures vary from run to run. Times are the best of several warm
+runs; CPU seconds (of all threads) stand beside wall seconds, since other work on the machine
+inflates the latter. Whatever is stated with memory runs in a process of its own. Peers are
+installed into virtual environments of their own, in this same run.
 """
 
 from __future__ import annotations
@@ -99,14 +102,16 @@ def main() -> None:
         return
     state = source_state()
     print(
-        f"Understudy {understudy.__version__}, source {state}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        f"Understudy {understudy.__version__}, source {state}; {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f}"
     )
     for section in arguments.only:
         started = time.perf_counter()
         print(f"\n{section}", flush=True)
         RUN[section](arguments)
         print(
-            f"  ({time.perf_counter() - started:.0f} s for this part; load {os.getloadavg()[0]:.1f})"
+            f"  ({time.perf_counter() - started:.0f} s for this part; load "
+            f"{os.getloadavg()[0]:.1f})"
         )
     if source_state() != state:
         print(f"\nThe source changed during this run: it is now {source_state()}.")
@@ -163,7 +168,9 @@ class Times:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process had; ``ru_maxrss`` may hold the parent's, so Linux' own count comes first."""
+    """The most memory that this process had; ``ru_maxrss`` may hold the parent's, so Linux' own
+    count comes first.
+    """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
@@ -387,7 +394,8 @@ def wide(arguments: argparse.Namespace) -> None:
     if found is not None:
         line(
             "100 columns x 10^5 rows, degree 2, fit and 10^5 rows",
-            f"{found['wall']:.1f} s wall, {found['cpu']:.1f} s CPU; {found['candidates']:,} candidate pairs; "
+            f"{found['wall']:.1f} s wall, {found['cpu']:.1f} s CPU; {found['candidates']:,} "
+            "candidate pairs; "
             f"{found['peak']:.0f} MB",
             "< 180 s, < 2 GB",
             found["wall"] < 180 and found["peak"] < 2000,
@@ -415,7 +423,9 @@ def wide_job(data: Path, columns: int, rows: int) -> dict[str, Any]:
 
 
 def wide_table(columns: int, rows: int, largest: int = 50) -> tuple[Table, Schema]:
-    """Columns that hang on earlier ones: normal numbers down a random tree, cut into 2 or more codes (log-uniform)."""
+    """Columns that hang on earlier ones: normal numbers down a random tree, cut into 2 or more
+    codes (log-uniform).
+    """
     rng = np.random.default_rng(100)
     sizes = np.round(np.exp(rng.uniform(np.log(2), np.log(largest), columns))).astype(int)
     sizes[:2] = 2, largest
@@ -439,10 +449,12 @@ def wide_table(columns: int, rows: int, largest: int = 50) -> tuple[Table, Schem
 def peers(arguments: argparse.Namespace) -> None:
     """The same jobs by DataSynthesizer and by dpmm."""
     note(
-        "Neither peer keeps its epsilon, so neither buys its figures at the stated price. DataSynthesizer spends it"
+        "Neither peer keeps its epsilon, so neither buys its figures at the stated price. "
+        "DataSynthesizer spends it"
     )
     note(
-        "twice and draws noise from a fixed seed; dpmm's choices have far less noise than their score needs."
+        "twice and draws noise from a fixed seed; dpmm's choices have far less noise than their "
+        "score needs."
     )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -543,7 +555,9 @@ def against_dpmm(arguments: argparse.Namespace, venvs: Path, folder: Path) -> No
 
 
 def run_of(tool: str, venvs: Path, cap: float, *command: object) -> Run | None:
-    """A run of a peer's script in its own environment; ``None``, and a note, where it could not be had."""
+    """A run of a peer's script in its own environment; ``None``, and a note, where it could not be
+    had.
+    """
     python = environment(tool, venvs, Console(stderr=True))
     if isinstance(python, str):
         note(f"{tool} {python}")

@@ -1,17 +1,22 @@
-"""Scale: the same PrivBayes over more and more rows, in memory and from files that DuckDB counts, and drawing them.
+"""Scale: the same PrivBayes over more and more rows, in memory and from files that DuckDB counts,
+and drawing them.
 
-    python benchmarks/scale.py --folder DIR [--rows 1e7 1e8] [--only engine memory sampling rows columns]
+    python benchmarks/scale.py --folder DIR [--rows 1e7 1e8] [--only engine memory sampling rows
+    columns]
 
-Rows are drawn from a model of Adult into Parquet files in the folder (kept there, and used again: 10^8 rows take some
-1.1 GB). Every run is a process of its own, so that its peak of memory is its own. CPU seconds (of all threads) stand
-beside wall seconds, since other work on the machine inflates the latter.
+Rows are drawn from a model of Adult into Parquet files in the folder (kept there, and used again:
+10^8 rows take some 1.1 GB). Every run is a process of its own, so that its peak of memory is its
+own. CPU seconds (of all threads) stand beside wall seconds, since other work on the machine
+inflates the latter.
 
-- engine: PrivBayes at epsilon 1 over DuckDB, against one GROUP BY pass over three columns of the same files
+- engine: PrivBayes at epsilon 1 over DuckDB, against one GROUP BY pass over three columns of the
+  same files
 - memory: the same in memory, reading included
-- sampling: rows drawn from the model into a folder of Parquet files (removed afterwards), a tenth of them and all
-- rows, columns: cost against the number of rows (10^4 up to the largest of --rows, over DuckDB) and of columns (10 to
-  200, in memory, 10^5 rows), with fitted exponents. What was measured stays in the folder (curves.json); --picture
-  draws what is there
+- sampling: rows drawn from the model into a folder of Parquet files (removed afterwards), a tenth
+  of them and all
+- rows, columns: cost against the number of rows (10^4 up to the largest of --rows, over DuckDB) and
+  of columns (10 to 200, in memory, 10^5 rows), with fitted exponents. What was measured stays in
+  the folder (curves.json); --picture draws what is there
 """
 
 from __future__ import annotations
@@ -96,7 +101,8 @@ def show_engine(arguments: argparse.Namespace, rows: int) -> dict[str, Any]:
         reached,
     )
     print(
-        f"  as much as {done['cpu'] / once['cpu']:.0f} such passes (CPU), {done['wall'] / once['wall']:.0f} (wall)"
+        f"  as much as {done['cpu'] / once['cpu']:.0f} such passes (CPU), "
+        f"{done['wall'] / once['wall']:.0f} (wall)"
     )
     return done
 
@@ -122,7 +128,8 @@ def show_flat(runs: Sequence[dict[str, Any]]) -> None:
     if len(runs) > 1:
         growth = runs[-1]["peak"] / runs[-2]["peak"]
         print(
-            f"  memory times {growth:.2f}, target {FLAT} {'reached' if growth <= FLAT else 'MISSED'}",
+            f"  memory times {growth:.2f}, target {FLAT} "
+            f"{'reached' if growth <= FLAT else 'MISSED'}",
             flush=True,
         )
 
@@ -147,7 +154,9 @@ def known_curves(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def fitted(points: Sequence[dict[str, Any]]) -> tuple[float, list[tuple[float, float]]]:
-    """The slope of CPU seconds against size, both in logarithms, over the upper half of the sizes; and that line."""
+    """The slope of CPU seconds against size, both in logarithms, over the upper half of the sizes;
+    and that line.
+    """
     upper = points[len(points) // 2 :] if len(points) > 3 else points
     sizes = np.array([point["size"] for point in upper], dtype=float)
     slope, height = np.polyfit(np.log(sizes), np.log([point["cpu"] for point in upper]), 1)
@@ -313,8 +322,10 @@ def columns_job(folder: Path, columns: int) -> Any:
     table = Table({f"x{i}": Column("integer", column) for i, column in enumerate(values)})
     attribute = {"kind": "categorical", "values": [0, 1, 2, 3]}
     schema = Schema.from_dict({"attributes": dict.fromkeys(table.names, attribute)})
-    PrivBayes(epsilon=1.0, degree=1).fit(Table({n: table.columns[n] for n in table.names[:2]}),
-                                         Schema(schema.attributes[:2]))  # fmt: skip  # compiles what is compiled
+    PrivBayes(epsilon=1.0, degree=1).fit(
+        Table({n: table.columns[n] for n in table.names[:2]}),
+        Schema(schema.attributes[:2]),
+    )
 
     def work() -> str:
         PrivBayes(epsilon=1.0).fit(table, schema)
@@ -338,7 +349,9 @@ INK, BLUE, ORANGE, PAPER = "#1d2733", "#2a6f97", "#c8553d", "#ffffff"
 
 
 def draw(curves: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """CPU seconds and memory against rows, and CPU seconds against columns: on paper, also where the page is dark."""
+    """CPU seconds and memory against rows, and CPU seconds against columns: on paper, also where
+    the page is dark.
+    """
     import matplotlib
 
     matplotlib.use("svg")

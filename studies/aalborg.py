@@ -1,15 +1,18 @@
-"""The Aalborg project on differential privacy and PrivBayes (Sørensen 2024): what power do tests keep.
+"""The Aalborg project on differential privacy and PrivBayes (Sørensen 2024): what power do tests
+keep.
 
     python studies/aalborg.py [--repeats N] [--quick]
 
-Four parts: Spearman's test on rows of a smoothed histogram (section 3.2); the sanity check of networks (4.2.1); the
-power of Pearson's test against the mixture parameter (4.2.2) and against the budget (4.2.3). The data are made up, so
-no file is needed. Beside every power stands the size: how often the test rejects where there is nothing to find.
+Four parts: Spearman's test on rows of a smoothed histogram (section 3.2); the sanity check of
+networks (4.2.1); the power of Pearson's test against the mixture parameter (4.2.2) and against the
+budget (4.2.3). The data are made up, so no file is needed. Beside every power stands the size: how
+often the test rejects where there is nothing to find.
 
-Two things in the project are not as they should be. Its text puts m = 1/100 into the smoothed histogram where its own
-definition gives 100; that would be far from private. And its program adds noise to *conditional* probabilities at the
-scale that joint ones need, which is far from private too. Both are run here as they stand, marked as not private,
-beside the mechanisms put right, so that it shows which of them the published curves come from.
+Two things in the project are not as they should be. Its text puts m = 1/100 into the smoothed
+histogram where its own definition gives 100; that would be far from private. And its program adds
+noise to *conditional* probabilities at the scale that joint ones need, which is far from private
+too. Both are run here as they stand, marked as not private, beside the mechanisms put right, so
+that it shows which of them the published curves come from.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def rates(rows: list[Row], *, x: str, y: str, line: str, panel: Sequence[str], w
     return figure
 
 
-# --------------------------------------------------------------------------- the smoothed histogram (section 3.2)
+# -------------------------------- the smoothed histogram (section 3.2)
 
 SQUARE_ROWS, SQUARE_DRAWS, BINS, SPREAD = 10_000, 1_000, 10, 0.1
 SQUARE_ALPHAS = tuple(10 ** (tenth / 2) for tenth in range(-12, 7))
@@ -114,7 +117,8 @@ def square_run(options: Options, settings: Settings) -> Mapping[str, float]:
     rejected = 0
     for _ in range(runs_of(options)):
         model = method.fit(square_table(rng, settings["data"] == "dependent"), SQUARE, noise=noise)
-        # The rows of a smoothed histogram are drawn already; drawing from them once more would spoil the test.
+        # The rows of a smoothed histogram are drawn already; drawing from them once more would
+        # spoil the test.
         spread: Any = "even" if model.draws else "independent"
         rows = model.sample(SQUARE_DRAWS, int(rng.integers(1 << 62)), spread=spread).columns
         rejected += spearmanr(rows["x1"].values, rows["x2"].values).pvalue < LEVEL
@@ -122,7 +126,9 @@ def square_run(options: Options, settings: Settings) -> Mapping[str, float]:
 
 
 def square_table(rng: np.random.Generator, dependent: bool) -> Table:
-    """Pairs in the unit square: the second is the first with a little noise, or has nothing to do with it."""
+    """Pairs in the unit square: the second is the first with a little noise, or has nothing to do
+    with it.
+    """
     first, second = rng.random(SQUARE_ROWS), rng.random(SQUARE_ROWS)
     if dependent:
         second = first + rng.normal(0.0, SPREAD, SQUARE_ROWS)
@@ -134,7 +140,9 @@ def square_table(rng: np.random.Generator, dependent: bool) -> Table:
 
 
 class MisprintedNoise:
-    """Draws with m one over the number of cells in place of that number: too little smoothing. NOT PRIVATE."""
+    """Draws with m one over the number of cells in place of that number: too little smoothing. NOT
+    PRIVATE.
+    """
 
     private = False
 
@@ -203,19 +211,23 @@ def square_claims(rows: list[Row]) -> list[Claim]:
         Claim(
             "The perturbed histogram tells dependence from none at a smaller alpha",
             apart[PERTURBED] < apart[RIGHT],
-            f"power less size is one half at alpha = {apart[PERTURBED]:.2g} against {apart[RIGHT]:.2g}",
+            f"power less size is one half at alpha = {apart[PERTURBED]:.2g} against "
+            f"{apart[RIGHT]:.2g}",
         ),
         Claim(
             "On rows of the perturbed histogram the test keeps its size of 5 %",
             null[PERTURBED][worst] < 0.15,
-            f"it rejects in up to {percent(null[PERTURBED][worst])} of runs, at alpha = {worst:.2g}: where noise is as "
+            f"it rejects in up to {percent(null[PERTURBED][worst])} of runs, at alpha = "
+            f"{worst:.2g}: where noise is as "
             f"large as the counts the test takes it for dependence",
         ),
     ]
 
 
 def half_power(power: Mapping[float, float]) -> float:
-    """Where the curve crosses one half, going down from the right; straight between points of the logarithm."""
+    """Where the curve crosses one half, going down from the right; straight between points of the
+    logarithm.
+    """
     points = sorted(power.items(), reverse=True)
     for (right, above), (left, below) in itertools.pairwise(points):
         if above >= 0.5 > below:
@@ -228,7 +240,7 @@ def square_figure(rows: list[Row]) -> Any:
     return rates(rows, x="log10 alpha", y="rejected", line="mechanism", panel=("data",), wide=2)
 
 
-# --------------------------------------------------------------------------- the copula's data (equation 4.6)
+# ------------------------------------ the copula's data (equation 4.6)
 
 COPULA = np.array(
     [
@@ -290,9 +302,11 @@ def greedy_parents(rows: Rows) -> list[Parents]:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedOrder(Synthesizer):
-    """The project's PrivBayes with its mechanisms put right: attributes in order, noise in joint counts.
+    """The project's PrivBayes with its mechanisms put right: attributes in order, noise in joint
+    counts.
 
-    Parents are chosen by the exponential mechanism with mutual information; of the budget ``beta`` goes there.
+    Parents are chosen by the exponential mechanism with mutual information; of the budget ``beta``
+    goes there.
     """
 
     beta: float = 0.5
@@ -345,7 +359,9 @@ class NetworkOnly(FixedOrder):
 
 
 def published_parents(rows: Rows, alpha: float, rng: np.random.Generator) -> list[Parents]:
-    """The project's choice of parents: scores in nats over a sensitivity in bits. Safe, though it wastes budget."""
+    """The project's choice of parents: scores in nats over a sensitivity in bits. Safe, though it
+    wastes budget.
+    """
     n, d = rows.shape
     sensitivity = math.log2(n) / n + (n - 1) / n * math.log2(n / (n - 1))
     found: list[Parents] = [()]
@@ -358,7 +374,9 @@ def published_parents(rows: Rows, alpha: float, rng: np.random.Generator) -> lis
 
 
 def published_conditionals(rows: Rows, parents: Sequence[Parents]) -> list[NDArray[np.float64]]:
-    """Exact conditional probabilities: for each attribute a table of configurations by the attribute's two values."""
+    """Exact conditional probabilities: for each attribute a table of configurations by the
+    attribute's two values.
+    """
     tables = []
     for child, of in enumerate(parents):
         counts = np.bincount(configurations(rows, (*of, child)), minlength=2 << len(of)).reshape(
@@ -388,10 +406,11 @@ def published_rows(rows: Rows, alpha: float, beta: float, rng: np.random.Generat
 
 
 def published_loss(alpha: float, beta: float) -> float:
-    """The exact loss of that noise on two tables that differ in one row: all rows alike but one, and that one changes.
+    """The exact loss of that noise on two tables that differ in one row: all rows alike but one,
+    and that one changes.
 
-    The network is the chain. A parent value that only one row has gets a conditional probability that the row decides
-    alone, so that it moves by 1 where a joint probability would move by 1/n.
+    The network is the chain. A parent value that only one row has gets a conditional probability
+    that the row decides alone, so that it moves by 1 where a joint probability would move by 1/n.
     """
     here = np.zeros((COPULA_ROWS, len(NAMES)), dtype=bool)
     there = here.copy()
@@ -407,7 +426,7 @@ def published_loss(alpha: float, beta: float) -> float:
     return float(sum(gaps)) / published_scale(alpha, beta)
 
 
-# --------------------------------------------------------------------------- the sanity check (section 4.2.1)
+# ------------------------------------ the sanity check (section 4.2.1)
 
 NETWORK_EPSILONS = (0.05, 0.5, 5.0, 50.0)
 PRIVATE, PUBLISHED, DEFAULT = "put right", "as published (not private)", "understudy's default"
@@ -496,7 +515,7 @@ def network_figure(rows: list[Row]) -> Any:
     )
 
 
-# --------------------------------------------------------------------------- Pearson's test (sections 4.2.2 and 4.2.3)
+# --------------------------- Pearson's test (sections 4.2.2 and 4.2.3)
 
 MIXTURE_ALPHAS, MIXTURE_BETAS = (0.1, 1.0, 10.0, 100.0), (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9)
 BUDGET_ALPHAS, BUDGET_BETAS = tuple(10 ** (half / 2) for half in range(-4, 5)), (0.2, 0.5, 0.8)
@@ -526,7 +545,9 @@ def budget_cells(options: Options) -> list[Settings]:
 
 
 def pearson_run(options: Options, settings: Settings) -> Mapping[str, float]:
-    """How often Pearson's test rejects, for each pair; as published, runs with a constant column are left out."""
+    """How often Pearson's test rejects, for each pair; as published, runs with a constant column
+    are left out.
+    """
     rng, noise = np.random.default_rng(seed_of(settings)), options.noise(settings)
     alpha, beta, mechanism = settings["alpha"], settings["beta"], settings["mechanism"]
     rejected, constant = [], 0
@@ -545,7 +566,8 @@ def pearson_run(options: Options, settings: Settings) -> Mapping[str, float]:
             drawn = np.column_stack([sample[name].values for name in NAMES]).astype(bool)
         spoilt = bool((drawn.all(axis=0) | ~drawn.any(axis=0)).any())
         constant += spoilt
-        # R's chisq.test fails on a table of one cell, which the project's loop comes to: the run is dropped.
+        # R's chisq.test fails on a table of one cell, which the project's loop comes to: the run is
+        # dropped.
         if not (spoilt and mechanism == PUBLISHED):
             rejected.append(
                 [rejects(drawn[:, 0], drawn[:, other]) for other in range(1, len(NAMES))]
@@ -559,7 +581,9 @@ def pearson_run(options: Options, settings: Settings) -> Mapping[str, float]:
 
 
 def rejects(a: Rows, b: Rows) -> bool:
-    """Pearson's test with Yates' correction at 5 %, as R does it; a column that does not vary gives no evidence."""
+    """Pearson's test with Yates' correction at 5 %, as R does it; a column that does not vary gives
+    no evidence.
+    """
     table = np.bincount(2 * a.astype(int) + b, minlength=4).reshape(2, 2)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     if not expected.all():
@@ -588,9 +612,11 @@ def mixture_claims(rows: list[Row]) -> list[Claim]:
             end = betas[0] if low_end else betas[-1]
             claims.append(
                 Claim(
-                    f"{mechanism}: at alpha {alpha:g} power is low for a {'small' if low_end else 'large'} beta",
+                    f"{mechanism}: at alpha {alpha:g} power is low for a "
+                    f"{'small' if low_end else 'large'} beta",
                     power[alpha, end] < power[alpha, middle] - 0.02,
-                    f"{percent(power[alpha, end])} at beta {end:g}, {percent(power[alpha, middle])} at {middle:g}",
+                    f"{percent(power[alpha, end])} at beta {end:g}, "
+                    f"{percent(power[alpha, middle])} at {middle:g}",
                 )
             )
         ends = min(power[0.1, betas[0]], power[0.1, betas[-1]])
@@ -598,7 +624,8 @@ def mixture_claims(rows: list[Row]) -> list[Claim]:
             Claim(
                 f"{mechanism}: at alpha 0.1 power is U-shaped in beta",
                 ends > power[0.1, middle] + 0.02,
-                f"{percent(power[0.1, betas[0]])}, {percent(power[0.1, middle])}, {percent(power[0.1, betas[-1]])} "
+                f"{percent(power[0.1, betas[0]])}, {percent(power[0.1, middle])}, "
+                f"{percent(power[0.1, betas[-1]])} "
                 f"at beta {betas[0]:g}, {middle:g}, {betas[-1]:g}",
             )
         )
@@ -657,15 +684,19 @@ def budget_claims(rows: list[Row]) -> list[Claim]:
         Claim(
             "The published noise keeps alpha = 1",
             loss <= 1,
-            f"the exact loss of the tables alone is epsilon = {loss:,.0f} on two tables that differ in one row",
+            f"the exact loss of the tables alone is epsilon = {loss:,.0f} on two tables that "
+            "differ in one row",
         ),
         Claim(
-            "Understudy's default finds dependence where there is none less often than the project's network put right",
+            "Understudy's default finds dependence where there is none less often than the "
+            "project's network put right",
             largest[DEFAULT] < largest[PRIVATE],
-            f"at the worst alpha {percent(largest[DEFAULT])} against {percent(largest[PRIVATE])}; the test says 5 %",
+            f"at the worst alpha {percent(largest[DEFAULT])} against {percent(largest[PRIVATE])}; "
+            "the test says 5 %",
         ),
         Claim(
-            "Understudy's default tells dependence from none better than the project's network put right",
+            "Understudy's default tells dependence from none better than the project's network put "
+            "right",
             sum(gain.values()) > sum(theirs.values()),
             "power less size, default against project's: "
             + ", ".join(
@@ -742,7 +773,8 @@ STUDY = Study(
     ),
     repeats=2,
     notes=(
-        "Rows are drawn independently of each other, as the project does. Where it tests, a column that does not vary "
+        "Rows are drawn independently of each other, as the project does. Where it tests, a column "
+        "that does not vary "
         "is no evidence of dependence; the project's program drops such a run instead.",
     ),
 )

@@ -2,9 +2,9 @@
 
     python studies/adaptive.py [--data DIR] [--repeats N] [--quick]
 
-The error is the mean total variation distance of three-way marginals (all, or a uniform sample of 600), of as many
-synthetic rows as there are real ones; neighbours add/remove, delta 1e-9 where there is one. Each idea is taken out, or
-turned up or down, by itself.
+The error is the mean total variation distance of three-way marginals (all, or a uniform sample of
+600), of as many synthetic rows as there are real ones; neighbours add/remove, delta 1e-9 where
+there is one. Each idea is taken out, or turned up or down, by itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ WANTED = {
     10.0: {"adult": 0.038, "br2000": 0.022, "nltcs": 0.008, "acs": 0.005},
 }
 WANTED_PURE = 0.062
-"""What Adaptive was built to reach: by epsilon and table; and on Adult at epsilon 1 without a delta."""
+"""What Adaptive was built to reach: by epsilon and table; and on Adult at epsilon 1 without a
+delta.
+"""
 
 
 @lru_cache
@@ -133,7 +135,7 @@ def figure_claims(rows: list[Row]) -> list[Claim]:
     return claims
 
 
-# --------------------------------------------------------------------------- what each idea is worth
+# --------------------------------------------- what each idea is worth
 
 
 class Unpooled(pooling.Pool):
@@ -188,7 +190,9 @@ def idea_run(options: Options, settings: Settings) -> Mapping[str, float]:
 
 
 def idea_claims(rows: list[Row]) -> list[Claim]:
-    """An idea is worth keeping where taking it out, or turning it up or down, does not lower the error by 3 %."""
+    """An idea is worth keeping where taking it out, or turning it up or down, does not lower the
+    error by 3 %.
+    """
     found = means(rows, "error", "table", "idea")
     tables = list(dict.fromkeys(row["table"] for row in rows))
     claims = []
@@ -237,7 +241,9 @@ MERGING: dict[str, Callable[[Attribute, Measurement], NDArray[np.int64]]] = {
     "one taxonomy level up": lambda attribute, measured: coarser(attribute),
 }
 FIRST = 0.08
-"""The share of the budget that tells which values are rare, and how a merged one is spread again."""
+"""The share of the budget that tells which values are rare, and how a merged one is spread
+again.
+"""
 
 
 def merged(measured: Measurement, deviations: float) -> NDArray[np.int64]:
@@ -345,7 +351,7 @@ def merging_claims(rows: list[Row]) -> list[Claim]:
     return claims
 
 
-# --------------------------------------------------------------------------- a table that no setting was tried on
+# -------------------------------- a table that no setting was tried on
 
 ELSEWHERE: dict[str, Callable[..., Synthesizer]] = {
     "adaptive": Adaptive,
@@ -437,7 +443,8 @@ STUDY = Study(
     ],
     repeats=5,
     notes=[
-        "The parameters were chosen while looking at these tables; expect a little more error elsewhere."
+        "The parameters were chosen while looking at these tables; expect a little more error "
+        "elsewhere."
     ],
 )
 

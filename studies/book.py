@@ -1,12 +1,14 @@
-"""The book on privacy-preserving machine learning, section 6.3: histograms and marginals made into synthetic rows.
+"""The book on privacy-preserving machine learning, section 6.3: histograms and marginals made into
+synthetic rows.
 
     python studies/book.py [--data DIR] [--repeats N] [--quick]
 
-Adult's training part (32,561 rows): a private histogram of age and the range counts that it answers; synthetic rows
-from the two-way marginal of age and marital status, and from three-way ones with occupation. The book's listings are
-put right: noise of its own in every cell, every cell of a public domain, the number of rows from the noisy table
-itself, the whole budget said. The listing as it is printed is run beside them, marked as not private: its noise is one
-number for all cells, over the cells that happen to hold somebody.
+Adult's training part (32,561 rows): a private histogram of age and the range counts that it
+answers; synthetic rows from the two-way marginal of age and marital status, and from three-way ones
+with occupation. The book's listings are put right: noise of its own in every cell, every cell of a
+public domain, the number of rows from the noisy table itself, the whole budget said. The listing as
+it is printed is run beside them, marked as not private: its noise is one number for all cells, over
+the cells that happen to hold somebody.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ EPSILONS, QUICK_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.1, 1.0)
 
 @lru_cache
 def adult(folder: Path) -> tuple[Table, Schema]:
-    """The three columns of Adult's training part, which comes first in the file; ages from 0 to 99 are public."""
+    """The three columns of Adult's training part, which comes first in the file; ages from 0 to 99
+    are public.
+    """
     table = read_table(folder / "adult.csv")
     if table.rows < ROWS:
         raise InputError(f"{table.source} has {table.rows:,} rows; the study needs all of Adult.")
@@ -117,7 +121,9 @@ def range_cells(options: Options) -> list[Settings]:
 
 
 def range_run(options: Options, settings: Settings) -> Mapping[str, float]:
-    """Range counts from a histogram of age, with their error bars; and the age of synthetic rows."""
+    """Range counts from a histogram of age, with their error bars; and the age of synthetic
+    rows.
+    """
     table, schema = part_of(options, ("age",))
     truth = exact(options, ("age",))
     model = Marginals(epsilon=settings["epsilon"]).fit(table, schema, noise=options.noise(settings))
@@ -148,9 +154,11 @@ def range_claims(rows: list[Row]) -> list[Claim]:
     ages = means(rows, "age", "epsilon")
     return [
         Claim(
-            "The book's answer for ages 44 to 54 is as far off as independent noise in 11 cells makes it",
+            "The book's answer for ages 44 to 54 is as far off as independent noise in 11 cells "
+            "makes it",
             abs(BOOK_ANSWER - BOOK_TRUTH) < 2 * expected,
-            f"off by {BOOK_ANSWER - BOOK_TRUTH:.1f}, one standard deviation is {expected:.2f} at epsilon 1",
+            f"off by {BOOK_ANSWER - BOOK_TRUTH:.1f}, one standard deviation is {expected:.2f} at "
+            "epsilon 1",
         ),
         Claim(
             "Here it is as far off as that, or nearer",
@@ -170,12 +178,14 @@ def range_claims(rows: list[Row]) -> list[Claim]:
         Claim(
             "The number of rows comes with the histogram, without a second epsilon",
             float(np.mean([row["rows"] for row in where(rows, epsilon=1.0)])) < 0.001 * ROWS,
-            f"off by {np.mean([row['rows'] for row in where(rows, epsilon=1.0)]):.0f} of {ROWS:,} at epsilon 1",
+            f"off by {np.mean([row['rows'] for row in where(rows, epsilon=1.0)]):.0f} of {ROWS:,} "
+            "at epsilon 1",
         ),
         Claim(
             "Synthetic ages are distributed like the real ones at epsilon 1",
             ages[1.0] < 1.2 * ages[max(ages)],
-            f"total variation distance {ages[1.0]:.4f}, and {ages[max(ages)]:.4f} at epsilon {max(ages):g}, where "
+            f"total variation distance {ages[1.0]:.4f}, and {ages[max(ages)]:.4f} at epsilon "
+            f"{max(ages):g}, where "
             f"drawing rows is nearly all of it",
         ),
     ]
@@ -252,8 +262,8 @@ def drawn(options: Options, settings: Settings, method: Marginals, names: Sequen
 def printed_rows(truth: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     """The counts of rows by the book's listings 6.11 to 6.13. NOT PRIVATE.
 
-    One number is added to all cells, and only to those that hold somebody, so that the differences between cells are
-    exact and an empty cell stays empty.
+    One number is added to all cells, and only to those that hold somebody, so that the differences
+    between cells are exact and an empty cell stays empty.
     """
     noisy = np.where(truth > 0, np.maximum(truth + rng.laplace(0.0, 1 / epsilon), 0.0), 0.0)
     rows = int(max(ROWS + rng.laplace(0.0, 1 / epsilon), 0))
@@ -277,36 +287,44 @@ def pair_claims(rows: list[Row]) -> list[Claim]:
     single = int(rows[0]["single"])
     return [
         Claim(
-            "Independent columns lose the tie of age and marital status, the two-way marginal keeps it",
+            "Independent columns lose the tie of age and marital status, the two-way marginal "
+            "keeps it",
             joint[TOGETHER] < joint[INDEPENDENT] / 2,
-            f"distance of the joint table at epsilon 1: {joint[INDEPENDENT]:.3f} against {joint[TOGETHER]:.3f}",
+            f"distance of the joint table at epsilon 1: {joint[INDEPENDENT]:.3f} against "
+            f"{joint[TOGETHER]:.3f}",
         ),
         Claim(
             "The two-way marginal is the better one at every epsilon",
             ahead == epsilons,
             ", ".join(
-                f"{found['joint'][INDEPENDENT, e]:.3f} against {found['joint'][TOGETHER, e]:.3f} at {e:g}"
+                f"{found['joint'][INDEPENDENT, e]:.3f} against {found['joint'][TOGETHER, e]:.3f} "
+                f"at {e:g}"
                 for e in epsilons
             ),
         ),
         Claim(
             "At epsilon 1 marital counts are as near as those that the book prints",
             marital[TOGETHER] < 2 * BOOK_DISTANCE,
-            f"{marital[TOGETHER]:.4f} with noise in every cell, {marital[PRINTED]:.4f} as printed, {BOOK_DISTANCE} in "
+            f"{marital[TOGETHER]:.4f} with noise in every cell, {marital[PRINTED]:.4f} as printed, "
+            f"{BOOK_DISTANCE} in "
             f"the book's run",
         ),
         Claim(
-            "Projecting makes fewer people up in empty cells than the book's clipping, and is nearer",
+            "Projecting makes fewer people up in empty cells than the book's clipping, and is "
+            "nearer",
             made_up[TOGETHER] < made_up[CLIPPED]
             and found["joint"][TOGETHER, 0.1] < found["joint"][CLIPPED, 0.1],
-            f"rows in cells that hold nobody, at epsilon 0.1: {100 * made_up[CLIPPED]:.1f} % clipped, "
-            f"{100 * made_up[TOGETHER]:.1f} % projected; distance {found['joint'][CLIPPED, 0.1]:.3f} against "
+            f"rows in cells that hold nobody, at epsilon 0.1: {100 * made_up[CLIPPED]:.1f} % "
+            "clipped, "
+            f"{100 * made_up[TOGETHER]:.1f} % projected; distance "
+            f"{found['joint'][CLIPPED, 0.1]:.3f} against "
             f"{found['joint'][TOGETHER, 0.1]:.3f}",
         ),
         Claim(
             "The listing as printed is differentially private",
             single == 0,
-            f"{single} cells hold one person alone: without that person the cell is gone, so no epsilon covers it",
+            f"{single} cells hold one person alone: without that person the cell is gone, so no "
+            "epsilon covers it",
         ),
     ]
 
@@ -370,7 +388,8 @@ def triple_claims(rows: list[Row]) -> list[Claim]:
         Claim(
             "Marginals beat independent columns at epsilon 1, in two-way tables too",
             max(two[chain, 1.0], two[whole, 1.0]) < two[independent, 1.0],
-            f"mean distance {two[independent, 1.0]:.3f} for independent columns; the others: {told(two)}",
+            f"mean distance {two[independent, 1.0]:.3f} for independent columns; the others: "
+            f"{told(two)}",
         ),
     ]
 
@@ -418,7 +437,8 @@ STUDY = Study(
     ),
     repeats=20,
     notes=(
-        "Neighbours: one row more or less. Rows are drawn independently of each other, as the book does; by default "
+        "Neighbours: one row more or less. Rows are drawn independently of each other, as the book "
+        "does; by default "
         "Understudy deals them out evenly, which is nearer still.",
     ),
 )

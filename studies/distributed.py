@@ -1,16 +1,19 @@
-"""The thesis on distributed private data (Bayesian networks, chapter 3): many holders, no trusted party.
+"""The thesis on distributed private data (Bayesian networks, chapter 3): many holders, no trusted
+party.
 
     python studies/distributed.py [--data DIR] [--repeats N] [--quick]
 
-Heart, Poker and Adult, split over holders in equal shares, in shares of random sizes, by class, by an attribute drawn
-at random, or not at all; the thesis' three ways to learn together and secure sums; networks of degree 1 and 2; epsilon
-from 0.01 to 20. Twelve classifiers are trained on synthetic rows and tested on real ones, and divergences are taken, as
-in the centralised study (thesis.py). What the thesis printed in its tables 10 to 15 stands beside what comes out here
-at the same settings; what it says of its figures 14 to 49 is tested.
+Heart, Poker and Adult, split over holders in equal shares, in shares of random sizes, by class, by
+an attribute drawn at random, or not at all; the thesis' three ways to learn together and secure
+sums; networks of degree 1 and 2; epsilon from 0.01 to 20. Twelve classifiers are trained on
+synthetic rows and tested on real ones, and divergences are taken, as in the centralised study
+(thesis.py). What the thesis printed in its tables 10 to 15 stands beside what comes out here at the
+same settings; what it says of its figures 14 to 49 is tested.
 
-Two forms of its ways run: "thesis" as printed (mutual information, negative counts cut off), and "ours" at the same
-guarantee: every attribute has the class as a parent, since the class is what will be told, further parents are chosen
-by score R, and tables are repaired by projection, for each class by itself.
+Two forms of its ways run: "thesis" as printed (mutual information, negative counts cut off), and
+"ours" at the same guarantee: every attribute has the class as a parent, since the class is what
+will be told, further parents are chosen by score R, and tables are repaired by projection, for each
+class by itself.
 """
 
 from __future__ import annotations
@@ -91,7 +94,8 @@ def _rows(*numbers: tuple[int, int, int, float, float]) -> tuple[Printed, ...]:
 
 
 PRINTED: dict[str, tuple[Printed, ...]] = {
-    # Table 10 does not say how rows were split; of table 13, which holds six of its rows, it is known.
+    # Table 10 does not say how rows were split; of table 13, which holds six of its rows, it is
+    # known.
     "heart": _rows(
         *((3, 1, 1, 0.5, 2.59), (1, 1, 2, 0.5, 5.17), (3, 1, 2, 0.5, 6.32)),
         *((1, 1, 1, 0.5, 7.18), (2, 1, 1, 0.5, 8.91), (4, 1, 1, 0.5, 10.35)),
@@ -161,7 +165,9 @@ PRINTED: dict[str, tuple[Printed, ...]] = {
         *((4, 3, 1, 1.0, 6.06),),
     ),
 }
-"""Tables 11, 12 and 13 (of 14 and 15 all rows are among these): each the best of many runs at its epsilon."""
+"""Tables 11, 12 and 13 (of 14 and 15 all rows are among these): each the best of many runs at its
+epsilon.
+"""
 
 PRINTED_UNSPLIT: tuple[tuple[str, int, float, float], ...] = (
     *(("statistics", 1, 0.01, 15.8), ("statistics", 2, 0.01, 33.91), ("models", 2, 0.02, 18.39)),
@@ -180,7 +186,9 @@ PRINTED_UNSPLIT: tuple[tuple[str, int, float, float], ...] = (
     ),
     *(("statistics", 2, 1.0, -3.45), ("voting", 1, 1.0, -0.58), ("statistics", 1, 1.0, 4.31)),
 )
-"""Table 10 (Heart), the best row of each way and degree at each epsilon; how rows were split is not in it."""
+"""Table 10 (Heart), the best row of each way and degree at each epsilon; how rows were split is not
+in it.
+"""
 
 
 # ---- one release
@@ -193,7 +201,9 @@ def identities() -> dict[str, Identity]:
 
 
 def holders_of(on: Task, settings: Settings, options: Options) -> list[Holder]:
-    """The training rows, split; how depends on the repeat and not on the way, so that ways can be compared."""
+    """The training rows, split; how depends on the repeat and not on the way, so that ways can be
+    compared.
+    """
     seed = seed_of(
         {"table": settings["table"], "split": settings["split"], "repeat": settings["repeat"]}
     )
@@ -222,7 +232,9 @@ def _noise(options: Options, settings: Settings, whose: str) -> Noise:
 
 
 def synthesizer(form: str, k: int, epsilon: float, target: str) -> Synthesizer:
-    """PrivBayes of a degree, as the thesis has it or as we would; neighbours differ in the values of one row."""
+    """PrivBayes of a degree, as the thesis has it or as we would; neighbours differ in the values
+    of one row.
+    """
     if form == "thesis":
         return PrivBayes.paper(epsilon, degree=k, score="I", encoding="vanilla")
     return PrivBayes(
@@ -243,7 +255,9 @@ def released(on: Task, options: Options, settings: Settings) -> Model | Merged:
 
 
 def tested(on: Task) -> Task:
-    """The task with no more test rows than classifiers are asked about; they are in random order already."""
+    """The task with no more test rows than classifiers are asked about; they are in random order
+    already.
+    """
     return Task(on.train, rows_of(on.test, np.arange(min(on.test.rows, TESTED))), on.target)
 
 
@@ -255,7 +269,9 @@ Setting = tuple[str, str, str, int, float]
 
 
 def _cells(options: Options, wanted: Mapping[str, Iterable[Setting]]) -> list[Settings]:
-    """Training on real rows, from which all differences are taken, and the settings of each table."""
+    """Training on real rows, from which all differences are taken, and the settings of each
+    table.
+    """
     found: list[Settings] = []
     for table, settings in wanted.items():
         repeats = range(
@@ -301,7 +317,9 @@ def _printed_rows(table: str) -> list[Printed]:
 
 
 def best_cells(options: Options) -> list[Settings]:
-    """Table 12 as it came to be: all splits, ways 1 and 2, both degrees; once each, for the best is to be taken."""
+    """Table 12 as it came to be: all splits, ways 1 and 2, both degrees; once each, for the best is
+    to be taken.
+    """
     tables, epsilons = (("heart",), (1.0,)) if options.quick else (("adult",), BEST_EPSILONS)
     wanted = [
         (name, "ours", way, k, e)
@@ -355,7 +373,9 @@ def accuracy_run(options: Options, settings: Settings) -> Mapping[str, float]:
 
 
 def losses(rows: Iterable[Row]) -> list[Row]:
-    """How much accuracy is lost against training on real rows, in points: the mean over repeats of each setting."""
+    """How much accuracy is lost against training on real rows, in points: the mean over repeats of
+    each setting.
+    """
     rows = list(rows)
     real = means(where(rows, way="real"), "accuracy", "table")
     keys = ("table", "split", "form", "way", "k", "epsilon")
@@ -404,7 +424,10 @@ def best_claims(rows: list[Row]) -> list[Claim]:
         held.append(best["lost"] <= printed)
         setting = f"{best['split']}, {best['way']}, k = {best['k']}"
         numbers.append(f"{epsilon:g}: {best['lost']:.1f} ({setting}), there {printed:.1f}")
-    text = "On Adult, the best run of ways 1 and 2 in our form is no worse than the best that table 12 has, at any epsilon"
+    text = (
+        "On Adult, the best run of ways 1 and 2 in our form is no worse than the best that "
+        "table 12 has, at any epsilon"
+    )
     return [Claim(text, all(held), "; ".join(numbers))] if numbers else []
 
 
@@ -449,7 +472,10 @@ def _printed(found: _Lost, form: str) -> Claim:
         numbers.append(
             f"{table}: {better} of {len(pairs)} no worse, the median {apart:+.1f} points apart"
         )
-    text = f"At the settings of tables 10 to 15 the {_of(form)} loses no more accuracy than printed, mostly"
+    text = (
+        f"At the settings of tables 10 to 15 the {_of(form)} loses no more accuracy than "
+        "printed, mostly"
+    )
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -463,7 +489,10 @@ def _table_12(found: _Lost, form: str, way: str) -> Claim:
             mine = found.lost["adult", name, form, way, k, epsilon]
             held.append(mine <= printed)
             numbers.append(f"{epsilon:g} ({name}, k = {k}): {mine:.1f}, there {printed:.1f}")
-    text = f"On Adult, at the best settings of way {WAYS.index(way) + 1} in table 12, the {_of(form)} is no worse"
+    text = (
+        f"On Adult, at the best settings of way {WAYS.index(way) + 1} in table 12, the "
+        f"{_of(form)} is no worse"
+    )
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -486,7 +515,10 @@ def _chosen(found: _Lost) -> Claim:
         for t, e in first.items()
     )
     held = all(e is not None and e <= CHOSEN_EPSILON[table] for table, e in first.items())
-    text = "Ways 1 and 2 first lose at most 10 points at the thesis' epsilon or a smaller one (random sizes)"
+    text = (
+        "Ways 1 and 2 first lose at most 10 points at the thesis' epsilon or a smaller one "
+        "(random sizes)"
+    )
     return Claim(text, held, "; ".join(numbers))
 
 
@@ -510,7 +542,10 @@ def _falls(found: _Lost) -> Claim:
             )
             held.append(last < first)
             numbers.append(f"{table}, {way}: {first:.1f} to {last:.1f}")
-    text = f"The accuracy that is lost falls as epsilon grows, from {epsilons[0]:g} to {epsilons[-1]:g}, for every way"
+    text = (
+        f"The accuracy that is lost falls as epsilon grows, from {epsilons[0]:g} to "
+        f"{epsilons[-1]:g}, for every way"
+    )
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -550,7 +585,10 @@ def _secure_is_central(found: _Lost) -> Claim:
         name: float(np.mean([by[name] - by["central"] for by in cases.values()]))
         for name in SPLITS[:4]
     }
-    text = "With secure sums many holders lose as much as one of all rows would, within 2 points on average"
+    text = (
+        "With secure sums many holders lose as much as one of all rows would, within 2 points "
+        "on average"
+    )
     numbers = ", ".join(f"{name} {points:+.1f}" for name, points in apart.items())
     return Claim(text, all(abs(points) <= 2 for points in apart.values()), f"{numbers} points")
 
@@ -563,7 +601,10 @@ def _secure_best(found: _Lost) -> Claim:
         numbers.append(
             f"{table}: " + ", ".join(f"{way} {points:.1f}" for way, points in lost.items())
         )
-    text = "Secure sums lose less accuracy than any of the thesis' ways, in our form, over all epsilons and both degrees"
+    text = (
+        "Secure sums lose less accuracy than any of the thesis' ways, in our form, over all "
+        "epsilons and both degrees"
+    )
     return Claim(text, all(held), "; ".join(numbers))
 
 
@@ -631,7 +672,9 @@ def _counter(coded: Coded) -> MemoryCounter:
 
 
 def divergence_claims(rows: list[Row]) -> list[Claim]:
-    """What the thesis says of its figures 20 to 25 and 38 to 49, and the same measured on pairs of attributes."""
+    """What the thesis says of its figures 20 to 25 and 38 to 49, and the same measured on pairs of
+    attributes.
+    """
     claims = [_divergence_falls(rows), _secure_closest(rows)]
     if {row["k"] for row in rows} == set(DEGREES):
         claims += [
@@ -680,7 +723,10 @@ def _first_way_closest(rows: list[Row]) -> Claim:
     won = sum(found[*case, "statistics"] < found[*case, "voting"] for case in cases)
     pairs = _by(where(rows, split="random"), "KL of pairs", "table", "k", "epsilon", "way")
     really = sum(pairs[*case, "statistics"] < pairs[*case, "voting"] for case in cases)
-    text = "The tables of way 1 always diverge less than those of way 2 (figures 20 to 25, random sizes)"
+    text = (
+        "The tables of way 1 always diverge less than those of way 2 (figures 20 to 25, random "
+        "sizes)"
+    )
     return Claim(
         text, won == len(cases), f"{won} of {len(cases)} cases; on pairs of attributes {really}"
     )
@@ -692,7 +738,10 @@ def _second_parent(rows: list[Row]) -> Claim:
     cases = sorted({key[:2] for key in found if key[1] in WAYS[:2]})
     numbers = (f"{t}, {w}: {found[t, w, 1]:.1f} and {found[t, w, 2]:.1f} bits" for t, w in cases)
     held = all(found[t, w, 2] >= 1.5 * found[t, w, 1] for t, w in cases)
-    text = f"At epsilon {low:g} the tables' divergence is far greater (half as much again) for k = 2 than for k = 1"
+    text = (
+        f"At epsilon {low:g} the tables' divergence is far greater (half as much again) for k "
+        "= 2 than for k = 1"
+    )
     return Claim(text, held, "; ".join(numbers))
 
 
@@ -709,7 +758,10 @@ def _below_ten(rows: list[Row]) -> Claim:
         for t, e in first.items()
     )
     held = all(e is not None and e <= 2.5 * CHOSEN_EPSILON[t] for t, e in first.items())
-    text = "The divergence of way 1's tables for k = 1 drops below 10 at about the thesis' epsilon, or before"
+    text = (
+        "The divergence of way 1's tables for k = 1 drops below 10 at about the thesis' "
+        "epsilon, or before"
+    )
     return Claim(text, held, "; ".join(numbers))
 
 
@@ -727,7 +779,10 @@ def _central_closest(rows: list[Row]) -> Claim:
     won = sum(
         found[*case, "central"] <= min(found[*case, name] for name in SPLITS) for case in cases
     )
-    text = "One holder of all rows has the smallest divergence, for ways 1 and 2, nearly always (figures 38 to 49)"
+    text = (
+        "One holder of all rows has the smallest divergence, for ways 1 and 2, nearly always "
+        "(figures 38 to 49)"
+    )
     return Claim(text, won >= 0.9 * len(cases), f"{won} of {len(cases)} cases")
 
 
@@ -745,19 +800,28 @@ def divergence_drawing(rows: list[Row]) -> Any:
 
 
 NOTES = (
-    f"Rows are split over {HOLDERS} holders, or over as many as the class or the drawn attribute has values. Holders "
-    "run in this process, by the code that serves over a network. The secure way guards against no colluding holder "
+    f"Rows are split over {HOLDERS} holders, or over as many as the class or the drawn attribute "
+    "has values. Holders "
+    "run in this process, by the code that serves over a network. The secure way guards against no "
+    "colluding holder "
     "and lets none drop out. All is for neighbours that differ in the values of one row.",
-    f"Classifiers are asked about {TESTED:,} test rows at most and train as in the centralised study; Heart is run "
+    f"Classifiers are asked about {TESTED:,} test rows at most and train as in the centralised "
+    "study; Heart is run "
     f"{HEART_REPEATS} times as often as the others.",
-    "Each row that the thesis printed is among the six best of all its runs at that epsilon; only the part on the best "
-    "of many runs compares like with like, the others print one run or a mean. In way 1 with two parents a holder adds "
-    "noise of scale 2 x 455 / epsilon to each cell: at epsilon 0.2 and below at least 4,550, of 39,000 "
+    "Each row that the thesis printed is among the six best of all its runs at that epsilon; only "
+    "the part on the best "
+    "of many runs compares like with like, the others print one run or a mean. In way 1 with two "
+    "parents a holder adds "
+    "noise of scale 2 x 455 / epsilon to each cell: at epsilon 0.2 and below at least 4,550, of "
+    "39,000 "
     "rows in all; which class is the commonest is then told by chance.",
-    "On Adult the commonest class is right in 76 of 100 rows and training on real rows in 82: 6 or 7 points are "
+    "On Adult the commonest class is right in 76 of 100 rows and training on real rows in 82: 6 or "
+    "7 points are "
     "lost by synthetic rows that teach nothing but the commonest class.",
-    "Of its table 10 the thesis does not say how rows were split: these rows are compared with random sizes. "
-    "Divergences of way 3 it does not show; there is no one network whose tables could be compared.",
+    "Of its table 10 the thesis does not say how rows were split: these rows are compared with "
+    "random sizes. "
+    "Divergences of way 3 it does not show; there is no one network whose tables could be "
+    "compared.",
 )
 
 STUDY = Study(

@@ -2,8 +2,9 @@
 
     python studies/inference.py [--repeats N] [--quick]
 
-Four columns of four values; the first two are independent (size) or tied by a correlation of 0.2 (power). The tests
-are Pearson's chi-squared and Spearman's, at 5 %, on the real rows and on as many synthetic ones, as if those were real.
+Four columns of four values; the first two are independent (size) or tied by a correlation of 0.2
+(power). The tests are Pearson's chi-squared and Spearman's, at 5 %, on the real rows and on as many
+synthetic ones, as if those were real.
 """
 
 from __future__ import annotations
@@ -87,23 +88,28 @@ def conclude(rows: list[Row]) -> list[Claim]:
         )
         claims += [
             Claim(
-                f"{name}'s test keeps its size of {100 * LEVEL:g} % on synthetic rows (below twice that everywhere)",
+                f"{name}'s test keeps its size of {100 * LEVEL:g} % on synthetic rows (below twice "
+                "that everywhere)",
                 worst < 2 * LEVEL,
                 f"false alarms on real rows {100 * real['independent']:.1f} %; rows spread evenly "
-                f"{told('independent', 'even')}; drawn one by one {told('independent', 'independent')}",
+                f"{told('independent', 'even')}; drawn one by one "
+                f"{told('independent', 'independent')}",
             ),
             Claim(
                 f"{name}'s test finds the tie more often the larger epsilon is",
                 found["tied", "even", epsilons[-1]] > found["tied", "even", epsilons[0]],
-                f"on real rows {100 * real['tied']:.0f} %; rows spread evenly {told('tied', 'even')}",
+                f"on real rows {100 * real['tied']:.0f} %; rows spread evenly "
+                f"{told('tied', 'even')}",
             ),
             Claim(
-                f"At the largest epsilon {name}'s test raises fewer false alarms on rows spread evenly than on rows "
+                f"At the largest epsilon {name}'s test raises fewer false alarms on rows spread "
+                "evenly than on rows "
                 f"drawn one by one",
                 found["independent", "even", epsilons[-1]]
                 < found["independent", "independent", epsilons[-1]],
                 f"{100 * found['independent', 'even', epsilons[-1]]:.1f} % against "
-                f"{100 * found['independent', 'independent', epsilons[-1]]:.1f} % at {epsilons[-1]:g}",
+                f"{100 * found['independent', 'independent', epsilons[-1]]:.1f} % at "
+                f"{epsilons[-1]:g}",
             ),
         ]
     return claims
@@ -122,7 +128,8 @@ STUDY = Study(
     (Part("tests", "Pearson's and Spearman's test", cells, run, conclude, draw),),
     repeats=10,
     notes=(
-        "A run is 20 tables of 1,000 rows; PrivBayes as it is by default. P-values are those of real rows: naive.",
+        "A run is 20 tables of 1,000 rows; PrivBayes as it is by default. P-values are those of "
+        "real rows: naive.",
     ),
 )
 

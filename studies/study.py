@@ -1,11 +1,13 @@
-"""What all studies share: one command, a progress bar, a cache that survives an interruption, computed conclusions.
+"""What all studies share: one command, a progress bar, a cache that survives an interruption,
+computed conclusions.
 
-A study has parts; a part is a grid of cells, each a few settings (``{"table": "acs", "epsilon": 0.1, "repeat": 2}``)
-that give a few numbers. Finished cells go into ``cache.jsonl``, a line each; a stopped study goes on from there.
-From all cells a part makes ``PART.csv``, ``PART.svg`` and claims, each with the numbers that decide whether it held.
+A study has parts; a part is a grid of cells, each a few settings (``{"table": "acs", "epsilon":
+0.1, "repeat": 2}``) that give a few numbers. Finished cells go into ``cache.jsonl``, a line each; a
+stopped study goes on from there. From all cells a part makes ``PART.csv``, ``PART.svg`` and claims,
+each with the numbers that decide whether it held.
 
-Noise is seeded by the settings of the cell, so that a study gives the same numbers again; it therefore protects nobody.
-``--real-noise`` takes the noise of a release instead.
+Noise is seeded by the settings of the cell, so that a study gives the same numbers again; it
+therefore protects nobody. ``--real-noise`` takes the noise of a release instead.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence that was published or expected, whether it held here, and the numbers that say so."""
+    """A sentence that was published or expected, whether it held here, and the numbers that
+    say so.
+    """
 
     text: str
     held: bool
@@ -167,7 +171,9 @@ class Study:
         return [part for part in self.parts if part.name in found.only], options
 
     def _report(self, options: Options, cache: Cache) -> None:
-        """Tables, figures and claims of every part whose cells are all there, whichever run made them."""
+        """Tables, figures and claims of every part whose cells are all there, whichever run made
+        them.
+        """
         lines = [f"# {self.title}", "", _kind(options), ""]
         document = {}
         for part in self.parts:
@@ -292,7 +298,9 @@ def seed_of(settings: Mapping[str, Any]) -> int:
 
 
 def means(rows: Iterable[Row], value: str, *by: str) -> dict[Any, float]:
-    """The mean of a column for each value (or tuple of values) of others; rows that lack one are left out."""
+    """The mean of a column for each value (or tuple of values) of others; rows that lack one are
+    left out.
+    """
     groups: dict[Any, list[float]] = {}
     for row in rows:
         if value in row and all(name in row for name in by):
@@ -328,7 +336,9 @@ def curves(
     log_x: bool = True,
     wide: int = 4,
 ) -> Any:
-    """A figure with a panel for each combination of some columns, in it a curve of means for each value of ``line``."""
+    """A figure with a panel for each combination of some columns, in it a curve of means for each
+    value of ``line``.
+    """
     from matplotlib.figure import Figure
 
     panels = list(dict.fromkeys(tuple(row[name] for name in panel) for row in rows))
@@ -391,7 +401,8 @@ def _write_csv(path: Path, rows: list[Row]) -> None:
 def _write_figure(path: Path, figure: Any) -> None:
     import matplotlib
 
-    # The same figure gives the same file: no random ids, no date; letters stay letters, which is smaller too.
+    # The same figure gives the same file: no random ids, no date; letters stay letters, which is
+    # smaller too.
     with (
         matplotlib.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}),
         written_whole(path) as beside,

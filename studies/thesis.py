@@ -2,13 +2,15 @@
 
     python studies/thesis.py [--data DIR] [--repeats N] [--quick]
 
-Heart, Poker and Adult; networks of degree 1 and 2; epsilon from 0.01 to 20. Twelve classifiers are trained on synthetic
-rows and tested on real ones; their mean accuracy is set against training on real rows and against always naming the
-commonest class, and the tables of the network against those of the real rows by the Kullback-Leibler divergence.
+Heart, Poker and Adult; networks of degree 1 and 2; epsilon from 0.01 to 20. Twelve classifiers are
+trained on synthetic rows and tested on real ones; their mean accuracy is set against training on
+real rows and against always naming the commonest class, and the tables of the network against those
+of the real rows by the Kullback-Leibler divergence.
 
-With one holder the thesis' algorithms 5 and 6 are PrivBayes: pairs chosen by mutual information, Laplace noise in the
-tables, negative counts cut off. That is what runs here, beside Understudy's default. The thesis reads the domain off
-the private rows, which no noise makes good again; here it stands in a public schema.
+With one holder the thesis' algorithms 5 and 6 are PrivBayes: pairs chosen by mutual information,
+Laplace noise in the tables, negative counts cut off. That is what runs here, beside Understudy's
+default. The thesis reads the domain off the private rows, which no noise makes good again; here it
+stands in a public schema.
 """
 
 from __future__ import annotations
@@ -84,8 +86,8 @@ SMALLEST_DIFFERENCE = {
     "poker": {0.01: 11.40, 0.02: 8.94, 0.05: 6.66, 0.1: 5.76, 0.2: 6.27, 0.5: 3.43, 1.0: 3.22},
     "adult": {0.01: 5.17, 0.02: 4.65, 0.05: 3.09, 0.1: 3.97, 0.2: 2.99, 0.5: 3.84, 1.0: 3.32},
 }
-"""The best rows of tables 10 to 12: distributed, and the best of all ways to split, learn and of both degrees. Of the
-centralised runs only figures were printed."""
+"""The best rows of tables 10 to 12: distributed, and the best of all ways to split, learn and of
+both degrees. Of the centralised runs only figures were printed."""
 
 
 # ---- the tables
@@ -180,7 +182,9 @@ def _adult(folder: Path) -> dict[str, Any]:
 
 
 def synthesizer(method: str, epsilon: float) -> Synthesizer:
-    """The thesis' PrivBayes of a degree, or Understudy's default; neighbours differ in the values of one row."""
+    """The thesis' PrivBayes of a degree, or Understudy's default; neighbours differ in the values
+    of one row.
+    """
     if method == "default":
         return PrivBayes(epsilon=epsilon, neighbours="replace")
     return PrivBayes.paper(
@@ -200,7 +204,9 @@ def centralised(train: Coded, method: Synthesizer, options: Options, settings: S
 
 
 def numbers_of(model: Model, on: Task, learners: Sequence[str], seed: int) -> dict[str, float]:
-    """What a cell of the study reports: accuracies of learners trained on synthetic rows, and divergences."""
+    """What a cell of the study reports: accuracies of learners trained on synthetic rows, and
+    divergences.
+    """
     rows = model.sample(on.train.rows, seed)
     assert isinstance(rows, Table)
     synthetic = encode(rows, on.train.schema)
@@ -232,7 +238,8 @@ def answered(
 ) -> NDArray[np.unsignedinteger[Any]]:
     """What a learner says to the questions after training."""
     if learner == "QDA":
-        # Of a class that has no more rows than there are attributes it cannot estimate a covariance.
+        # Of a class that has no more rows than there are attributes it cannot estimate a
+        # covariance.
         counts = np.bincount(answers)
         kept = counts[answers] > min(inputs.shape[1], counts.max() - 1)
         inputs, answers = inputs[kept], answers[kept]
@@ -250,7 +257,9 @@ def majority(train: Coded, test: Coded, target: str) -> float:
 
 
 def features(coded: Coded, target: str) -> Floats:
-    """Codes as numbers from 0 to 1; a missing value lies one step below 0, as the thesis' -1 does."""
+    """Codes as numbers from 0 to 1; a missing value lies one step below 0, as the thesis' -1
+    does.
+    """
     columns = []
     for attribute in coded.schema.modelled:
         if attribute.name != target:
@@ -266,8 +275,8 @@ def features(coded: Coded, target: str) -> Floats:
 def divergences(real: Coded, model: Model, synthetic: Coded) -> dict[str, float]:
     """How far the synthetic side is from the real rows, in bits.
 
-    ``tables``: summed over the tables of the network, as the thesis does. ``pairs``: the mean over all pairs of
-    attributes in the synthetic rows, a yardstick that is the same for every network.
+    ``tables``: summed over the tables of the network, as the thesis does. ``pairs``: the mean over
+    all pairs of attributes in the synthetic rows, a yardstick that is the same for every network.
     """
     families = [(*node.parents, Axis(node.attribute)) for node in model.network]
     pairs = marginals_of_order(real.schema, 2, None)
@@ -281,7 +290,9 @@ def divergences(real: Coded, model: Model, synthetic: Coded) -> dict[str, float]
 
 
 def divergence(real: NDArray[Any], synthetic: NDArray[Any]) -> float:
-    """The Kullback-Leibler divergence in bits of two tables of counts; the second is mixed with 1 % of uniform."""
+    """The Kullback-Leibler divergence in bits of two tables of counts; the second is mixed with 1 %
+    of uniform.
+    """
     shares = real.ravel() / real.sum()
     others = (
         1 - UNIFORM_SHARE
@@ -329,7 +340,9 @@ def run(options: Options, settings: Settings) -> Mapping[str, float]:
 
 
 def differences(rows: Iterable[Row]) -> list[Row]:
-    """For each table, method and epsilon: how much accuracy is lost against training on real rows, in points."""
+    """For each table, method and epsilon: how much accuracy is lost against training on real rows,
+    in points.
+    """
     rows = list(rows)
     real = means(where(rows, method="real"), "accuracy", "table")
     found = means(
@@ -379,7 +392,8 @@ class _Means:
                 key = row["table"], row["epsilon"]
                 self.luckiest[key] = min(lost, self.luckiest.get(key, lost))
         learners = [name for name in THESIS if name in synthetic[0]]
-        # The thesis ranks them by its most accurate runs, nearly all of which have an epsilon of 5 and more.
+        # The thesis ranks them by its most accurate runs, nearly all of which have an epsilon of 5
+        # and more.
         late = [row for row in synthetic if row["epsilon"] >= 5]
         self.learners = {name: means(late, name, "table") for name in learners}
 
@@ -425,7 +439,8 @@ def _falls(found: _Means, text: str, values: Mapping[Any, float]) -> Claim:
             steps = sum(after < before for before, after in pairwise(curve))
             held.append(curve[-1] < curve[0])
             numbers.append(
-                f"{table}, {method}: {curve[0]:.2f} to {curve[-1]:.2f}, {steps} of {len(curve) - 1} steps down"
+                f"{table}, {method}: {curve[0]:.2f} to {curve[-1]:.2f}, {steps} of "
+                f"{len(curve) - 1} steps down"
             )
     return Claim(
         f"{text}, from {low:g} to {high:g}, for both degrees", all(held), "; ".join(numbers)
@@ -444,13 +459,19 @@ def _chosen_epsilon(found: _Means) -> Claim:
         f"{t}: {'never' if e is None else f'{e:g}'}, the thesis {CHOSEN_EPSILON[t]:g}"
         for t, e in first.items()
     )
-    text = "A loss of at most 10 points, with the better degree, is first met at the thesis' epsilon or a smaller one"
+    text = (
+        "A loss of at most 10 points, with the better degree, is first met at the thesis' "
+        "epsilon or a smaller one"
+    )
     return Claim(text, held, "; ".join(numbers))
 
 
 def _constant(found: _Means) -> Claim:
     lost = {table: found.real[table] - found.majority[table] for table in found.tables}
-    text = "Losing at most 10 points shows that something was learned: always naming the commonest class loses more"
+    text = (
+        "Losing at most 10 points shows that something was learned: always naming the "
+        "commonest class loses more"
+    )
     numbers = (f"{table}: {points:.1f} points" for table, points in lost.items())
     return Claim(text, all(points > ACCEPTABLE for points in lost.values()), "; ".join(numbers))
 
@@ -461,7 +482,10 @@ def _beats_constant(found: _Means) -> Claim:
         bar = found.real[table] - found.majority[table]
         first[table] = next((e for e in found.epsilons if found.best(table, e) < bar), None)
     numbers = (f"{t}: {'never' if e is None else f'first at {e:g}'}" for t, e in first.items())
-    text = "At some epsilon up to 1 synthetic rows teach more than the commonest class, with the better degree"
+    text = (
+        "At some epsilon up to 1 synthetic rows teach more than the commonest class, with the "
+        "better degree"
+    )
     return Claim(text, all(e is not None and e <= 1 for e in first.values()), "; ".join(numbers))
 
 
@@ -474,10 +498,12 @@ def _no_worse_than_distributed(found: _Means) -> Claim:
         better, cases, last = better + won, cases + len(printed), max(printed)
         numbers.append(
             f"{table}: {won} of {len(printed)}, the luckiest run here {lucky}; at {last:g} "
-            f"{found.best(table, last):.1f} and {found.luckiest[table, last]:.1f}, there {printed[last]:.1f} points"
+            f"{found.best(table, last):.1f} and {found.luckiest[table, last]:.1f}, there "
+            f"{printed[last]:.1f} points"
         )
     text = (
-        "At epsilon up to 1 runs here mostly lose no more accuracy than the best distributed ones in the thesis' "
+        "At epsilon up to 1 runs here mostly lose no more accuracy than the best distributed ones "
+        "in the thesis' "
         "tables 10 to 12, each the luckiest of many"
     )
     return Claim(text, 2 * better > cases, "; ".join(numbers))
@@ -504,7 +530,10 @@ def _larger_divergence(found: _Means) -> Claim:
     smallest = found.epsilons[0]
     one, two = ({t: found.of_tables[t, f"k = {k}", smallest] for t in found.tables} for k in (1, 2))
     numbers = (f"{table}: {one[table]:.1f} and {two[table]:.1f} bits" for table in found.tables)
-    text = f"At epsilon {smallest:g} the tables' divergence is far greater (half as much again) for k = 2 than for k = 1"
+    text = (
+        f"At epsilon {smallest:g} the tables' divergence is far greater (half as much again) "
+        "for k = 2 than for k = 1"
+    )
     return Claim(
         text, all(two[table] >= 1.5 * one[table] for table in found.tables), "; ".join(numbers)
     )
@@ -514,7 +543,10 @@ def _same_yardstick(found: _Means) -> Claim:
     largest = found.epsilons[-1]
     one, two = ({t: found.of_pairs[t, f"k = {k}", largest] for t in found.tables} for k in (1, 2))
     numbers = (f"{table}: {one[table]:.3f} and {two[table]:.3f} bits" for table in found.tables)
-    text = f"Measured on the same pairs of attributes for both, k = 2 is closer than k = 1 at epsilon {largest:g}"
+    text = (
+        "Measured on the same pairs of attributes for both, k = 2 is closer than k = 1 at "
+        f"epsilon {largest:g}"
+    )
     return Claim(text, all(two[table] < one[table] for table in found.tables), "; ".join(numbers))
 
 
@@ -541,27 +573,41 @@ def _default(found: _Means) -> Claim:
         held.append(lost["default"] < min(lost["k = 1"], lost["k = 2"]))
         told = ", ".join(f"{method} {points:.1f}" for method, points in lost.items())
         numbers.append(f"{table}: {told}; ahead of both at {ahead} of {len(found.epsilons)}")
-    text = "Over all epsilons Understudy's default loses less than either degree of the thesis' method, in points"
+    text = (
+        "Over all epsilons Understudy's default loses less than either degree of the thesis' "
+        "method, in points"
+    )
     return Claim(text, all(held), "; ".join(numbers))
 
 
 NOTES = (
-    f"Classifiers train on at most {MOST_ROWS:,} rows, chosen at random ({', '.join(SLOW)} on {MOST_ROWS_SLOW:,}), "
-    "real and synthetic alike, and are tested on all rows of the test part. Inputs are codes scaled to [0, 1]; QDA "
-    "leaves out classes with no more rows than there are attributes. Heart, whose test part has 61 rows, is run "
+    f"Classifiers train on at most {MOST_ROWS:,} rows, chosen at random ({', '.join(SLOW)} on "
+    f"{MOST_ROWS_SLOW:,}), "
+    "real and synthetic alike, and are tested on all rows of the test part. Inputs are codes "
+    "scaled to [0, 1]; QDA "
+    "leaves out classes with no more rows than there are attributes. Heart, whose test part has 61 "
+    "rows, is run "
     f"{HEART_REPEATS} times as often as the others.",
-    "The model sees the training part alone (80 % of the rows); the thesis synthesised the whole table, so that the "
-    "rows it tested on had gone into its models. Its accuracies on Heart are multiples of 1/29 and on Poker of 1/2500: "
+    "The model sees the training part alone (80 % of the rows); the thesis synthesised the whole "
+    "table, so that the "
+    "rows it tested on had gone into its models. Its accuracies on Heart are multiples of 1/29 and "
+    "on Poker of 1/2500: "
     "its test parts were smaller than the 20 % that it states.",
-    "Domains stand in a public schema (8 bins a number on Heart, 16 on Adult); the thesis infers them from the private "
+    "Domains stand in a public schema (8 bins a number on Heart, 16 on Adult); the thesis infers "
+    "them from the private "
     "rows, which voids the guarantee.",
     "Divergences are from the real to the synthetic side, in bits, the synthetic one mixed with "
-    f"{UNIFORM_SHARE:.0%} of the uniform distribution; the thesis says neither what it does with cells that the noise "
+    f"{UNIFORM_SHARE:.0%} of the uniform distribution; the thesis says neither what it does with "
+    "cells that the noise "
     "left empty nor which logarithm it takes.",
-    "k = 1 and k = 2 are the thesis' PrivBayes: mutual information, the exponential mechanism, beta 0.3 (which it does "
-    "not give), negative counts cut off, and 2(d - k) in place of its 2d in the noise. The default is "
-    "PrivBayes(epsilon), which chooses the number of parents itself. All are for neighbours that differ in the values "
-    "of one row. The thesis' first structure learning, noise in all tables of k + 1 attributes, is not among them.",
+    "k = 1 and k = 2 are the thesis' PrivBayes: mutual information, the exponential mechanism, "
+    "beta 0.3 (which it does "
+    "not give), negative counts cut off, and 2(d - k) in place of its 2d in the noise. The default "
+    "is "
+    "PrivBayes(epsilon), which chooses the number of parents itself. All are for neighbours that "
+    "differ in the values "
+    "of one row. The thesis' first structure learning, noise in all tables of k + 1 attributes, is "
+    "not among them.",
     "The thesis shows its centralised results in figures only; its tables hold distributed runs.",
 )
 

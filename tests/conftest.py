@@ -19,7 +19,9 @@ DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 @pytest.fixture
 def data() -> Path:
-    """The folder of real tables; tests that want it are skipped where it is not (and carry the marker ``data``)."""
+    """The folder of real tables; tests that want it are skipped where it is not (and carry the
+    marker ``data``).
+    """
     if not DATA.is_dir():
         pytest.skip(f"the real tables are not at {DATA}")
     return DATA
@@ -35,7 +37,9 @@ PROGRAMS = {
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
-    """After everything else, say which tests did not run for want of a program: a green line hides them."""
+    """After everything else, say which tests did not run for want of a program: a green line hides
+    them.
+    """
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
@@ -45,7 +49,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
 
 
 def missing_programs(reasons: list[str]) -> str:
-    """What was skipped for want of which program, and how to install it; empty where all are there."""
+    """What was skipped for want of which program, and how to install it; empty where all are
+    there.
+    """
     lacking = {
         name: sum(sign in reason for reason in reasons) for sign, (name, _) in PROGRAMS.items()
     }

@@ -132,7 +132,9 @@ def every_kind_table() -> Table:
 
 
 def coded(rows: int = 1000, seed: int = 0) -> Coded:
-    """Rows of three attributes: a (2 values), b (3 values, depends on a) and c (8 ordered values)."""
+    """Rows of three attributes: a (2 values), b (3 values, depends on a) and c (8 ordered
+    values).
+    """
     rng = np.random.default_rng(seed)
     a = rng.random(rows) < 0.3
     b = np.where(rng.random(rows) < 0.7, a.astype(int), rng.integers(0, 3, rows))

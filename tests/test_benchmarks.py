@@ -1,4 +1,6 @@
-"""The comparison with peers: each run is watched, and whatever goes wrong with a peer is a row of the table."""
+"""The comparison with peers: each run is watched, and whatever goes wrong with a peer is a row of
+the table.
+"""
 
 import subprocess
 import sys
@@ -32,7 +34,9 @@ REPORT = """print("ready", flush=True); print('{"wall": 1.5, "cpu": 1.0}')"""
 
 @pytest.fixture
 def real(tmp_path: Path) -> Coded:
-    """400 made-up rows of four columns with two codes each, in a folder as the published tables have."""
+    """400 made-up rows of four columns with two codes each, in a folder as the published tables
+    have.
+    """
     rng = np.random.default_rng(1)
     first = rng.integers(0, 2, 400)
     columns = np.column_stack(

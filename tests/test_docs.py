@@ -1,9 +1,10 @@
-"""What the docs show is so: their Python and shell blocks run, their schemas load, their links lead somewhere.
+"""What the docs show is so: their Python and shell blocks run, their schemas load, their links lead
+somewhere.
 
-In every page, blocks marked ``python`` and ``sh`` are run in order, in a folder that holds the tutorial's table, schema
-and model. A ``text`` block after a ``python`` block that prints is what it prints; where that changes from run to run,
-the block has the title "one run". A ``json`` block with a title is a file. A ``console`` block is a command that is
-refused.
+In every page, blocks marked ``python`` and ``sh`` are run in order, in a folder that holds the
+tutorial's table, schema and model. A ``text`` block after a ``python`` block that prints is what it
+prints; where that changes from run to run, the block has the title "one run". A ``json`` block with
+a title is a file. A ``console`` block is a command that is refused.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ def output_of(block: Block, names: dict[str, Any]) -> str:
 
 
 def without_folder(message: str) -> str:
-    """Messages may name files in full; the docs leave out the folder, which differs from reader to reader."""
+    """Messages may name files in full; the docs leave out the folder, which differs from reader to
+    reader.
+    """
     return message.replace(f"{Path.cwd()}/", "").strip()
 
 

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the backend that stands in pyproject.toml, from what is in this environment: no network."""
+    """Built by the backend that stands in pyproject.toml, from what is in this environment: no
+    network.
+    """
     place = tmp_path_factory.mktemp("wheel")
     command = [
         sys.executable,
@@ -65,7 +67,8 @@ def test_it_runs_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
     (elsewhere / "patients.csv").write_text(
         "age,height\n" + "".join(f"{i % 90},{150 + i % 50}\n" for i in range(500))
     )
-    # -S leaves out site-packages and with it the editable install; the dependencies are put back by name.
+    # -S leaves out site-packages and with it the editable install; the dependencies are put back by
+    # name.
     path = os.pathsep.join(
         [str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     )

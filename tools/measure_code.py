@@ -63,7 +63,9 @@ def _nested_conditionals(tree: ast.AST) -> int:
 
 
 def _wide_functions(trees: dict[Path, ast.Module]) -> Iterator[tuple[int, str]]:
-    """Functions with too many parameters; a command's options are its interface, so those do not count."""
+    """Functions with too many parameters; a command's options are its interface, so those do not
+    count.
+    """
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef) or _is_command(node):

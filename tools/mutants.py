@@ -1,14 +1,16 @@
-"""Mutation testing: put one small fault at a time into the code that privacy rests on, and see a test fail.
+"""Mutation testing: put one small fault at a time into the code that privacy rests on, and see a
+test fail.
 
     python tools/mutants.py --sample 200
 
-The files, and why each is there, stand in ``tools/mutants.toml``; changes that no test can see, and survivors that
-are left, with their reasons, in ``tools/explained_mutants.toml``. For each mutant only tests that execute its lines are
-run (:mod:`reach`), those of the module's own test file first, then the fastest, until one fails.
+The files, and why each is there, stand in ``tools/mutants.toml``; changes that no test can see, and
+survivors that are left, with their reasons, in ``tools/explained_mutants.toml``. For each mutant
+only tests that execute its lines are run (:mod:`reach`), those of the module's own test file first,
+then the fastest, until one fails.
 
-Libraries are imported once; every mutant is a fork of that process with a copy of the package of its own, in which the
-one file is changed. The checkout is never touched. A result is one line of a file, written at once: a run that was
-stopped goes on where it was.
+Libraries are imported once; every mutant is a fork of that process with a copy of the package of
+its own, in which the one file is changed. The checkout is never touched. A result is one line of a
+file, written at once: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -241,7 +243,9 @@ class _Chosen:
 def run_tests(
     project: Project, folder: Path, tests: Mapping[str, float], least_limit: float
 ) -> None:
-    """In a process of its own: run tests against the package in a folder and leave a verdict there."""
+    """In a process of its own: run tests against the package in a folder and leave a verdict
+    there.
+    """
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ |= {
@@ -445,7 +449,8 @@ def write_page(
         BEGIN,
         "",
         f"{drawn.capitalize()}: **{caught.total()} of {decided.total()} decided mutants caught "
-        f"({_percent(caught.total(), decided.total())})**; {equivalent.total()} more change nothing "
+        f"({_percent(caught.total(), decided.total())})**; {equivalent.total()} more change "
+        "nothing "
         f"that a test could see.",
         "",
         "| file | caught | decided | score | equivalent | why it is here |",

@@ -1,8 +1,8 @@
 """One-change variants of Python source: what a mutation test puts into the code.
 
-A mutant replaces one expression or statement of a file by another text and leaves every other character, and the
-number of lines, as it was. It is named by file, function, operator, original text and ordinal, never by a line
-number, so that its name outlives edits elsewhere in the file.
+A mutant replaces one expression or statement of a file by another text and leaves every other
+character, and the number of lines, as it was. It is named by file, function, operator, original
+text and ordinal, never by a line number, so that its name outlives edits elsewhere in the file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class Mutant:
     text: str
     """What they are replaced by."""
     lines: tuple[int, ...]
-    """The lines whose execution is a condition for seeing the change; none for what runs at import."""
+    """The lines whose execution is a condition for seeing the change; none for what runs at
+    import.
+    """
     names: tuple[str, ...]
     """For what runs at import: names through which the value is used."""
     digest: str

@@ -1,8 +1,8 @@
 """Which tests execute which lines, and how long they take.
 
-Recorded by ``coverage``, one context per test. Code that numba has compiled cannot be watched, so the tests of
-such files run a second time, interpreted. A recording holds as long as the sources are as they were; a test file
-that changed is recorded again by itself.
+Recorded by ``coverage``, one context per test. Code that numba has compiled cannot be watched, so
+the tests of such files run a second time, interpreted. A recording holds as long as the sources are
+as they were; a test file that changed is recorded again by itself.
 """
 
 from __future__ import annotations

@@ -124,7 +124,8 @@ def _lend_packages(venv: Path) -> None:
 def try_package(place: Path, version: str) -> None:
     """The installed command says its version and makes a table, far from any checkout."""
     command = str(place / "venv" / "bin" / "understudy")
-    # A path from outside would bring another Understudy along; compiling takes longer than it gains.
+    # A path from outside would bring another Understudy along; compiling takes longer than it
+    # gains.
     alone = {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "1"}
     said = run(command, "--version", **alone).strip()
     if said != f"understudy {version}":

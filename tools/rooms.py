@@ -1,7 +1,7 @@
 """The rooms of the house, lowest first, and the imports that go upwards.
 
-A room may import from itself and from the rooms below it, never from one above: not at the head of a
-file, not late inside a function, not under ``TYPE_CHECKING``.
+A room may import from itself and from the rooms below it, never from one above: not at the head of
+a file, not late inside a function, not under ``TYPE_CHECKING``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ ROOMS = (
     "reports",
     "cli",
 )
-"""What imports what: each room from those before it. The package itself only names what users need."""
+"""What imports what: each room from those before it. The package itself only names what users
+need.
+"""
 
 ABOVE_ALL = ("__init__", "__main__")
 

@@ -1,9 +1,11 @@
-"""DataSynthesizer's correlated attribute mode on a CSV file, timed. Runs in a virtual environment of its own.
+"""DataSynthesizer's correlated attribute mode on a CSV file, timed. Runs in a virtual environment
+of its own.
 
     python run_datasynthesizer.py IN.csv OUT.csv ROWS DEGREE EPSILON [SIZES.json]
 
-SIZES.json holds the number of codes of each column; without it the values are read off the file. The last line of
-the output is JSON: wall and CPU seconds of describing and generating, imports not counted.
+SIZES.json holds the number of codes of each column; without it the values are read off the file.
+The last line of the output is JSON: wall and CPU seconds of describing and generating, imports not
+counted.
 """
 
 from __future__ import annotations

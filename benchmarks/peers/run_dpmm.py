@@ -2,9 +2,10 @@
 
     python run_dpmm.py IN.csv OUT.csv ROWS DEGREE EPSILON SIZES.json
 
-DEGREE is that of PrivBayes, which counts the child too; 0 stands for MST and -1 for AIM, which have none. SIZES.json
-holds the number of codes of each column; nothing is left to bin, so the pipeline's processing is off. The last line of
-the output is JSON: wall and CPU seconds of fitting and generating, imports not counted.
+DEGREE is that of PrivBayes, which counts the child too; 0 stands for MST and -1 for AIM, which have
+none. SIZES.json holds the number of codes of each column; nothing is left to bin, so the pipeline's
+processing is off. The last line of the output is JSON: wall and CPU seconds of fitting and
+generating, imports not counted.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python run_smartnoise.py IN.csv OUT.csv ROWS EPSILON SIZES.json
 
-SIZES.json holds the number of codes of each column; labels are fitted on rows made up from it, not on the data. The
-last line of the output is JSON: wall and CPU seconds of fitting and sampling, imports not counted.
+SIZES.json holds the number of codes of each column; labels are fitted on rows made up from it, not
+on the data. The last line of the output is JSON: wall and CPU seconds of fitting and sampling,
+imports not counted.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python run_understudy.py IN.csv OUT.csv ROWS EPSILON SIZES.json METHOD NEIGHBOURS DELTA
 
-METHOD is independent, mst, adaptive, fast, privbayes or paper. SIZES.json holds the number of codes of each column: all
-that is said about them, as to the peers (so no taxonomies, no trees over bins). The last line of the output is JSON:
-wall and CPU seconds of fitting and sampling, imports not counted, and the guarantee by the ledger.
+METHOD is independent, mst, adaptive, fast, privbayes or paper. SIZES.json holds the number of codes
+of each column: all that is said about them, as to the peers (so no taxonomies, no trees over bins).
+The last line of the output is JSON: wall and CPU seconds of fitting and sampling, imports not
+counted, and the guarantee by the ledger.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ LONGEST_MESSAGE = 2000
 class UnderstudyError(Exception):
     """Something the user can fix; its message is a full sentence for that person.
 
-    What is cited in it may come from a hostile file and be of any length: the middle of a long message is left out.
+    What is cited in it may come from a hostile file and be of any length: the middle of a long
+    message is left out.
     """
 
     def __init__(self, message: object = "") -> None:

@@ -1,4 +1,6 @@
-"""The two steps that the paper grants every baseline: negative counts become 0, then counts are scaled to sum to n."""
+"""The two steps that the paper grants every baseline: negative counts become 0, then counts are
+scaled to sum to n.
+"""
 
 from __future__ import annotations
 

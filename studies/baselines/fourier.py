@@ -1,13 +1,15 @@
-"""Fourier (Barak et al. 2007): noise on the Fourier coefficients that the wanted marginals are made of.
+"""Fourier (Barak et al. 2007): noise on the Fourier coefficients that the wanted marginals are made
+of.
 
-Each attribute is written in ceil(log2 size) bits. A coefficient is the sum over rows of +1 or -1 (the parity of some
-bits), and a marginal needs those whose bits lie in its attributes. A coefficient that several marginals need is
-measured once, which is what Fourier has over Laplace, and what makes the marginals agree with each other.
+Each attribute is written in ceil(log2 size) bits. A coefficient is the sum over rows of +1 or -1
+(the parity of some bits), and a marginal needs those whose bits lie in its attributes. A
+coefficient that several marginals need is measured once, which is what Fourier has over Laplace,
+and what makes the marginals agree with each other.
 
-Sensitivity: a replaced row changes each coefficient by at most 2, so m coefficients change by at most 2m in L1 and
-discrete Laplace noise of scale 2m / epsilon on each is epsilon-private. The empty parity is n, which is public.
-Barak et al. then solve a linear programme for non-negative counts; as in the paper, each marginal is clipped and
-normalised instead.
+Sensitivity: a replaced row changes each coefficient by at most 2, so m coefficients change by at
+most 2m in L1 and discrete Laplace noise of scale 2m / epsilon on each is epsilon-private. The empty
+parity is n, which is public. Barak et al. then solve a linear programme for non-negative counts; as
+in the paper, each marginal is clipped and normalised instead.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Names = tuple[str, ...]
 def fourier(
     tables: Mapping[Names, NDArray[np.int64]], rows: int, epsilon: float, noise: Noise
 ) -> dict[Names, Counts]:
-    """Noisy, then clipped and normalised tables; ``tables`` are the exact ones, by their attributes."""
+    """Noisy, then clipped and normalised tables; ``tables`` are the exact ones, by their
+    attributes.
+    """
     exact = coefficients(tables)
     size = sum(block.size for block in exact.values())
     flat = noise.laplace(
@@ -45,7 +49,9 @@ def fourier(
 
 
 def coefficients(tables: Mapping[Names, NDArray[np.int64]]) -> dict[Names, NDArray[np.int64]]:
-    """Each coefficient once: for every set of attributes in some table, those that use a bit of each of them."""
+    """Each coefficient once: for every set of attributes in some table, those that use a bit of
+    each of them.
+    """
     found: dict[Names, NDArray[np.int64]] = {}
     for names, table in tables.items():
         new = [part for part in _parts(names) if part not in found]

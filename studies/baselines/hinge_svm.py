@@ -1,8 +1,10 @@
-"""The C-SVM that the paper trains on synthetic rows, and on the real ones (NoPrivacy): hinge loss, C = 1.
+"""The C-SVM that the paper trains on synthetic rows, and on the real ones (NoPrivacy): hinge loss,
+C = 1.
 
-Minimise |w|^2 / 2 + C sum hinge(y w.x). The hinge is rounded within a twentieth of its corner: then it has a gradient
-everywhere and a quasi-Newton method finds the minimum in a hundred passes, where coordinate descent over rows that
-stand for thousands of others needs thousands. It protects nobody by itself.
+Minimise |w|^2 / 2 + C sum hinge(y w.x). The hinge is rounded within a twentieth of its corner: then
+it has a gradient everywhere and a quasi-Newton method finds the minimum in a hundred passes, where
+coordinate descent over rows that stand for thousands of others needs thousands. It protects nobody
+by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Laplace (Dwork et al. 2006): noise on every cell of every table that is asked for.
 
-Sensitivity: a replaced row leaves one cell of a table and enters another, so that table changes by at most 2 in L1;
-m tables together change by at most 2m. Discrete Laplace noise of scale 2m / epsilon on every cell is epsilon-private.
+Sensitivity: a replaced row leaves one cell of a table and enters another, so that table changes by
+at most 2 in L1; m tables together change by at most 2m. Discrete Laplace noise of scale 2m /
+epsilon on every cell is epsilon-private.
 """
 
 from __future__ import annotations

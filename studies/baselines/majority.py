@@ -1,7 +1,7 @@
 """Majority: everyone gets the label that a noisy count finds more common.
 
-Sensitivity: the number of rows with label 1 changes by at most 1 when a row is replaced; discrete Laplace noise of
-scale 1 / epsilon makes it epsilon-private.
+Sensitivity: the number of rows with label 1 changes by at most 1 when a row is replaced; discrete
+Laplace noise of scale 1 / epsilon makes it epsilon-private.
 """
 
 from __future__ import annotations

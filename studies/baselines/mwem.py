@@ -1,15 +1,17 @@
-"""MWEM (Hardt, Ligett, McSherry 2012): a distribution over the domain, improved where it answers worst.
+"""MWEM (Hardt, Ligett, McSherry 2012): a distribution over the domain, improved where it answers
+worst.
 
-T times: choose the query (a cell of some marginal) that the current distribution answers worst, by the exponential
-mechanism; measure it with Laplace noise; multiply the weight of its cells towards the measurement. The answer is the
-average of the T distributions.
+T times: choose the query (a cell of some marginal) that the current distribution answers worst, by
+the exponential mechanism; measure it with Laplace noise; multiply the weight of its cells towards
+the measurement. The answer is the average of the T distributions.
 
-Sensitivity: a cell's count changes by at most 1 when a row is replaced, and so does its distance to what a public
-distribution says. Each round spends epsilon / T, half on the choice (probability proportional to
-exp(distance * epsilon / (4 T))), half on the measurement (discrete Laplace of scale 2 T / epsilon).
+Sensitivity: a cell's count changes by at most 1 when a row is replaced, and so does its distance to
+what a public distribution says. Each round spends epsilon / T, half on the choice (probability
+proportional to exp(distance * epsilon / (4 T))), half on the measurement (discrete Laplace of scale
+2 T / epsilon).
 
-The paper gives each round 0.05, so that T = epsilon / 0.05. Past measurements are applied again in every round
-(``replays``), as the authors of MWEM recommend; that is post-processing.
+The paper gives each round 0.05, so that T = epsilon / 0.05. Past measurements are applied again in
+every round (``replays``), as the authors of MWEM recommend; that is post-processing.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def mwem(
     *,
     replays: int = 2,
 ) -> Counts:
-    """The marginals, a row of cells each; ``attributes`` are theirs, ``full`` the exact table over {0, 1}^d."""
+    """The marginals, a row of cells each; ``attributes`` are theirs, ``full`` the exact table over
+    {0, 1}^d.
+    """
     rows = float(full.sum())
     bits = full.size.bit_length() - 1
     order = len(attributes[0])
@@ -54,7 +58,8 @@ def mwem(
         measured.append((_cells(bits, attributes[table], cell), float(answer)))
         for _ in range(replays):
             for cells, wanted in measured:
-                # Normalising a large domain after every step would be most of the work: its sum is kept instead.
+                # Normalising a large domain after every step would be most of the work: its sum is
+                # kept instead.
                 held = weights[cells].sum()
                 factor = np.exp((wanted - held * rows / whole) / (2 * rows))
                 weights[cells] *= factor

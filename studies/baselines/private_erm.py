@@ -1,18 +1,21 @@
-"""PrivateERM (Chaudhuri, Monteleoni, Sarwate 2011): a linear classifier by objective perturbation, with Huber loss.
+"""PrivateERM (Chaudhuri, Monteleoni, Sarwate 2011): a linear classifier by objective perturbation,
+with Huber loss.
 
 Minimise over w, with n rows x of norm at most 1 and labels y of -1 and 1:
 
     (1/n) sum huber(y w.x) + (L/2) |w|^2 + (1/n) b.w + (D/2) |w|^2
 
-where b is random with density proportional to exp(-e |b| / 2). The loss has slope at most 1 and curvature at most
-c = 1/(2h). Theorem 9 there: with e = epsilon - 2 log(1 + c/(n L)) and D = 0 where that is positive, otherwise
-e = epsilon / 2 and D = c/(n (exp(epsilon/4) - 1)) - L, the minimiser is epsilon-private when one row is replaced.
-Why: b is determined by w through the gradient. Between neighbours that b moves by at most 2 (two slopes of at most 1 on
-rows of norm at most 1), which its density turns into exp(e); the Jacobian changes by at most (1 + c/(n (L + D)))^2,
-which takes the rest of epsilon.
+where b is random with density proportional to exp(-e |b| / 2). The loss has slope at most 1 and
+curvature at most c = 1/(2h). Theorem 9 there: with e = epsilon - 2 log(1 + c/(n L)) and D = 0 where
+that is positive, otherwise e = epsilon / 2 and D = c/(n (exp(epsilon/4) - 1)) - L, the minimiser is
+epsilon-private when one row is replaced. Why: b is determined by w through the gradient. Between
+neighbours that b moves by at most 2 (two slopes of at most 1 on rows of norm at most 1), which its
+density turns into exp(e); the Jacobian changes by at most (1 + c/(n (L + D)))^2, which takes the
+rest of epsilon.
 
-L = 1/n is the C-SVM with C = 1. With it e is close to 0 where epsilon is just above 2 log 2 = 1.39, which explains the
-odd value that the PrivBayes paper reports at epsilon 1.6. Noise is drawn with NumPy: this is for studies alone.
+L = 1/n is the C-SVM with C = 1. With it e is close to 0 where epsilon is just above 2 log 2 = 1.39,
+which explains the odd value that the PrivBayes paper reports at epsilon 1.6. Noise is drawn with
+NumPy: this is for studies alone.
 """
 
 from __future__ import annotations
@@ -87,7 +90,9 @@ def calibrated(epsilon: float, count: int, regularisation: float) -> tuple[float
 
 
 def perturbation(width: int, rate: float, rng: np.random.Generator) -> Vector:
-    """A vector with density proportional to exp(-rate |b| / 2): a uniform direction, a Gamma length."""
+    """A vector with density proportional to exp(-rate |b| / 2): a uniform direction, a Gamma
+    length.
+    """
     direction = rng.normal(size=width)
     return direction / np.linalg.norm(direction) * rng.gamma(width, 2 / rate)
 

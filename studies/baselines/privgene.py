@@ -1,18 +1,21 @@
-"""PrivGene (Zhang, Xiao, Yang, Zhang, Winslett 2013): a genetic algorithm whose survivors are chosen privately.
+"""PrivGene (Zhang, Xiao, Yang, Zhang, Winslett 2013): a genetic algorithm whose survivors are
+chosen privately.
 
-A population of weight vectors; in each round m' of them are chosen by the enhanced exponential mechanism and give a new
-population by crossover and mutation; in the last round one is chosen. Everything but the choices is public. Rounds
-share epsilon evenly and so do the choices of a round.
+A population of weight vectors; in each round m' of them are chosen by the enhanced exponential
+mechanism and give a new population by crossover and mutation; in the last round one is chosen.
+Everything but the choices is public. Rounds share epsilon evenly and so do the choices of a round.
 
-The fitness of a vector is minus the sum over rows of its bounded hinge loss, min(hinge, 2) / 2, which lies in [0, 1].
+The fitness of a vector is minus the sum over rows of its bounded hinge loss, min(hinge, 2) / 2,
+which lies in [0, 1].
 
-Sensitivity, enhanced: let g(t, w) be the loss of row t. When t is replaced by t', the fitness of w changes by
-g(t, w) - g(t', w). What an exponential mechanism leaks depends only on how differently two candidates change: if
-fitness changes by something within an interval of length R, choosing with probability proportional to
-exp(epsilon f / R) is epsilon-private (numerator and normaliser move by at most R together). Here R is at most twice
-the largest g(t, w) - g(t, w') over t, w, w', so at most 2; and since the loss has slope at most 1/2 in w.x and a row
-has one value of each attribute, also at most the sum over attributes of the largest distance between candidates'
-weights of a value. The candidates are public, so R is taken from them: the closer they are, the less a choice costs.
+Sensitivity, enhanced: let g(t, w) be the loss of row t. When t is replaced by t', the fitness of w
+changes by g(t, w) - g(t', w). What an exponential mechanism leaks depends only on how differently
+two candidates change: if fitness changes by something within an interval of length R, choosing with
+probability proportional to exp(epsilon f / R) is epsilon-private (numerator and normaliser move by
+at most R together). Here R is at most twice the largest g(t, w) - g(t, w') over t, w, w', so at
+most 2; and since the loss has slope at most 1/2 in w.x and a row has one value of each attribute,
+also at most the sum over attributes of the largest distance between candidates' weights of a value.
+The candidates are public, so R is taken from them: the closer they are, the less a choice costs.
 """
 
 from __future__ import annotations

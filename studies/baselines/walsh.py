@@ -1,4 +1,6 @@
-"""The Walsh-Hadamard transform, in which a marginal of a table of bits needs only the coefficients of its own bits."""
+"""The Walsh-Hadamard transform, in which a marginal of a table of bits needs only the coefficients
+of its own bits.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ BLOCK = 8
 
 @lru_cache(maxsize=16)
 def hadamard(bits: int) -> NDArray[np.float64]:
-    """The matrix of (-1)^popcount(i & j), for numbers of so many bits; its square is 2^bits times the identity."""
+    """The matrix of (-1)^popcount(i & j), for numbers of so many bits; its square is 2^bits times
+    the identity.
+    """
     matrix = np.ones((1, 1))
     for _ in range(bits):
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
@@ -36,8 +40,9 @@ def walsh(table: NDArray[Any]) -> NDArray[np.float64]:
 class Projections:
     """All wanted marginals of an array over {0, 1}^d at once.
 
-    A marginal of k bits is made of the 2^k coefficients whose bits lie in it. They are found for all marginals together
-    by a transform that keeps only coefficients of few bits: it goes by blocks of eight bits, each one a multiplication.
+    A marginal of k bits is made of the 2^k coefficients whose bits lie in it. They are found for
+    all marginals together by a transform that keeps only coefficients of few bits: it goes by
+    blocks of eight bits, each one a multiplication.
 
     Parameters
     ----------
@@ -76,14 +81,17 @@ class Projections:
         for width, kept in zip(reversed(self.widths), reversed(self.kept), strict=True):
             rest = found.shape[1]
             found = found.reshape(-1, 1 << width, rest)
-            # (outer, block, rest) to (outer, kept, rest): the transform of this block, few bits only.
+            # (outer, block, rest) to (outer, kept, rest): the transform of this block, few bits
+            # only.
             found = np.matmul(hadamard(width)[kept], found).reshape(-1, len(kept) * rest)
         coefficients = found.ravel()[self.gather]
         return coefficients @ hadamard(self.order) / (1 << self.order)
 
 
 def histogram(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """The full contingency table of binary columns, the first the most significant bit of a place."""
+    """The full contingency table of binary columns, the first the most significant bit of a
+    place.
+    """
     places = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         places = places * 2 + column

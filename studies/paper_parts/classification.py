@@ -1,7 +1,8 @@
-"""Section 6.6, figures 16 to 19: four classifiers a table, PrivBayes against PrivateERM, PrivGene and Majority.
+"""Section 6.6, figures 16 to 19: four classifiers a table, PrivBayes against PrivateERM, PrivGene
+and Majority.
 
-PrivBayes makes one synthetic table for all four; the others train one classifier at a time, each with a quarter of
-epsilon. PrivateERM (Single) is allowed all of it for each.
+PrivBayes makes one synthetic table for all four; the others train one classifier at a time, each
+with a quarter of epsilon. PrivateERM (Single) is allowed all of it for each.
 """
 
 from __future__ import annotations

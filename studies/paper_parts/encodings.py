@@ -1,4 +1,6 @@
-"""Section 6.3, figures 5 to 8: four encodings of general tables, by marginals and by classifiers."""
+"""Section 6.3, figures 5 to 8: four encodings of general tables, by marginals and by
+classifiers.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,13 @@ def _small_epsilon(rows: list[Row]) -> Claim:
             and (least == most or bits[1] - general[1] < bits[0] - general[0])
         )
         numbers.append(
-            f"{table}: bits worse by {bits[0] - general[0]:.3f} at {least:g}, {bits[1] - general[1]:.3f} at {most:g}"
+            f"{table}: bits worse by {bits[0] - general[0]:.3f} at {least:g}, "
+            f"{bits[1] - general[1]:.3f} at {most:g}"
         )
-    text = "For marginals the non-binary encodings are superior at small epsilon, and the gap shrinks as it grows"
+    text = (
+        "For marginals the non-binary encodings are superior at small epsilon, and the gap "
+        "shrinks as it grows"
+    )
     return Claim(text, held, "; ".join(numbers) + " (3-way)")
 
 
@@ -76,7 +82,10 @@ def _two_general(rows: list[Row]) -> Claim:
         for e in sorted({epsilon for _, _, epsilon in found})
     }
     widest = max(apart, key=lambda key: abs(apart[key]))
-    numbers = f"largest difference, hierarchical minus vanilla: {apart[widest]:+.3f} on {widest[0]} at {widest[1]:g}"
+    numbers = (
+        f"largest difference, hierarchical minus vanilla: {apart[widest]:+.3f} on "
+        f"{widest[0]} at {widest[1]:g}"
+    )
     text = "Hierarchical-R and Vanilla-R are almost identical on marginals (within 0.02)"
     return Claim(text, abs(apart[widest]) <= 0.02, numbers)
 

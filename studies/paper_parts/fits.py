@@ -1,12 +1,12 @@
 """PrivBayes as the paper runs it, over a curator that remembers scores from run to run.
 
-Scores are functions of the rows alone. A study fits the same rows again and again with other noise, so they are worth
-keeping; what is released depends on them as before.
+Scores are functions of the rows alone. A study fits the same rows again and again with other noise,
+so they are worth keeping; what is released depends on them as before.
 
-One limit keeps the study within minutes: degrees are those of theta-usefulness, but no larger than those at which a
-network has ``MOST_PAIRS`` attribute-parent pairs to score. That is 4 on ACS, 2 on the bits of Adult, 3 on those of
-BR2000, and none on NLTCS (the paper reports 40 minutes and more for such networks). All methods that are compared
-have the same limit.
+One limit keeps the study within minutes: degrees are those of theta-usefulness, but no larger than
+those at which a network has ``MOST_PAIRS`` attribute-parent pairs to score. That is 4 on ACS, 2 on
+the bits of Adult, 3 on those of BR2000, and none on NLTCS (the paper reports 40 minutes and more
+for such networks). All methods that are compared have the same limit.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def fitted(source: Source, epsilon: float, noise: Noise, **parameters: Any) -> M
 
 
 def useful_degree(rows: int, attributes: int, epsilon: float, theta: float) -> int:
-    """Lemma 4.8: the largest k for which n epsilon2 / ((d - k) 2^(k + 2)) is at least theta, or 0."""
+    """Lemma 4.8: the largest k for which n epsilon2 / ((d - k) 2^(k + 2)) is at least theta,
+    or 0.
+    """
     fit = [
         k
         for k in range(1, attributes)
@@ -168,5 +170,7 @@ def information(source: Source, model: Model) -> float:
 
 
 def routine(source: Source) -> dict[str, str]:
-    """How the paper runs PrivBayes once it has found out: F on binary tables, Hierarchical-R on others."""
+    """How the paper runs PrivBayes once it has found out: F on binary tables, Hierarchical-R on
+    others.
+    """
     return {"score": "F"} if source.binary else {"score": "R", "encoding": "hierarchical"}

@@ -134,7 +134,8 @@ def _ahead(errors: Errors) -> Claim:
     cases = [key for key in errors if key[3] in BASELINES]
     behind = [key for key in cases if errors[key] <= errors[*key[:3], "PrivBayes"]]
     listed = "; ".join(
-        f"{m} {errors[t, q, e, m]:.4f} against {errors[t, q, e, 'PrivBayes']:.4f} on {t} {q} at {e:g}"
+        f"{m} {errors[t, q, e, m]:.4f} against {errors[t, q, e, 'PrivBayes']:.4f} on {t} {q} at "
+        f"{e:g}"
         for t, q, e, m in behind
     )
     numbers = f"ahead in {len(cases) - len(behind)} of {len(cases)} comparisons" + (
@@ -144,7 +145,9 @@ def _ahead(errors: Errors) -> Claim:
 
 
 def _pronounced(errors: Errors) -> list[Claim]:
-    """The ratio of the best baseline's error to PrivBayes', at the ends of epsilon and for the two orders."""
+    """The ratio of the best baseline's error to PrivBayes', at the ends of epsilon and for the two
+    orders.
+    """
     ratio = {
         key[:3]: min(errors[*key[:3], m] for m in BASELINES if (*key[:3], m) in errors)
         / errors[key]

@@ -1,4 +1,6 @@
-"""Section 6.2, figure 4: the scores I, F and R, by the information in the network and the error of marginals."""
+"""Section 6.2, figure 4: the scores I, F and R, by the information in the network and the error of
+marginals.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def cells(options: Options) -> list[Settings]:
 
 
 def run(options: Options, settings: Settings) -> dict[str, float]:
-    """The networks of a given epsilon have the same degree, or the same bound on tables, whatever the score."""
+    """The networks of a given epsilon have the same degree, or the same bound on tables, whatever
+    the score.
+    """
     source = whole(options.data, settings["table"])
     noise = options.noise(settings)
     best = settings["score"] == "best"

@@ -1,4 +1,6 @@
-"""Section 6.4, figure 11: how much of the error comes from the network, how much from the tables."""
+"""Section 6.4, figure 11: how much of the error comes from the network, how much from the
+tables.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The paper's four tables, its tasks, and how a table becomes the rows of a linear classifier.
 
-The published files of NLTCS, ACS and BR2000 do not name their columns. ACS: a5 = 1 implies a4 = 1, so they are taken
-for mortgage and own dwelling, a10 (implied by a11) for more than one generation, a19 for school. BR2000: b1 > 0 for not
-Catholic (29 %), b2 > 0 for a car, b4 > 0 for a child, b5 > 1 for older than 20. NLTCS: four columns with shares like
-those of people who cannot get outside, manage money, bathe and travel.
+The published files of NLTCS, ACS and BR2000 do not name their columns. ACS: a5 = 1 implies a4 = 1,
+so they are taken for mortgage and own dwelling, a10 (implied by a11) for more than one generation,
+a19 for school. BR2000: b1 > 0 for not Catholic (29 %), b2 > 0 for a car, b4 > 0 for a child, b5 > 1
+for older than 20. NLTCS: four columns with shares like those of people who cannot get outside,
+manage money, bathe and travel.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ TASKS: Mapping[str, Mapping[str, tuple[str, str | int | tuple[str, ...]]]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """A table of the study: all rows, or those that classifiers learn from and those they are tested on."""
+    """A table of the study: all rows, or those that classifiers learn from and those they are
+    tested on.
+    """
 
     name: str
     rows: Coded
@@ -96,7 +99,9 @@ def whole(data: Path, name: str) -> Source:
 
 @lru_cache(maxsize=1)
 def split(data: Path, name: str) -> Source:
-    """Four fifths of the rows to learn from, one fifth to test on; the same split whatever is learned."""
+    """Four fifths of the rows to learn from, one fifth to test on; the same split whatever is
+    learned.
+    """
     coded = _coded(data, name)
     order = np.random.default_rng(seed_of({"split": name})).permutation(coded.rows)
     cut = coded.rows * 4 // 5
@@ -226,7 +231,9 @@ def distinct(coded: Coded) -> tuple[Coded, NDArray[np.int64]]:
 def svm_errors(
     learned: Coded, source: Source, tasks: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """Misclassification rate, on the test rows, of hinge-loss SVMs (C = 1) that learned from other rows."""
+    """Misclassification rate, on the test rows, of hinge-loss SVMs (C = 1) that learned from other
+    rows.
+    """
     rows, counts = distinct(learned)
     found = {}
     for name in tasks or source.tasks:

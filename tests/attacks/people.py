@@ -1,4 +1,6 @@
-"""A made-up population for the attacks: attributes that depend on each other, some ordered, one with gaps."""
+"""A made-up population for the attacks: attributes that depend on each other, some ordered, one
+with gaps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""k-anonymity, l-diversity and t-closeness, on a table that can be worked out by hand and against slow code."""
+"""k-anonymity, l-diversity and t-closeness, on a table that can be worked out by hand and against
+slow code.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,11 @@ def test_by_hand() -> None:
     assert (k.measured, k.beside, k.figures["share_below_5"]) == (1, 1, 1.0)
     diversity = l_diversity(TABLE, TABLE, ["sex"], "illness")
     assert (diversity.measured, diversity.figures["entropy"]) == (1, pytest.approx(1.0))
-    # The man's group is all "none", which a quarter of the table is: three quarters of it must move.
+    # The man's group is all "none", which a quarter of the table is: three quarters of it must
+    # move.
     assert t_closeness(TABLE, TABLE, ["sex"], "illness").measured == pytest.approx(0.75)
-    # His income is 0; of the table half is 0, a quarter has one step to go and a quarter two, of two steps in all.
+    # His income is 0; of the table half is 0, a quarter has one step to go and a quarter two, of
+    # two steps in all.
     assert t_closeness(TABLE, TABLE, ["sex"], "income").measured == pytest.approx(0.25 / 2 + 0.25)
     assert {attack.verdict for attack in (k, diversity)} == {"not judged"}
     assert "no promise" in k.promised

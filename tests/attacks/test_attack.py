@@ -84,9 +84,12 @@ def test_files_without_a_schema(tmp_path: Path) -> None:
     for name, table in (("real", REAL), ("synthetic", FRESH), ("holdout", HOLDOUT)):
         table.write(tmp_path / f"{name}.csv")
     result = attack(
-        tmp_path / "real.csv", tmp_path / "synthetic.csv", holdout=tmp_path / "holdout.csv", secret="ill",
+        tmp_path / "real.csv",
+        tmp_path / "synthetic.csv",
+        holdout=tmp_path / "holdout.csv",
+        secret="ill",
         quasi_identifiers="town",
-    )  # fmt: skip
+    )
     assert [found.name for found in result] == [*NAMES, *ANONYMITY]
     assert result.verdict == "nothing seen"
 

@@ -1,4 +1,6 @@
-"""The membership game: certain to be won against copies, never won further than epsilon allows against private rows."""
+"""The membership game: certain to be won against copies, never won further than epsilon allows
+against private rows.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +157,9 @@ def test_an_advantage_is_seen_on_one_target_and_over_all() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
 @pytest.mark.parametrize("alike", [False, True])
 def test_the_advantage_is_seldom_less_than_it_surely_is(epsilon: float, alike: bool) -> None:
-    """Randomised response reaches what epsilon allows; ``alike``: a fit without a row fools all targets or none."""
+    """Randomised response reaches what epsilon allows; ``alike``: a fit without a row fools all
+    targets or none.
+    """
     promise, rng, runs, wrong = Promise(epsilon), np.random.default_rng(9), 2000, 0
     for _ in range(runs):
         lots = rng.random((6, 7, 30))

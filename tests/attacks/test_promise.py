@@ -47,7 +47,8 @@ def test_exchanging_two_people_is_two_steps_under_add_remove() -> None:
 
 
 def test_closest_records_keep_the_bound_and_can_reach_it() -> None:
-    # The table is one row; the synthetic row is that row's bit, flipped with the probability that epsilon demands.
+    # The table is one row; the synthetic row is that row's bit, flipped with the probability that
+    # epsilon demands.
     epsilon = 1.0
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     share = 0.0

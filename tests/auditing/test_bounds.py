@@ -51,7 +51,9 @@ def test_impossible_counts_are_refused(arguments: tuple[int, int]) -> None:
 
 
 def test_a_bound_on_epsilon_is_rarely_too_large() -> None:
-    """Randomised response at epsilon 1: at 90 % confidence at most one bound in ten may be above 1."""
+    """Randomised response at epsilon 1: at 90 % confidence at most one bound in ten may be
+    above 1.
+    """
     rng = np.random.default_rng(2)
     share = math.e / (1 + math.e)
     hits, others = rng.binomial(400, share, 3000), rng.binomial(400, 1 - share, 3000)
@@ -111,7 +113,9 @@ def test_draws_are_in_proportion_to_counts_and_what_is_added() -> None:
 def test_the_mu_of_a_discrete_gaussian_is_nearly_that_of_a_gaussian(
     scale: float, more: float
 ) -> None:
-    """The best threshold tells two counts apart as mu = distance / scale says, and a little better at small scales."""
+    """The best threshold tells two counts apart as mu = distance / scale says, and a little better
+    at small scales.
+    """
     normal = NormalDist()
     tails = [
         (gaussian_tail(cut, scale), gaussian_tail(cut - 1, scale))
@@ -160,7 +164,9 @@ def test_a_black_box_finds_most_of_the_loss_and_no_more() -> None:
 
 
 def test_a_black_box_learns_what_no_feature_shows_alone() -> None:
-    """Two noisy values whose difference tells: each by itself is drowned in noise that they share."""
+    """Two noisy values whose difference tells: each by itself is drowned in noise that they
+    share.
+    """
     rng = np.random.default_rng(6)
     shared, apart = rng.normal(0, 50, (2, 6000, 1)), rng.normal(0, 1, (2, 6000, 2))
     here, there = shared + apart
@@ -171,7 +177,9 @@ def test_a_black_box_learns_what_no_feature_shows_alone() -> None:
 
 
 def test_a_black_box_looks_at_the_last_digits() -> None:
-    """A value that is 1 and noise has no digits that noise alone may have; where both are rounded nothing shows."""
+    """A value that is 1 and noise has no digits that noise alone may have; where both are rounded
+    nothing shows.
+    """
     rng = np.random.default_rng(6)
     here, there = rng.laplace(size=6000), 1 + rng.laplace(size=6000)
     assert tell_apart(here, there).epsilon > 3

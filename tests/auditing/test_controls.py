@@ -1,4 +1,6 @@
-"""Every method that is broken on purpose is flagged at 99.9 % confidence, and none that is sound."""
+"""Every method that is broken on purpose is flagged at 99.9 % confidence, and none that is
+sound.
+"""
 
 from __future__ import annotations
 

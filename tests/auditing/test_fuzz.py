@@ -1,6 +1,8 @@
-"""Fuzzing of all readers: whatever is in a file or on the command line, the answer is a result or one clear sentence.
+"""Fuzzing of all readers: whatever is in a file or on the command line, the answer is a result or
+one clear sentence.
 
-500 inputs for each reader, shared out over its tests, in an ordinary run; ``make fuzz`` sets UNDERSTUDY_FUZZ=10000.
+500 inputs for each reader, shared out over its tests, in an ordinary run; ``make fuzz`` sets
+UNDERSTUDY_FUZZ=10000.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class TooSlow(BaseException):
 
 @contextmanager
 def refused_or_fine(folder: Path) -> Iterator[None]:
-    """A result or a sentence of ours; no other error, no hang, and no file beside the given ones."""
+    """A result or a sentence of ours; no other error, no hang, and no file beside the given
+    ones.
+    """
 
     def ring(number: int, frame: FrameType | None) -> None:
         faulthandler.dump_traceback()
@@ -76,7 +80,7 @@ def refused_or_fine(folder: Path) -> Iterator[None]:
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-# --------------------------------------------------------------------------- what is thrown at the readers
+# --------------------------------------- what is thrown at the readers
 
 NASTY_NUMBERS = [
     0,
@@ -399,13 +403,52 @@ def test_bytes_as_a_model_file(
     _read(folder_of / "m.json", content, lambda path: read_json(path, "schema"))
 
 
-# --------------------------------------------------------------------------- queries and conditions
+# ---------------------------------------------- queries and conditions
 
 TOKENS = [
-    "count", "share", "mean", "where", "and", "or", "not", "in", "between", "is", "missing", "(", ")", ",", "=", "!=",
-    "<", "<=", ">", ">=", "age", "sex", "born", "smoker", "id", "'f'", "'", '"', "true", "1", "-3", "1e999",
-    "2000-03-01", "9999999999999999999999", "..", "|", "é", "\x00", ";", "--", "nan", "inf",
-]  # fmt: skip
+    "count",
+    "share",
+    "mean",
+    "where",
+    "and",
+    "or",
+    "not",
+    "in",
+    "between",
+    "is",
+    "missing",
+    "(",
+    ")",
+    ",",
+    "=",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "age",
+    "sex",
+    "born",
+    "smoker",
+    "id",
+    "'f'",
+    "'",
+    '"',
+    "true",
+    "1",
+    "-3",
+    "1e999",
+    "2000-03-01",
+    "9999999999999999999999",
+    "..",
+    "|",
+    "é",
+    "\x00",
+    ";",
+    "--",
+    "nan",
+    "inf",
+]
 
 queries = st.one_of(
     st.text(max_size=60),
@@ -474,7 +517,7 @@ def test_any_conditions_on_the_command_line(folder_of: Path, conditions: list[st
         MODEL.sample(2, seed=1, given=given_from_text(conditions, MODEL.schema))
 
 
-# --------------------------------------------------------------------------- fixtures that outlive an example
+# ------------------------------------ fixtures that outlive an example
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""The doors and the synthesizers lose no more than they claim, and nearly all of it: the audit is not blind."""
+"""The doors and the synthesizers lose no more than they claim, and nearly all of it: the audit is
+not blind.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> 
 
 
 ENOUGH = 60
-"""Runs that can refute an epsilon of 1: with fewer the verdict is "too few runs", and no test here would pass."""
+"""Runs that can refute an epsilon of 1: with fewer the verdict is "too few runs", and no test here
+would pass.
+"""
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -134,7 +138,9 @@ def _classes(of: type[Synthesizer]) -> Iterator[type[Synthesizer]]:
 
 
 def test_no_synthesizer_is_forgotten() -> None:
-    """Every class of the package is audited: with a schema, or, where that asks for nothing, without one."""
+    """Every class of the package is audited: with a schema, or, where that asks for nothing,
+    without one.
+    """
     for module in pkgutil.iter_modules(
         understudy.synthesizers.__path__, "understudy.synthesizers."
     ):
@@ -220,7 +226,8 @@ def test_discovery_loses_what_it_claims(epsilon: float) -> None:
         if finding.test == "exact" and finding.unit != "delta":
             whole_run = "no schema" in finding.subject
             assert finding.measured >= (0.5 if whole_run else 0.8) * finding.claimed, finding
-        # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used up.
+        # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used
+        # up.
         assert finding.unit != "delta" or finding.measured > DELTA / 1000, finding
 
 
@@ -233,7 +240,7 @@ def test_a_threshold_that_is_too_low_would_be_seen(monkeypatch: pytest.MonkeyPat
     assert naming_probability(*arguments) == 1
 
 
-# --------------------------------------------------------------------------- two runs led along one path
+# ----------------------------------------- two runs led along one path
 
 
 def test_what_passes_beside_the_noise_is_seen() -> None:

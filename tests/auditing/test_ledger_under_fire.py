@@ -1,7 +1,9 @@
-"""The ledger under fire: real processes share one ledger file and are killed at any moment, several at a time.
+"""The ledger under fire: real processes share one ledger file and are killed at any moment, several
+at a time.
 
-Whatever happens, the file must say at least as much as was acknowledged, and it must never be reset. One killed writer
-alone, a full disk, a read-only folder and damaged files are in tests/privacy/test_ledger.py.
+Whatever happens, the file must say at least as much as was acknowledged, and it must never be
+reset. One killed writer alone, a full disk, a read-only folder and damaged files are in
+tests/privacy/test_ledger.py.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ TOGETHER = 4
 
 
 def under_fire(path: Path, kills: int, seed: int) -> None:
-    """Keep several writers at work on one file, kill one of them at random, start another, and so on."""
+    """Keep several writers at work on one file, kill one of them at random, start another, and so
+    on.
+    """
     rng = random.Random(seed)
     book = LedgerFile.create(path, 1000.0, 1e-3)
     reserved: set[str] = set()
@@ -112,7 +116,8 @@ def under_fire(path: Path, kills: int, seed: int) -> None:
             if what != b"started":
                 told[what].add(which.decode())
     releases = agrees(book, reserved, settled)
-    # All that was told has been heard: nothing became free but by a settlement that its writer had begun.
+    # All that was told has been heard: nothing became free but by a settlement that its writer had
+    # begun.
     free = {number for number, release in releases.items() if not release["epsilon"]}
     assert free <= settling
     spent = total([release["epsilon"] for release in releases.values()])
@@ -147,7 +152,7 @@ def test_two_hundred_and_forty_writers_killed(tmp_path: Path) -> None:
     under_fire(tmp_path / "t.ledger", kills=240, seed=12)
 
 
-# --------------------------------------------------------------------------- a disk that is really full
+# ------------------------------------------ a disk that is really full
 
 CRAMPED = """
 import resource, signal, sys

@@ -1,6 +1,8 @@
-"""The doors are exact: noise and choices have their distributions, at sample sizes that would see a 5 % error in scale.
+"""The doors are exact: noise and choices have their distributions, at sample sizes that would see a
+5 % error in scale.
 
-Every test of the noise as it is has a false-alarm rate of one in a million; every wrong scale must be seen.
+Every test of the noise as it is has a false-alarm rate of one in a million; every wrong scale must
+be seen.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def log_pmf(kind: str, values: Any, scale: float) -> Any:
 
 
 def deviations_from(kind: str, scale: float, drawn: Any) -> float:
-    """How many standard errors the mean size of the noise (its mean square, for Gaussians) is off that of a scale."""
+    """How many standard errors the mean size of the noise (its mean square, for Gaussians) is off
+    that of a scale.
+    """
     values = np.arange(-math.ceil(60 * scale), math.ceil(60 * scale) + 1)
     chances = np.exp(log_pmf(kind, values, scale))
     power = 1 if kind == "laplace" else 2

@@ -1,8 +1,9 @@
 """No side doors: what does not go through a door cannot differ between neighbouring tables.
 
-Every synthesizer runs on two neighbouring tables with the doors replaced by ones that give the same answers to the same
-questions, whatever the rows say. All that anybody but the owner gets to see must then be the same to the byte: the
-model file, the report, the rows drawn, progress, warnings, the ledger, the exit status and the questions themselves.
+Every synthesizer runs on two neighbouring tables with the doors replaced by ones that give the same
+answers to the same questions, whatever the rows say. All that anybody but the owner gets to see
+must then be the same to the byte: the model file, the report, the rows drawn, progress, warnings,
+the ledger, the exit status and the questions themselves.
 """
 
 from __future__ import annotations
@@ -47,11 +48,13 @@ from understudy.synthesizers.mst import MST
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
 from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 
-# --------------------------------------------------------------------------- doors that know nothing
+# ---------------------------------------------- doors that know nothing
 
 
 class SameAnswers:
-    """Answers that depend on the question and its place in the conversation, never on counts or scores."""
+    """Answers that depend on the question and its place in the conversation, never on counts or
+    scores.
+    """
 
     private = True  # so that the model is the one that a real run would write
 
@@ -120,7 +123,9 @@ class Seen:
 
 
 def looks_of(frame: Any) -> tuple[Any, ...]:
-    """A frame from outside: its library, its types, what else it carries, and the file that it would become."""
+    """A frame from outside: its library, its types, what else it carries, and the file that it
+    would become.
+    """
     if isinstance(frame, pd.DataFrame):
         types = [(name, repr(dtype)) for name, dtype in frame.dtypes.items()]
         return "pandas", types, frame.attrs, repr(frame.index), frame.to_csv()
@@ -386,7 +391,8 @@ def test_a_side_door_would_be_seen(tmp_path: Path) -> None:
 
 # --------------------------------------------------------------------------- types of frames
 
-# One row can change the type of a column: its values, with one more row, and what makes a column of them.
+# One row can change the type of a column: its values, with one more row, and what makes a column of
+# them.
 AGES = [20 + 7 * i % 60 for i in range(24)]
 TOWNS = [("Oslo", "Rome", "Ulm")[i % 3] for i in range(24)]
 DAYS = [dt.datetime(2020, 1 + i % 9, 11) for i in range(24)]
@@ -636,7 +642,9 @@ def test_a_cast_to_the_private_types_would_be_seen(
 
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 def test_no_decimal_point_tells_of_a_missing_value(tmp_path: Path) -> None:
-    """With real noise, as anybody would release: nothing in the file has the type of the private column."""
+    """With real noise, as anybody would release: nothing in the file has the type of the private
+    column.
+    """
     schema = Schema.from_dict({"attributes": {"n": {"kind": "integer", "min": 0, "max": 99}}})
     for private in (AGES, [*AGES, None]):
         for _ in range(5):
@@ -649,7 +657,9 @@ def test_no_decimal_point_tells_of_a_missing_value(tmp_path: Path) -> None:
 
 
 def _same_categories(self: _Asker, name: str, column: Any, cost: Any, delta: float) -> Category:
-    """The question of which values there are, answered alike; its real answer is tested with discovery."""
+    """The question of which values there are, answered alike; its real answer is tested with
+    discovery.
+    """
     self.ledger.debit(f"categories of {name}", cost, "the same answer", delta)
     return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other")
 
@@ -677,7 +687,9 @@ FREE_ROWS = {
 def test_nor_does_it_where_the_domain_is_discovered(
     method: Synthesizer, odd: Row, tmp_path: Path
 ) -> None:
-    """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column is left out."""
+    """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column
+    is left out.
+    """
     odd = tuple("33" if len(value) > 20 and value.isdigit() else value for value in odd)
     odd = (*odd[:5], "0" if not odd[5].isdigit() else odd[5], *odd[6:7], "5")
     plain = [(*row[:7], "3") for row in plain_rows()]

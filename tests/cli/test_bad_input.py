@@ -55,7 +55,9 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 
 
 def refused(folder: Path, arguments: list[object], *said: str, really: bool = False) -> Ran:
-    """Run the command: it must fail as promised and leave the folder byte for byte as it was, ledger included."""
+    """Run the command: it must fail as promised and leave the folder byte for byte as it was,
+    ledger included.
+    """
     before = everything(folder)
     ran = run_really(*arguments) if really else run(*arguments)
     assert ran.status == 2, ran
@@ -334,9 +336,15 @@ def test_output(folder: Path, case: str) -> None:
 @pytest.mark.parametrize("option", ["--model", "--report"])
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("nowhere/x", "nowhere"), ("/proc/self/x", "/proc/self/x"), (".", "folder"), ("out.csv", "two things"),
-     ("books.ledger", "two things"), ("schema.json", "two things")],
-)  # fmt: skip
+    [
+        ("nowhere/x", "nowhere"),
+        ("/proc/self/x", "/proc/self/x"),
+        (".", "folder"),
+        ("out.csv", "two things"),
+        ("books.ledger", "two things"),
+        ("schema.json", "two things"),
+    ],
+)
 def test_other_outputs(folder: Path, option: str, place: str, said: str) -> None:
     refused(folder, [*synthesis(folder), option, folder / place], said)
 
@@ -657,8 +665,13 @@ def test_ledger(folder: Path, case: str) -> None:
         path = folder / "books.ledger"
         path.write_bytes(spoil(path.read_bytes()))
     refused(folder, arguments, *said)
-    refused(folder, ["schema", folder / "patients.csv", "-o", folder / "s.json", *arguments[-2:]]
-            if spoil is None else ["ledger", "show", folder / "books.ledger"], *said)  # fmt: skip
+    refused(
+        folder,
+        ["schema", folder / "patients.csv", "-o", folder / "s.json", *arguments[-2:]]
+        if spoil is None
+        else ["ledger", "show", folder / "books.ledger"],
+        *said,
+    )
 
 
 def test_ledger_is_never_started_afresh(folder: Path) -> None:
@@ -668,9 +681,13 @@ def test_ledger_is_never_started_afresh(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["--epsilon", "0"], "epsilon"), (["--epsilon", "inf"], "epsilon"), (["--epsilon", "1", "--delta", "1"], "delta"),
-     ([], "--epsilon")],
-)  # fmt: skip
+    [
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "inf"], "epsilon"),
+        (["--epsilon", "1", "--delta", "1"], "delta"),
+        ([], "--epsilon"),
+    ],
+)
 def test_ledger_of_nothing(folder: Path, arguments: list[object], said: str) -> None:
     refused(folder, ["ledger", "create", folder / "new.ledger", *arguments], said)
 
@@ -691,7 +708,7 @@ def test_schema_beyond_the_allowance(folder: Path) -> None:
     refused(folder, [*arguments, "--ledger", folder / "books.ledger"], "epsilon 5", "books.ledger")
 
 
-# --------------------------------------------------------------------------- the installed command
+# ----------------------------------------------- the installed command
 
 REALLY: dict[str, list[object]] = {
     "missing": ["synthesize", "nobody.csv"],

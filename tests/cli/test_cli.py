@@ -315,7 +315,7 @@ def test_schema_blank(folder: Path) -> None:
     assert "Nothing was spent" in ran.err
 
 
-# --------------------------------------------------------------------------- show, plan, ledger, demo
+# -------------------------------------------- show, plan, ledger, demo
 
 
 @pytest.mark.parametrize("columns", [30, 46, 80, 200])
@@ -444,8 +444,18 @@ class _Tags(HTMLParser):
 
 # --------------------------------------------------------------------------- help
 
-COMMANDS = [[], ["synthesize"], ["schema"], ["sample"], ["show"], ["plan"], ["demo"], ["ledger"], ["ledger", "create"],
-            ["ledger", "show"]]  # fmt: skip
+COMMANDS = [
+    [],
+    ["synthesize"],
+    ["schema"],
+    ["sample"],
+    ["show"],
+    ["plan"],
+    ["demo"],
+    ["ledger"],
+    ["ledger", "create"],
+    ["ledger", "show"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -482,7 +492,7 @@ def test_version() -> None:
     assert fine("--version").out == f"understudy {__version__}\n"
 
 
-# --------------------------------------------------------------------------- the installed command
+# ----------------------------------------------- the installed command
 
 
 def test_a_real_process(folder: Path) -> None:
@@ -512,7 +522,10 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
 
 
 def test_a_reader_that_has_seen_enough_does_not_cost_the_model(folder: Path) -> None:
-    line = f"{COMMAND} synthesize patients.csv --schema schema.json --rows 100000 --model m.json -q | head -1"
+    line = (
+        f"{COMMAND} synthesize patients.csv --schema schema.json --rows 100000 --model m.json "
+        "-q | head -1"
+    )
     done = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False
     )
@@ -528,8 +541,12 @@ def test_a_reader_that_reads_nothing_does_not_cost_the_picture(folder: Path) -> 
     try:
         done = subprocess.run(
             [COMMAND, "show", "m.json", "--plot", "network.svg"],
-            stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     finally:
         os.close(writer)
     assert Path("network.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")

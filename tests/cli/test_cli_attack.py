@@ -1,4 +1,6 @@
-"""``understudy attack`` and ``understudy membership``: what is printed, what is refused, which status they end with."""
+"""``understudy attack`` and ``understudy membership``: what is printed, what is refused, which
+status they end with.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(300):
             height = min(219, max(120, round(dice.gauss(170, 15))))
             lines.append(
-                f"{number},{dice.randrange(100)},{dice.choice('aabcd')},{height},{dice.choice(['no', 'yes'])}"
+                f"{number},{dice.randrange(100)},{dice.choice('aabcd')},{height},"
+                f"{dice.choice(['no', 'yes'])}"
             )
         (place / f"{name}.csv").write_text("\n".join(lines) + "\n")
     (place / "schema.json").write_text(json.dumps(SCHEMA))

@@ -83,9 +83,24 @@ def test_a_summary_is_for_the_owner(folder: Path) -> None:
 def test_everything_at_once_report_json_learning_and_attacks(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     ran = fine(
-        "real.csv", "synthetic.csv", "--model", "model.json", "--target", "smoker", "--learners", "CART",
-        "--order", "2", "--holdout", "holdout.csv", "--secret", "smoker", "-o", page, "--json",
-    )  # fmt: skip
+        "real.csv",
+        "synthetic.csv",
+        "--model",
+        "model.json",
+        "--target",
+        "smoker",
+        "--learners",
+        "CART",
+        "--order",
+        "2",
+        "--holdout",
+        "holdout.csv",
+        "--secret",
+        "smoker",
+        "-o",
+        page,
+        "--json",
+    )
     document = json.loads(ran.out)
     assert document["for"] == "the owner of the table, not for release"
     assert [errors["order"] for errors in document["marginals"]] == [2]

@@ -1,4 +1,6 @@
-"""What goes wrong around the program, not in its input: each ends in a line, never in a traceback."""
+"""What goes wrong around the program, not in its input: each ends in a line, never in a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +188,7 @@ def test_memory_that_runs_out_midway(folder: Path, moment: str, megabytes: int) 
     assert spent in (MOMENTS[moment], [1.0])
 
 
-# --------------------------------------------------------------------------- a terminal without Unicode
+# ------------------------------------------ a terminal without Unicode
 
 ASCII = (
     {"PYTHONIOENCODING": "ascii"},

@@ -1,4 +1,6 @@
-"""``understudy federate``: what an analyst sees, with holders that listen in threads of this process."""
+"""``understudy federate``: what an analyst sees, with holders that listen in threads of this
+process.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         running.append((server, thread))
         port = listener.getsockname()[1]
         entries.append(
-            f'[[holder]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ncertificate = "{name}.pem"\n'
+            f'[[holder]]\nname = "{name}"\naddress = "127.0.0.1:{port}"\ncertificate = '
+            f'"{name}.pem"\n'
         )
     (folder / "parties.toml").write_text("\n".join(entries))
     yield folder
@@ -140,7 +143,8 @@ def test_models_of_all_holders(folder: Path) -> None:
         ),
         (
             ("--dropouts", 1),
-            "Sums that are secure where 1 may drop out and 1 collude need 4 holders at least, and there are 3: ask "
+            "Sums that are secure where 1 may drop out and 1 collude need 4 holders at least, and "
+            "there are 3: ask "
             "more holders, or lower dropouts (each takes two) or colluders (each takes one).",
         ),
         (
@@ -192,5 +196,6 @@ def test_without_the_extra_one_sentence_says_what_to_install(
         "understudy.cli.holder.find_spec", lambda name: None if name == "httpx" else name
     )
     assert federate().err == (
-        "understudy: Many holders together need httpx; install it by `pip install understudy[federation]`.\n"
+        "understudy: Many holders together need httpx; install it by `pip install "
+        "understudy[federation]`.\n"
     )

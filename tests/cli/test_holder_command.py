@@ -26,7 +26,9 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: rows, a schema, certificates of two holders and an analyst, and the list of them."""
+    """The current folder: rows, a schema, certificates of two holders and an analyst, and the list
+    of them.
+    """
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "north.csv").open("w", newline="") as file:
         rows = csv.writer(file)
@@ -74,7 +76,8 @@ def test_a_certificate_and_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     again = run("holder", "cert", "north")
     assert (again.status, again.err) == (
         2,
-        "understudy: There is a file at north.key already; it is never overwritten: choose another name.\n",
+        "understudy: There is a file at north.key already; it is never overwritten: choose another "
+        "name.\n",
     )
     (tmp_path / "elsewhere").mkdir()
     assert run("holder", "cert", "north", "--folder", "elsewhere", "-q").err == ""
@@ -168,7 +171,10 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     monkeypatch.setattr(
         "understudy.cli.holder.find_spec", lambda name: None if name == "uvicorn" else name
     )
-    sentence = "understudy: Many holders together need uvicorn; install it by `pip install understudy[federation]`.\n"
+    sentence = (
+        "understudy: Many holders together need uvicorn; install it by `pip install "
+        "understudy[federation]`.\n"
+    )
     assert serve().err == sentence
     assert run("holder", "cert", "west").err == sentence
 

@@ -1,4 +1,6 @@
-"""``understudy synthesize`` into folders and databases' worth of rows: as ``understudy sample`` does from the model."""
+"""``understudy synthesize`` into folders and databases' worth of rows: as ``understudy sample``
+does from the model.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def test_mistakes_are_found_before_anything_is_spent(
 def test_a_thousand_million_rows_are_not_too_many(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are drawn when they are written, one piece after another; here they are only asked for."""
+    """They are drawn when they are written, one piece after another; here they are only asked
+    for.
+    """
     asked: list[tuple[object, ...]] = []
     monkeypatch.setattr(
         "understudy.models.model.Model.write",

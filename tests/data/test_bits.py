@@ -1,4 +1,6 @@
-"""Binary and Gray encodings: there and back, one bit between neighbours, nothing outside the domain."""
+"""Binary and Gray encodings: there and back, one bit between neighbours, nothing outside the
+domain.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ def test_a_number_beyond_the_domain_loses_its_first_bit() -> None:
     assert bits.code_of(bits.whole["x0"])[40] == 8
 
 
-def test_an_attribute_keeps_its_name_where_one_bit_is_enough_and_has_none_where_there_is_nothing_to_tell() -> (
+def test_an_attribute_keeps_its_name_where_one_bit_is_enough_and_has_none_if_nothing_varies() -> (
     None
 ):
     assert Bits(of_sizes(2, 5, 1)).schema.names == ("x0", "x1 bit 1", "x1 bit 2", "x1 bit 3")

@@ -223,7 +223,8 @@ def test_a_mark_of_the_owners_own_among_numbers_is_missing(column: Column, mark:
 
 
 def test_a_word_that_no_cell_has_is_not_looked_at() -> None:
-    # A frame may list categories that no row has: whether one reads as a number is nobody's business.
+    # A frame may list categories that no row has: whether one reads as a number is nobody's
+    # business.
     column = Column("text", np.array([0, 0]), ("1", "x"))
     assert codes_of(column, kind="integer", min=1, max=2) == [0, 0]
 
@@ -299,20 +300,52 @@ def test_values_that_are_not_cut_into_bins_tell_where_they_are_missing() -> None
 @pytest.mark.parametrize(
     ("column", "entry", "codes", "outside"),
     [
-        (integers(-5, 0, 9, 10), {"kind": "integer", "min": 0, "max": 9, "bins": 5}, [0, 0, 4, 4],
-         [(1, "0 to 1"), (1, "8 to 9")]),
-        (reals(-np.inf, 0, 1, 1.01, np.inf), {"kind": "real", "min": 0, "max": 1, "bins": 2}, [0, 0, 1, 1, 1],
-         [(1, "[0, 0.5)"), (2, "[0.5, 1]")]),
-        (reals(-np.inf, 3, np.inf), {"kind": "integer", "min": 0, "max": 9}, [0, 3, 9], [(1, "0"), (1, "9")]),
-        (dates("1900-01-01", "2020-01-02"), {"kind": "date", "min": "2020-01-01", "max": "2020-01-02"}, [0, 1],
-         [(1, "2020-01-01")]),
-        (words("a", "q", "r"), {"kind": "categorical", "values": ["a", "b"]}, [0, 1, 1], [(2, "b")]),
-        (words("a", "q", "z"), {"kind": "categorical", "values": ["a", "b"], "other": "z"}, [0, 2, 2], [(1, "z")]),
+        (
+            integers(-5, 0, 9, 10),
+            {"kind": "integer", "min": 0, "max": 9, "bins": 5},
+            [0, 0, 4, 4],
+            [(1, "0 to 1"), (1, "8 to 9")],
+        ),
+        (
+            reals(-np.inf, 0, 1, 1.01, np.inf),
+            {"kind": "real", "min": 0, "max": 1, "bins": 2},
+            [0, 0, 1, 1, 1],
+            [(1, "[0, 0.5)"), (2, "[0.5, 1]")],
+        ),
+        (
+            reals(-np.inf, 3, np.inf),
+            {"kind": "integer", "min": 0, "max": 9},
+            [0, 3, 9],
+            [(1, "0"), (1, "9")],
+        ),
+        (
+            dates("1900-01-01", "2020-01-02"),
+            {"kind": "date", "min": "2020-01-01", "max": "2020-01-02"},
+            [0, 1],
+            [(1, "2020-01-01")],
+        ),
+        (
+            words("a", "q", "r"),
+            {"kind": "categorical", "values": ["a", "b"]},
+            [0, 1, 1],
+            [(2, "b")],
+        ),
+        (
+            words("a", "q", "z"),
+            {"kind": "categorical", "values": ["a", "b"], "other": "z"},
+            [0, 2, 2],
+            [(1, "z")],
+        ),
         (integers(1, 5), {"kind": "categorical", "values": [1, 2]}, [0, 1], [(1, "2")]),
         (words("true", "maybe"), {"kind": "boolean"}, [1, 1], [(1, "true")]),
-        (booleans(True, False), {"kind": "categorical", "values": ["true"], "other": "no"}, [0, 1], [(1, "no")]),
+        (
+            booleans(True, False),
+            {"kind": "categorical", "values": ["true"], "other": "no"},
+            [0, 1],
+            [(1, "no")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_outside_the_domain_count_at_its_edge_and_are_reported(
     column: Column, entry: dict[str, Any], codes: list[int], outside: list[tuple[int, str]]
 ) -> None:
@@ -549,11 +582,14 @@ def test_formatted_datetimes_are_read_to_the_second(moment: dt.datetime) -> None
         (dates("2020-01-01"), {"kind": "real", "min": 0, "max": 9}, "date"),
         (integers(3), {"kind": "date", "min": "2020-01-01", "max": "2020-02-01"}, "integer"),
         (words("soon"), {"kind": "date", "min": "2020-01-01", "max": "2020-02-01"}, "'soon'"),
-        (words("2020/01/01"), {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": "%d/%m/%Y"},
-         "'2020/01/01'"),
+        (
+            words("2020/01/01"),
+            {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": "%d/%m/%Y"},
+            "'2020/01/01'",
+        ),
         (integers(1), {"kind": "categorical", "values": ["a", "b"]}, "numbers only"),
     ],
-)  # fmt: skip
+)
 def test_a_column_of_another_kind_is_refused_by_name_kind_and_value(
     column: Column, entry: dict[str, Any], found: str
 ) -> None:

@@ -1,4 +1,6 @@
-"""Frames of pandas, polars and Arrow in and out: same library, same columns, types by the schema."""
+"""Frames of pandas, polars and Arrow in and out: same library, same columns, types by the
+schema.
+"""
 
 from __future__ import annotations
 
@@ -258,7 +260,9 @@ def test_categories_of_a_private_column_do_not_come_out() -> None:
 
 
 def test_nothing_else_that_a_frame_carries_comes_out() -> None:
-    """Neither its index nor its notes nor its time zone: only the names of its columns, in order."""
+    """Neither its index nor its notes nor its time zone: only the names of its columns, in
+    order.
+    """
     schema = schema_of(t={"kind": "datetime", "min": "2020-01-01", "max": "2020-12-31"})
     moments = pd.to_datetime(["2020-03-01", "2020-04-01"]).tz_localize("Asia/Tokyo")
     frame = pd.DataFrame({"t": moments}, index=["secret", "too"])

@@ -1,4 +1,6 @@
-"""Files that ask for too much are refused in a short sentence, before the work is done; what is allowed is quick."""
+"""Files that ask for too much are refused in a short sentence, before the work is done; what is
+allowed is quick.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +207,7 @@ def test_a_network_too_large_for_a_picture_is_refused(tmp_path: Path) -> None:
     assert not picture.exists()
 
 
-# --------------------------------------------------------------------------- tables without a schema
+# --------------------------------------------- tables without a schema
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,9 @@ def fine(model: Model) -> Model:
 def test_no_chunk_repeats_another_one_of_this_or_of_another_seed(
     fine: Model, more: dict[str, Any]
 ) -> None:
-    """Of 5 seeds with 4 chunks each; by chance two values would agree for one of 500,000 choices of seeds."""
+    """Of 5 seeds with 4 chunks each; by chance two values would agree for one of 500,000 choices of
+    seeds.
+    """
     values = [value for seed in range(5) for value in exact_values(fine, 400, seed, **more)]
     assert len(set(values)) == len(values) == 2000
 

@@ -170,7 +170,7 @@ def test_reals_keep_enough_places_to_tell_a_thousand_values_in_a_bin_apart(
     assert height.places == places
 
 
-# --------------------------------------------------------------------------- generalisation levels
+# ----------------------------------------------- generalisation levels
 
 
 @pytest.mark.data
@@ -365,9 +365,15 @@ def category_entries(draw: st.DrawFn) -> dict[str, Any]:
 
 
 unread_entries = st.sampled_from(
-    [{"kind": "identifier"}, {"kind": "identifier", "pattern": "##-x"}, {"kind": "text"},
-     {"kind": "text", "replacement": None}, {"kind": "boolean"}, {"kind": "boolean", "values": ["n", "y"]}]
-)  # fmt: skip
+    [
+        {"kind": "identifier"},
+        {"kind": "identifier", "pattern": "##-x"},
+        {"kind": "text"},
+        {"kind": "text", "replacement": None},
+        {"kind": "boolean"},
+        {"kind": "boolean", "values": ["n", "y"]},
+    ]
+)
 schemas = st.dictionaries(
     names,
     st.one_of(

@@ -1,4 +1,6 @@
-"""Tables in and out of files: what was written is what is read, and nothing half-written stays behind."""
+"""Tables in and out of files: what was written is what is read, and nothing half-written stays
+behind.
+"""
 
 from __future__ import annotations
 

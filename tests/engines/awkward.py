@@ -1,4 +1,6 @@
-"""Cells that are easy to get wrong, attributes to read them by, and both ways to turn them into codes."""
+"""Cells that are easy to get wrong, attributes to read them by, and both ways to turn them into
+codes.
+"""
 
 from __future__ import annotations
 

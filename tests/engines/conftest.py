@@ -1,4 +1,6 @@
-"""A PostgreSQL server and a Spark cluster, each started once, where the programs for it are found."""
+"""A PostgreSQL server and a Spark cluster, each started once, where the programs for it are
+found.
+"""
 
 from __future__ import annotations
 

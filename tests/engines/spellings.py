@@ -15,7 +15,9 @@ _SCHEMA = schema_of(who={"kind": "identifier"}, x={"kind": "categorical", "value
 
 
 def words_counted(engine: Engine, person: str | None = None) -> dict[str, int]:
-    """How often each value occurs in the column ``x``, where each person keeps one row, if it is said who they are."""
+    """How often each value occurs in the column ``x``, where each person keeps one row, if it is
+    said who they are.
+    """
     try:
         (found,) = EngineTable(engine).coded(_SCHEMA, person, 1).grouped([("x",)])
         return dict(

@@ -43,7 +43,9 @@ class FewGroups:
 
 
 def test_no_more_is_held_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cuboids of one question are fetched and counted one after the other where they do not fit side by side."""
+    """Cuboids of one question are fetched and counted one after the other where they do not fit
+    side by side.
+    """
     source = FewGroups()
     room = 16 * (2 + 4)  # one cuboid: two codes and a weight a group
     monkeypatch.setattr(cuboids, "Room", lambda: Room(room))

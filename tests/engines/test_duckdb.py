@@ -1,4 +1,6 @@
-"""DuckDB: the same codes as in memory, the same models, files of all shapes, and nothing left behind."""
+"""DuckDB: the same codes as in memory, the same models, files of all shapes, and nothing left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -143,8 +145,11 @@ def test_large_integers_are_told_apart_as_in_memory() -> None:
         ["x", str(-(2**53) - 1)],
         [1, 2],
     ]
-    attributes = [attribute(kind="categorical", values=found, missing=missing) for found in values
-                  for missing in (False, "-99", str(2**53 + 3))]  # fmt: skip
+    attributes = [
+        attribute(kind="categorical", values=found, missing=missing)
+        for found in values
+        for missing in (False, "-99", str(2**53 + 3))
+    ]
     cases = [
         Case(str(i), replace(named, name=str(i)), "integer", near)
         for i, named in enumerate(attributes)
@@ -154,7 +159,9 @@ def test_large_integers_are_told_apart_as_in_memory() -> None:
 
 @pytest.mark.parametrize("year", [1599, 1969, 2300])
 def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: Path) -> None:
-    """A double does not tell it from the next year; neither memory nor the engine goes through one."""
+    """A double does not tell it from the next year; neither memory nor the engine goes
+    through one.
+    """
     path = tmp_path / "t.parquet"
     duckdb.execute(f"COPY (SELECT TIMESTAMP '{year}-12-31 23:59:59.999999' AS t) TO '{path}'")
     midnight = (dt.date(year + 1, 1, 1) - dt.date(1970, 1, 1)).days * 86400
@@ -226,7 +233,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "parts").mkdir()
     for part, test in (("a [1]", "id < 300"), ("b", "id >= 300")):
         duckdb.execute(
-            f"COPY (FROM '{home}/people.parquet' WHERE {test}) TO '{home}/parts/{part}.parquet' (FORMAT parquet)"
+            f"COPY (FROM '{home}/people.parquet' WHERE {test}) TO '{home}/parts/{part}.parquet' "
+            "(FORMAT parquet)"
         )
     return home
 
@@ -243,7 +251,9 @@ def test_models_are_the_same_to_the_byte(method: Any, folder: Path, tmp_path: Pa
 def test_models_are_the_same_however_little_is_fetched_at_once(
     most: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With room for few groups the rows are grouped many times, by several sets of columns in a query."""
+    """With room for few groups the rows are grouped many times, by several sets of columns in a
+    query.
+    """
     monkeypatch.setattr(DuckDBEngine, "most_groups", most)
     path, said = str(folder / "people.parquet"), []
     method = PrivBayes(epsilon=1.0)
@@ -326,7 +336,8 @@ def test_an_ibis_table_of_another_backend_is_copied_a_part_at_a_time(
     )
     assert model.to_dict() == expected.to_dict()
     assert told[0] == (
-        f"The rows of the ibis table are copied into a private folder of this machine and removed at the end: "
+        "The rows of the ibis table are copied into a private folder of this machine and removed "
+        "at the end: "
         f"{backend.name} cannot count them where they are."
     )
     assert list(scratch.iterdir()) == []
@@ -371,7 +382,8 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
         assert rows[2:] == [5, 6, 7]
         seen.add(tuple(rows[:2]))
         assert str(coded.left_out) == (
-            "rows left out: 3 so that nobody counts with more than 2 rows and 5 because who does not tell there whose "
+            "rows left out: 3 so that nobody counts with more than 2 rows and 5 because who does "
+            "not tell there whose "
             "they are"
         )
     assert len(seen) > 4
@@ -461,7 +473,9 @@ def test_a_file_that_changes_while_it_is_read(
 
 
 def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever holds the connection could meddle with the copy; a grouping that does not add up is refused."""
+    """Whoever holds the connection could meddle with the copy; a grouping that does not add up is
+    refused.
+    """
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i % 3 AS a FROM range(1000) r(i)")
     engine = DuckDBEngine("t", "T", connection=connection)
@@ -473,7 +487,9 @@ def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_disk_is_full(folder: Path, tmp_path: Path) -> None:
-    """No file may grow beyond some bytes, as on a full disk; one sentence, and nothing is left behind."""
+    """No file may grow beyond some bytes, as on a full disk; one sentence, and nothing is left
+    behind.
+    """
     SCHEMA.save(tmp_path / "schema.json")
     (tmp_path / "scratch").mkdir()
 
@@ -481,8 +497,17 @@ def test_the_disk_is_full(folder: Path, tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    command = [COMMAND, "synthesize", folder / "people.parquet", "--engine", "duckdb", "--schema",
-               tmp_path / "schema.json", "-o", tmp_path / "out.csv"]  # fmt: skip
+    command = [
+        COMMAND,
+        "synthesize",
+        folder / "people.parquet",
+        "--engine",
+        "duckdb",
+        "--schema",
+        tmp_path / "schema.json",
+        "-o",
+        tmp_path / "out.csv",
+    ]
     environment = os.environ | {"TMPDIR": str(tmp_path / "scratch")}
     done = subprocess.run(
         command, preexec_fn=cramped, env=environment, capture_output=True, text=True, check=False
@@ -497,20 +522,26 @@ def test_the_disk_is_full(folder: Path, tmp_path: Path) -> None:
 def test_what_a_killed_run_left_behind_is_removed_by_the_next(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether a run goes on does not show from the number of its process, which another may have by now."""
+    """Whether a run goes on does not show from the number of its process, which another may have by
+    now.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     script = (
         "import sys; from understudy.engines.folders import PrivateFolder; f = PrivateFolder(); "
-        "(f.path / 'coded.duckdb').write_text('private'); print(f.path, flush=True); sys.stdin.read()"
+        "(f.path / 'coded.duckdb').write_text('private'); print(f.path, flush=True); "
+        "sys.stdin.read()"
     )
     runs = []
     for _ in range(2):
         runs.append(
             subprocess.Popen(
-                [sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(tmp_path)},
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                [sys.executable, "-c", script],
+                env=os.environ | {"TMPDIR": str(tmp_path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
             )
-        )  # fmt: skip
+        )
     killed, alive = (Path(run.stdout.readline().strip()) for run in runs if run.stdout)
     try:
         runs[0].kill()
@@ -533,8 +564,17 @@ def test_what_a_killed_run_left_behind_is_removed_by_the_next(
 
 def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:
     SCHEMA.save(tmp_path / "schema.json")
-    ran = run("synthesize", folder / "parts", "--schema", tmp_path / "schema.json", "--explain", "-o",
-              tmp_path / "out.csv", "--method", "independent")  # fmt: skip
+    ran = run(
+        "synthesize",
+        folder / "parts",
+        "--schema",
+        tmp_path / "schema.json",
+        "--explain",
+        "-o",
+        tmp_path / "out.csv",
+        "--method",
+        "independent",
+    )
     assert ran.status == 0, ran.err
     assert "note (for you, not for release): 1,500 rows coded inside DuckDB" in ran.err
     assert (tmp_path / "out.csv").exists()

@@ -1,4 +1,6 @@
-"""Domains discovered inside DuckDB: what memory would have counted, so the same schema, at the same price."""
+"""Domains discovered inside DuckDB: what memory would have counted, so the same schema, at the same
+price.
+"""
 
 from __future__ import annotations
 
@@ -213,7 +215,9 @@ def test_more_columns_than_go_into_one_query(folder: Path, monkeypatch: pytest.M
 
 
 def test_a_person_counts_with_so_many_rows_of_their_own() -> None:
-    """Also where texts hold what stands between values in the digest; equal rows have the same chance."""
+    """Also where texts hold what stands between values in the digest; equal rows have the same
+    chance.
+    """
     connection = duckdb.connect()
     rows = [("a", ",1"), ("a,", "1"), ("a", ",1"), ("b", "x")]
     connection.execute("CREATE TABLE t (who BIGINT, x VARCHAR, y VARCHAR)")
@@ -235,7 +239,9 @@ def test_a_person_counts_with_so_many_rows_of_their_own() -> None:
 
 
 def test_the_threshold_grows_with_the_rows_of_a_person() -> None:
-    """Values that only one person holds, in as many rows as count: named no more than delta allows."""
+    """Values that only one person holds, in as many rows as count: named no more than delta
+    allows.
+    """
 
     class Loud(SeededNoise):
         def laplace(self, counts: Any, scale: float) -> Any:
@@ -268,11 +274,13 @@ def test_what_cannot_be_discovered_costs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = {
-        "SELECT [1] AS a, 1 AS b": "column 'a' is of type INTEGER\\[\\], which has no place in a table of values",
+        "SELECT [1] AS a, 1 AS b": "column 'a' is of type INTEGER\\[\\], which has no place in a "
+        "table of values",
         "SELECT 1 AS a WHERE false": "has no rows",
         "SELECT '' AS a": "column 'a' holds no values",
         "SELECT 1 AS id": "all of them look like identifiers",
-        "SELECT 'w' || i AS a FROM range(9) r(i)": "column 'a' holds more than 5 different texts, too many to discover",
+        "SELECT 'w' || i AS a FROM range(9) r(i)": "column 'a' holds more than 5 different texts, "
+        "too many to discover",
         "SELECT 1e30::HUGEINT AS a": "holds a value that cannot be",
     }
     monkeypatch.setattr(columns, "MOST_WORDS", 5)
@@ -289,7 +297,9 @@ def test_what_cannot_be_discovered_costs_nothing(
 def test_texts_that_the_coding_would_refuse_cost_nothing(
     cells: list[str], written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More digits of a second than an engine keeps, or a blank before a number: such are read one by one."""
+    """More digits of a second than an engine keeps, or a blank before a number: such are read one
+    by one.
+    """
     monkeypatch.setattr(encoding, "MOST_WORDS", 5)
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
     with pytest.raises(
@@ -326,7 +336,8 @@ def test_rows_that_are_all_nobodys_are_released_as_from_memory(tmp_path: Path) -
     """Whether any row is somebody's is private."""
     path = tmp_path / "t.parquet"
     duckdb.execute(
-        f"COPY (SELECT NULL::BIGINT AS who, i % 3 AS a, i % 2 = 0 AS b FROM range(50) r(i)) TO '{path}'"
+        "COPY (SELECT NULL::BIGINT AS who, i % 3 AS a, i % 2 = 0 AS b FROM range(50) r(i)) TO "
+        f"'{path}'"
     )
     for method in (Independent, PrivBayes, Adaptive.fast):
         there, here = (
@@ -369,12 +380,22 @@ def test_a_file_that_changes_in_between(
 
 def test_a_schema_is_drafted_from_a_folder(folder: Path, tmp_path: Path) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 99.0, 1e-6, unit="person")
-    ran = run("schema", folder / "parts", "--epsilon", 50, "--person", "id", "-o", tmp_path / "s.json", "--ledger",
-              tmp_path / "t.ledger")  # fmt: skip
+    ran = run(
+        "schema",
+        folder / "parts",
+        "--epsilon",
+        50,
+        "--person",
+        "id",
+        "-o",
+        tmp_path / "s.json",
+        "--ledger",
+        tmp_path / "t.ledger",
+    )
     assert ran.status == 0, ran.err
     assert (
-        "note (for you, not for release): rows left out: 2,000 so that nobody counts with more than 1 row"
-        in ran.err
+        "note (for you, not for release): rows left out: 2,000 so that nobody counts with more "
+        "than 1 row" in ran.err
     )
     ward = Schema.load(tmp_path / "s.json")["ward"]
     assert isinstance(ward, Category)
@@ -392,8 +413,20 @@ def test_a_blank_one_is_the_same_as_from_memory(folder: Path) -> None:
 
 
 def test_synthesis_without_a_schema(folder: Path, tmp_path: Path) -> None:
-    ran = run("synthesize", folder / "people.parquet", "--engine", "duckdb", "--epsilon", 9, "--method", "independent",
-              "--rows", 10, "-o", tmp_path / "out.csv")  # fmt: skip
+    ran = run(
+        "synthesize",
+        folder / "people.parquet",
+        "--engine",
+        "duckdb",
+        "--epsilon",
+        9,
+        "--method",
+        "independent",
+        "--rows",
+        10,
+        "-o",
+        tmp_path / "out.csv",
+    )
     assert ran.status == 0, ran.err
     assert "Taken as public: the names and the order of the columns; the kind" in ran.err
     assert read_table(tmp_path / "out.csv").names == read_table(folder / "people.csv").names

@@ -1,4 +1,6 @@
-"""What users name: URLs that hold a secret or too much, and files that an engine does not read as we do."""
+"""What users name: URLs that hold a secret or too much, and files that an engine does not read as
+we do.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,8 @@ def test_nor_where_no_url_is_expected(secret: str, command: str) -> None:
     ran = run(*(word.replace("URL", secret) for word in command.split()))
     assert ran.status == 2
     assert ran.err == (
-        "understudy: A password does not belong on the command line, where others can read it; set PGPASSWORD or use a "
+        "understudy: A password does not belong on the command line, where others can read it; set "
+        "PGPASSWORD or use a "
         "password file.\n"
     )
     assert SECRET not in shown(secret)
@@ -208,7 +211,8 @@ def test_a_cluster_may_have_several_masters() -> None:
     [
         (
             "t.csv",
-            "t.csv is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb",
+            "t.csv is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the "
+            "engine duckdb",
         ),
         ("t.tsv", "is CSV"),
         ("t.csv.gz", "is CSV"),

@@ -1,4 +1,6 @@
-"""PostgreSQL: the same codes and models as in memory, what a database can do wrong, and rows written back."""
+"""PostgreSQL: the same codes and models as in memory, what a database can do wrong, and rows
+written back.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ def test_a_collation_does_not_join_texts(postgres: Server) -> None:
     """One row more changes one count by one, and nobody is taken for another."""
     with postgres.connect() as connection:
         connection.execute(
-            "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+            "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic "
+            "= false)"
         )
         try:
             connection.execute(
@@ -256,8 +259,8 @@ def test_the_database_goes_away_in_the_middle(
 
     def broken(self: PostgresEngine, query: str, **how: Any) -> Any:
         asked.append(query)
-        # The table has its fingerprint, the coded copy is there and was looked at: this is the first
-        # question of the curator.
+        # The table has its fingerprint, the coded copy is there and was looked at: this is the
+        # first question of the curator.
         if len(asked) == 5:
             with postgres.connect() as connection:
                 connection.execute(
@@ -322,8 +325,19 @@ def test_on_the_command_line(postgres: Server, patients: Table, tmp_path: Path) 
     url = postgres.url("patients")
     with postgres.connect() as connection:
         try:
-            ran = run("synthesize", url, "--schema", tmp_path / "schema.json", "--to", postgres.url("synthetic"),
-                      "--method", "privbayes", "--explain", "--model", tmp_path / "model.json")  # fmt: skip
+            ran = run(
+                "synthesize",
+                url,
+                "--schema",
+                tmp_path / "schema.json",
+                "--to",
+                postgres.url("synthetic"),
+                "--method",
+                "privbayes",
+                "--explain",
+                "--model",
+                tmp_path / "model.json",
+            )
             assert ran.status == 0, ran.err
             assert "1,500 rows coded inside PostgreSQL" in ran.err
             rows = connection.execute("SELECT count(*) FROM synthetic").fetchone()[0]

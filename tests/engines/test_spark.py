@@ -1,4 +1,6 @@
-"""Spark, on a cluster of real executor processes: the same codes and models, a lost executor, rows drawn there."""
+"""Spark, on a cluster of real executor processes: the same codes and models, a lost executor, rows
+drawn there.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def test_another_cluster_than_the_one_that_is_there(spark: Any) -> None:
 def test_a_collation_does_not_join_texts_and_queries_hold_none(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row that is spelled otherwise changes no other; what is learned of spellings stays out of logs of queries."""
+    """A row that is spelled otherwise changes no other; what is learned of spellings stays out of
+    logs of queries.
+    """
     asked: list[str] = []
     sql = type(spark).sql
     monkeypatch.setattr(

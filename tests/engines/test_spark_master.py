@@ -54,9 +54,24 @@ def test_from_a_cluster_and_back_into_it(tmp_path: Path) -> None:
         "PYSPARK_PYTHON": sys.executable,
     }
     with spark_master(tmp_path) as master:
-        command = [COMMAND, "synthesize", f"{master}?table=parquet.`{tmp_path}/people.parquet`", "--epsilon", "10",
-                   "--method", "independent", "--to", f"{master}?table=synthetic", "--rows", "500", "--seed", "3",
-                   "--model", tmp_path / "model.json", "--explain"]  # fmt: skip
+        command = [
+            COMMAND,
+            "synthesize",
+            f"{master}?table=parquet.`{tmp_path}/people.parquet`",
+            "--epsilon",
+            "10",
+            "--method",
+            "independent",
+            "--to",
+            f"{master}?table=synthetic",
+            "--rows",
+            "500",
+            "--seed",
+            "3",
+            "--model",
+            tmp_path / "model.json",
+            "--explain",
+        ]
         done = subprocess.run(
             command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
         )

@@ -172,7 +172,8 @@ def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
         (
             table(a=integers(1), b=integers(1)),
             table(a=integers(1)),
-            "The synthetic table has no column 'b', which the real table has; both must have the same columns "
+            "The synthetic table has no column 'b', which the real table has; both must have the "
+            "same columns "
             "(or give a schema, where identifiers and text may lack).",
         ),
         (
@@ -183,7 +184,8 @@ def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
         (
             table(a=integers(1)),
             table(a=words("one")),
-            "The column 'a' holds whole numbers in the real table but texts in the synthetic table; "
+            "The column 'a' holds whole numbers in the real table but texts in the synthetic "
+            "table; "
             "mend one of them, or give a schema that says which is meant.",
         ),
         (

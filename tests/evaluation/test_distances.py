@@ -1,4 +1,6 @@
-"""Marginals, columns, range queries and pairs against values computed by hand or by other libraries."""
+"""Marginals, columns, range queries and pairs against values computed by hand or by other
+libraries.
+"""
 
 from __future__ import annotations
 

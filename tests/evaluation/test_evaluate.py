@@ -109,7 +109,8 @@ def test_the_sentence_on_marginals(itself: Evaluation) -> None:
     errors = MarginalErrors(3, 600, 2000, mean=0.051, largest=0.14, by_chance=0.02, worst=(worst,))
     finding = with_findings(replace(itself, marginals=(errors,))).findings[0]
     assert finding.sentence == (
-        "Three-way tables differ by 5.1 % on average (600 of 2,000 were measured, at random); the worst is "
+        "Three-way tables differ by 5.1 % on average (600 of 2,000 were measured, at random); the "
+        "worst is "
         "age x education x income at 14.0 %. Chance alone would make at least 2 %."
     )
     assert finding.grade == "fair"
@@ -264,7 +265,8 @@ def test_a_learner_is_compared_with_itself(itself: Evaluation) -> None:
     sure = replace(task, learners=(best, other), majority={"accuracy": 0.5}, test_rows=10_000)
     found = with_findings(replace(itself, learning=(sure,)))
     assert said(found, "learning") == (
-        "Trained on synthetic rows, CART, the best of 2 on real rows, gets ill right in 75.0 % of real cases; trained "
+        "Trained on synthetic rows, CART, the best of 2 on real rows, gets ill right in 75.0 % of "
+        "real cases; trained "
         "on real rows, in 90.0 %; always saying the commonest, in 50.0 %."
     )
     assert graded(found)["learning"] == "poor"

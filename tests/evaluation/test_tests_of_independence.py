@@ -138,7 +138,9 @@ def both_tests(rows: Table) -> dict[str, float]:
 
 
 def resampled(rows: Table, seed: int) -> Table:
-    """The synthesis of a perfect model of the very rows: each drawn again from their distribution."""
+    """The synthesis of a perfect model of the very rows: each drawn again from their
+    distribution.
+    """
     places = np.random.default_rng(seed).integers(rows.rows, size=rows.rows)
     return Table(
         {name: Column("integer", column.values[places]) for name, column in rows.columns.items()}
@@ -155,7 +157,8 @@ def test_size_of_the_tests_and_how_naive_p_values_exceed_it() -> None:
     )
     for name in ("pearson", "spearman"):
         assert found[name].real.low < 0.05 < found[name].real.high
-        # The rows' own chance comes twice, once by the people and once by the model, so false alarms abound.
+        # The rows' own chance comes twice, once by the people and once by the model, so false
+        # alarms abound.
         assert found[name].synthetic.low > 0.10
 
 

@@ -1,4 +1,6 @@
-"""Whole releases of which an auditor answers every question: one holder's rows differ, all else is the same."""
+"""Whole releases of which an auditor answers every question: one holder's rows differ, all else is
+the same.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ PEERS = {identity.name: identity.certificate for identity in IDENTITIES}
 
 
 class Fellow(SeededNoise):
-    """The dice of the holders whose rows do not differ: the same in every run. They know who answers for all."""
+    """The dice of the holders whose rows do not differ: the same in every run. They know who
+    answers for all.
+    """
 
     def __init__(self, seed, whole):
         super().__init__(seed)
@@ -30,9 +34,11 @@ class Fellow(SeededNoise):
 
 
 class WholeNoise(ShareNoise):
-    """All of the honest holders' noise added by the one whose rows differ: the same law, in one place.
+    """All of the honest holders' noise added by the one whose rows differ: the same law, in one
+    place.
 
-    What a delegate reads is told by nobody, so the noise of its sums is accounted for where it makes its choice.
+    What a delegate reads is told by nobody, so the noise of its sums is accounted for where it
+    makes its choice.
     """
 
     unread = False
@@ -63,11 +69,13 @@ class Largest(Question):
 
 
 def largest_log_probabilities(sums, scale):
-    """Exact log-probabilities of the place of the largest sum with geometric noise, of equal ones the first.
+    """Exact log-probabilities of the place of the largest sum with geometric noise, of equal ones
+    the first.
 
-    With noise k, sum i is the largest with probability Product over j of 1 - q^(k + a_j), where a_j is how far it is
-    ahead of sum j, and one more for a later j; from the smallest k on at which none of these is negative. The product
-    is a polynomial in q^k, whose powers have geometric series.
+    With noise k, sum i is the largest with probability Product over j of 1 - q^(k + a_j), where a_j
+    is how far it is ahead of sum j, and one more for a later j; from the smallest k on at which
+    none of these is negative. The product is a polynomial in q^k, whose powers have geometric
+    series.
     """
     sums, places = np.asarray(sums, dtype=np.float64), np.arange(len(sums))
     found = []
@@ -106,8 +114,8 @@ def _place_asked(self, sums):
 def loss_of(act, pair, neighbours, paths=1):
     """The exact loss, on a pair of tables, of what an analyst does with links to three holders.
 
-    The first holder has the table, the others always the same rows and dice. What the analyst is told must be the same
-    where the answers are, and so must the number of bytes on each line.
+    The first holder has the table, the others always the same rows and dice. What the analyst is
+    told must be the same where the answers are, and so must the number of bytes on each line.
     """
 
     def run(table, noise):
@@ -120,9 +128,16 @@ def loss_of(act, pair, neighbours, paths=1):
         links = []
         for place, (identity, coded) in enumerate(zip(IDENTITIES, tables, strict=True)):
             holder = Holder(
-                identity.name, coded, allowance=1e6, delta=0.5, identity=identity, peers=PEERS, colluders=0,
-                noise=Fellow(place, noise) if place else noise, neighbours=neighbours,
-            )  # fmt: skip
+                identity.name,
+                coded,
+                allowance=1e6,
+                delta=0.5,
+                identity=identity,
+                peers=PEERS,
+                colluders=0,
+                noise=Fellow(place, noise) if place else noise,
+                neighbours=neighbours,
+            )
             heard = wire[identity.name]
             links.append(
                 MemoryLink(
@@ -148,7 +163,9 @@ def release_loss(pair, method, way, paths=1, **agreed):
 
 
 def largest_loss(method, way, pairs, paths=1, **agreed):
-    """The largest epsilon, at the method's delta, over several pairs; no release has a side door."""
+    """The largest epsilon, at the method's delta, over several pairs; no release has a side
+    door.
+    """
     losses = [release_loss(pair, method, way, paths, **agreed) for pair in pairs]
     assert not any(loss.side_door for loss in losses)
     if method.delta:

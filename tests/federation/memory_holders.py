@@ -34,7 +34,9 @@ def rows(number: int, seed: int = 0) -> Coded:
 
 
 def holders_of(parts: Sequence[Coded], **more: Any) -> list[Holder]:
-    """A holder for each part of the rows, all of whom have pinned each other, and fear nobody unless told to."""
+    """A holder for each part of the rows, all of whom have pinned each other, and fear nobody
+    unless told to.
+    """
     identities = [Identity.new(f"h{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
     files = more.pop("ledger_files", [more.pop("ledger_file", None)] * len(parts))
@@ -51,7 +53,9 @@ def five(number: int = 2000, **more: Any) -> list[Holder]:
 
 
 class FailingLink(MemoryLink):
-    """A link that fails at a message of some kind: no answer, garbage, or whatever ``instead`` makes of it."""
+    """A link that fails at a message of some kind: no answer, garbage, or whatever ``instead``
+    makes of it.
+    """
 
     def __init__(
         self,

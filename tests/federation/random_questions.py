@@ -1,4 +1,6 @@
-"""Random questions to holders: most of them valid, some a little wrong, of every kind and in every way."""
+"""Random questions to holders: most of them valid, some a little wrong, of every kind and in every
+way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whom a holder's allowance is for: no session and no analyst takes all of it, and no session is opened twice."""
+"""Whom a holder's allowance is for: no session and no analyst takes all of it, and no session is
+opened twice.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from understudy.privacy.ledger import LedgerFile
 
 @pytest.fixture(params=["in memory", "in a file"])
 def start(request, tmp_path):
-    """Starts a holder with an allowance of epsilon 3 and delta 3e-6; where it has a file, again and again."""
+    """Starts a holder with an allowance of epsilon 3 and delta 3e-6; where it has a file, again and
+    again.
+    """
 
     def started(**more):
         path = tmp_path / "h0.ledger"

@@ -63,7 +63,9 @@ STEPS = ["ask", "deliver", "agree", "reveal"]
 @pytest.mark.parametrize("heard_first", [False, True])
 @pytest.mark.parametrize("who", ["h0", "h2", "h4"])
 def test_a_holder_that_drops_out_at_any_step_is_survived(kind, heard_first, who):
-    """Its numbers are in the sum or not, and so is what others masked for it; later rounds go on without it."""
+    """Its numbers are in the sum or not, and so is what others masked for it; later rounds go on
+    without it.
+    """
     holders = five()
     sentences = []
     links = [
@@ -190,7 +192,9 @@ def test_a_link_to_somebody_else_is_noticed():
 
 
 def test_masks_do_not_cancel_over_different_questions(monkeypatch):
-    """An analyst who asks one holder for less noise than the others reads nothing at all, look as it may."""
+    """An analyst who asks one holder for less noise than the others reads nothing at all, look as
+    it may.
+    """
     monkeypatch.setattr("understudy.federation.analyst.LARGEST_SUM", (1 << 63) - 1)
     holders = five()
     names, arrays = pack_marginals([marginal("a")])

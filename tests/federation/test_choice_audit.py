@@ -1,7 +1,9 @@
-"""What an analyst learns of a choice, against its price: by a delegate, and where holders nominate and sums decide.
+"""What an analyst learns of a choice, against its price: by a delegate, and where holders nominate
+and sums decide.
 
-The exact law of what is told; exact losses of choices and of whole releases, an auditor answering every question; what
-an analyst can do who changes what it carries; and lower bounds from real choices of real holders.
+The exact law of what is told; exact losses of choices and of whole releases, an auditor answering
+every question; what an analyst can do who changes what it carries; and lower bounds from real
+choices of real holders.
 """
 
 from __future__ import annotations
@@ -33,11 +35,13 @@ from understudy.privacy.wire import pack_marginals
 from understudy.synthesizers.mst import MST
 from understudy.synthesizers.privbayes import PrivBayes
 
-# --------------------------------------------------------------------------- by the law of what is told
+# ------------------------------------------- by the law of what is told
 
 
 def test_the_law_of_the_largest_is_one():
-    """Against a sum over all that the noise can be, for noise so small that it can be written out."""
+    """Against a sum over all that the noise can be, for noise so small that it can be written
+    out.
+    """
     scale, sums = 2.5, np.array([3, 5, 5, 1])
     q = math.exp(-1 / scale)
     noise = np.indices((30,) * 4).reshape(4, -1)
@@ -66,7 +70,9 @@ def test_the_place_of_the_largest_costs_what_is_said(epsilon, others):
 
 @pytest.mark.parametrize("rho", [0.0002, 0.02])
 def test_what_a_delegate_chooses_costs_what_is_said(rho):
-    """Two candidates that change places by all that a row can move them; the noise in the sums is the same for both."""
+    """Two candidates that change places by all that a row can move them; the noise in the sums is
+    the same for both.
+    """
     scale = delegated_scale(rho)
     for noise in (0, 300, -100_000):
         ahead = np.array([SHARED_GRID / 2 + noise, -SHARED_GRID / 2])
@@ -79,7 +85,7 @@ def test_what_a_delegate_chooses_costs_what_is_said(rho):
             assert lost > 0.95 * rho
 
 
-# --------------------------------------------------------------------------- by an auditor who answers every question
+# ---------------------------- by an auditor who answers every question
 
 
 def exact_scores(table, pair, score, candidates):
@@ -179,11 +185,13 @@ def test_a_whole_release_with_too_little_noise_in_choices_is_flagged(delta, monk
     assert largest_loss(method, "secure", pairs_for(method)[-1:], colluders=0) > 1.5
 
 
-# --------------------------------------------------------------------------- an analyst who meddles
+# ---------------------------------------------- an analyst who meddles
 
 
 class Meddling(MemoryLink):
-    """A link of an analyst who changes what it carries to the delegate; it has seen everything that went before."""
+    """A link of an analyst who changes what it carries to the delegate; it has seen everything that
+    went before.
+    """
 
     def __init__(self, holder, meddle, seen):
         super().__init__(holder)
@@ -198,7 +206,9 @@ class Meddling(MemoryLink):
 
 
 def added_to(boxes, seen):
-    """2^63 - T, so that sums of T and more wrap: known where numbers are 64-bit words under a stream cipher."""
+    """2^63 - T, so that sums of T and more wrap: known where numbers are 64-bit words under a
+    stream cipher.
+    """
     name = min(boxes)
     box = boxes[name].copy()
     box[7::8] ^= 0x80
@@ -249,7 +259,7 @@ def test_an_analyst_who_changes_what_it_carries_to_the_delegate_is_refused(meddl
             session.place_of_largest(2, content, arrays)
 
 
-# --------------------------------------------------------------------------- real choices of real holders
+# ---------------------------------------- real choices of real holders
 
 
 def all_zeros(*numbers):
@@ -261,7 +271,9 @@ EVEN = (9 + 5 - (100 - 9 - 5)) * SHARED_GRID
 
 
 def chosen(more, times, epsilon, carry=MemoryLink):
-    """Which of two candidates a delegate chooses; a row more takes the one up, and the other down, by all it can."""
+    """Which of two candidates a delegate chooses; a row more takes the one up, and the other down,
+    by all it can.
+    """
     names, arrays = pack_marginals([marginal("a"), marginal("b")])
     shares = {"h0": 0.5, "h1": 0.5}
     content = {
@@ -288,7 +300,9 @@ def chosen(more, times, epsilon, carry=MemoryLink):
     [(600, 1.0, False), (300, 6.0, True), pytest.param(4000, 1.0, False, marks=pytest.mark.slow)],
 )
 def test_an_analyst_measures_no_more_than_the_price_of_a_choice(times, priced, flagged):
-    """At the offset where it shows best; the same test sees a choice that costs six times as much."""
+    """At the offset where it shows best; the same test sees a choice that costs six times as
+    much.
+    """
     here, there = (chosen(more, times, priced) for more in (0, 1))
     measured = tell_apart(here, there, 0.99999).epsilon
     assert measured > 0.1
@@ -296,7 +310,9 @@ def test_an_analyst_measures_no_more_than_the_price_of_a_choice(times, priced, f
 
 
 def test_without_the_seal_an_analyst_measures_more(monkeypatch):
-    """A control: it adds so much to the first sum that this wraps where the noise would have to be negative."""
+    """A control: it adds so much to the first sum that this wraps where the noise would have to be
+    negative.
+    """
     monkeypatch.setattr(delegates, "sealed", lambda key, content, about: content)
     monkeypatch.setattr(delegates, "opened", lambda key, content, about: content)
     wrapping = np.uint64((1 << 63) - (10 + 5) * SHARED_GRID)
@@ -318,7 +334,8 @@ PRICE = Budget(1.0, "rho")
 
 
 def nominated(more, times):
-    """The first holder's vote, and the sums less what the two others, who collude, put in; a row more is the first's.
+    """The first holder's vote, and the sums less what the two others, who collude, put in; a row
+    more is the first's.
 
     Each of the others has a favourite of its own, so there are always two nominees.
     """
@@ -367,7 +384,8 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nominati
 ):
     """The same test sees that there is an eighth of the noise.
 
-    An exponential choice of rho is one of epsilon = root of 8 rho, and Gaussian noise of rho one of mu = root of 2 rho.
+    An exponential choice of rho is one of epsilon = root of 8 rho, and Gaussian noise of rho one of
+    mu = root of 2 rho.
     """
     monkeypatch.setattr(answering, "choice_scale", lambda *price: noise * choice_scale(*price))
     monkeypatch.setattr(

@@ -1,4 +1,6 @@
-"""The analyst's link to a holder: what is sent again, what is given up, and the sentence that is said then."""
+"""The analyst's link to a holder: what is sent again, what is given up, and the sentence that is
+said then.
+"""
 
 from __future__ import annotations
 

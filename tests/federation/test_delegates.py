@@ -111,7 +111,9 @@ def test_what_the_delegate_opens_is_masked_all_the_same():
 
 
 def dropped(holders, number=1, gone="h4"):
-    """One holder does not answer; the others agree, and seal their seeds with it for the delegate."""
+    """One holder does not answer; the others agree, and seal their seeds with it for the
+    delegate.
+    """
     left = [holder for holder in holders if holder.name != gone]
     boxes = sealed_by(left, top(number))
     present = [holder.name for holder in left]

@@ -1,4 +1,5 @@
-"""The same questions to a holder and to one whose table differs in a row: their kinds of answer agree.
+"""The same questions to a holder and to one whose table differs in a row: their kinds of answer
+agree.
 
 What an answer says has noise in it. Whether there is one, which sentence refuses it, whether the
 holder closes, and how long and of which type an answer is have none: in these nothing may depend on
@@ -38,7 +39,9 @@ Kind = tuple[Any, ...]
 
 
 class Group:
-    """Three holders, of whom the first has the table in question, and what it is known to answer."""
+    """Three holders, of whom the first has the table in question, and what it is known to
+    answer.
+    """
 
     def __init__(self, coded: Coded, terms: Terms) -> None:
         self.terms = terms
@@ -78,7 +81,9 @@ class Group:
             self.say_to_all(Message("start", {"session": self.terms.session, "keys": keys}))
 
     def ask(self, asked: Message, spoil: Any) -> bool:
-        """Ask the first holder and, where it is a sum, go on to its end; whether there was an answer."""
+        """Ask the first holder and, where it is a sum, go on to its end; whether there was an
+        answer.
+        """
         if self.terms.way != "secure":
             return self.say("h0", asked).kind != "refused"
         answers = self.say_to_all(asked)

@@ -80,7 +80,9 @@ def test_tables_of_all_rows_with_the_noise_that_is_told(opened, way, delta):
 def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(
     opened, dropouts, colluders, more, delta
 ):
-    """Many tables of empty cells: their deviation is what the measurement says, and that is the share's due."""
+    """Many tables of empty cells: their deviation is what the measurement says, and that is the
+    share's due.
+    """
     curator = opened(
         holders_of([rows(0)] * 5), dropouts=dropouts, colluders=colluders, epsilon=1.0, delta=delta
     )
@@ -166,7 +168,9 @@ def test_a_choice_is_survived_even_if_the_delegate_drops_out(opened, kind, heard
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_a_choice_goes_on_without_others(opened, delta):
-    """Of five one drops out, then another: what the others masked for them is taken back by the delegate."""
+    """Of five one drops out, then another: what the others masked for them is taken back by the
+    delegate.
+    """
     holders = five()
     links = [FailingLink(holders[3], "ask"), *(MemoryLink(holders[i]) for i in (0, 1, 2, 4))]
     curator = opened(links, dropouts=2, epsilon=200.0, delta=delta)

@@ -1,8 +1,9 @@
 """What an analyst in league with holders can find out, against the claim.
 
-They see the sum, know their own counts, noise and masks, and take them off: what is left are the counts of the honest
-holders with the noise of the honest holders. Exact losses from the law of that noise; exact losses of whole runs, one
-holder's questions answered one by one; and lower bounds from real sums of real holders.
+They see the sum, know their own counts, noise and masks, and take them off: what is left are the
+counts of the honest holders with the noise of the honest holders. Exact losses from the law of that
+noise; exact losses of whole runs, one holder's questions answered one by one; and lower bounds from
+real sums of real holders.
 """
 
 from __future__ import annotations
@@ -50,11 +51,13 @@ def terms(holders: int, dropouts: int, colluders: int) -> Terms:
     return Terms("s", "", "secure", {}, 1.0, 0.0, "add_remove", names, dropouts, colluders)
 
 
-# --------------------------------------------------------------------------- tables, by the law of the noise
+# ------------------------------------- tables, by the law of the noise
 
 
 def laplace_loss(scale: float, enough: int, honest: int) -> float:
-    """The largest log-ratio over outcomes where one row more stands in a cell, with so many honest shares in it."""
+    """The largest log-ratio over outcomes where one row more stands in a cell, with so many honest
+    shares in it.
+    """
     one_sided = added(polya_pmf(1 / enough, scale, 200), honest)[:201]
     law = np.convolve(one_sided, one_sided[::-1])[
         140:261
@@ -102,7 +105,7 @@ def test_drop_outs_and_colluders_add_up():
     assert terms(5, 1, 1).honest == 3
 
 
-# --------------------------------------------------------------------------- choices, by their probabilities
+# ------------------------------------- choices, by their probabilities
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -129,7 +132,9 @@ def test_sums_of_scores_cost_what_is_said_in_rho():
 
 
 def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
-    """Where all scores are told, as opposed to the place of the largest, what moves all alike shows too."""
+    """Where all scores are told, as opposed to the place of the largest, what moves all alike shows
+    too.
+    """
     sizes = {"a": 2, "b": 2}
     table = MemoryCounter(
         {"a": np.array([0, 1], np.uint8), "b": np.array([0, 1], np.uint8)}, {}, sizes
@@ -146,7 +151,7 @@ def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
     assert moved <= score_sensitivity("F", "add_remove", None, True, top=False)
 
 
-# --------------------------------------------------------------------------- whole runs, question by question
+# ------------------------------------ whole runs, question by question
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,9 @@ def test_a_row_moves_score_f_by_one_and_not_by_the_half_range():
     ),
 )
 def test_a_whole_release_loses_no_more_than_the_claim(way, method):
-    """Everything that leaves the holder is answered on both tables alike; the log-ratios add up along the path."""
+    """Everything that leaves the holder is answered on both tables alike; the log-ratios add up
+    along the path.
+    """
     pairs = [*worst_pairs(method.neighbours, 40), choice_pair("R", method.neighbours, rows=40)]
     lost = largest_loss(method, way, pairs, colluders=1)
     assert 0.2 < lost <= 1.0 + 1e-9
@@ -195,7 +202,7 @@ def test_a_holder_that_sends_exact_counts_is_flagged(monkeypatch):
     assert release_loss(pair, PrivBayes(epsilon=1.0, degree=1), "secure", colluders=1).side_door
 
 
-# --------------------------------------------------------------------------- real sums of real holders
+# ------------------------------------------- real sums of real holders
 
 
 CELLS = 6000
@@ -205,7 +212,9 @@ WIDE = Schema.from_dict(
 
 
 def colluding_view(counts, colluding, **agreed):
-    """A real sum, less what the colluding holders know that they put in: the honest holders' cells."""
+    """A real sum, less what the colluding holders know that they put in: the honest holders'
+    cells.
+    """
     codes = [np.repeat(np.arange(CELLS, dtype=np.uint16), per_cell) for per_cell in counts]
     holders = holders_of([Coded(WIDE, {"a": mine}, len(mine), ()) for mine in codes])
     known = []
@@ -224,7 +233,9 @@ def colluding_view(counts, colluding, **agreed):
 
 
 def bound(colluding, **agreed):
-    """A lower bound on epsilon. Each cell is an experiment: the first holder has a row more in it, or not."""
+    """A lower bound on epsilon. Each cell is an experiment: the first holder has a row more in it,
+    or not.
+    """
     here, there = (colluding_view([first, 2, 0, 1, 2], colluding, **agreed) for first in (3, 2))
     return tell_apart(here, there, 0.99999).epsilon
 

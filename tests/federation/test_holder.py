@@ -177,7 +177,9 @@ def test_an_overdraft_is_refused_and_costs_nothing_more():
 
 
 def test_a_holder_answers_for_one_relation_from_the_first_session_on(tmp_path):
-    """Otherwise its exact number of rows could be had under replace, for nothing, and the rest under add_remove."""
+    """Otherwise its exact number of rows could be had under replace, for nothing, and the rest
+    under add_remove.
+    """
     for relation, other in (("add_remove", "replace"), ("replace", "add_remove")):
         file = LedgerFile.create(tmp_path / f"{relation}.ledger", 2.0, neighbours=relation)
         for holders in (
@@ -403,7 +405,9 @@ def fail_with(error):
     ],
 )
 def test_a_holder_that_meets_the_unexpected_closes(monkeypatch, error):
-    """Whether it does may depend on one row: that is told once at most, and nothing else with it."""
+    """Whether it does may depend on one row: that is told once at most, and nothing else with
+    it.
+    """
     log = []
     holders = five(log=log.append)
     started(holders)

@@ -155,7 +155,9 @@ def test_days_that_make_no_sense(days: int) -> None:
 
 
 def met(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[bytes, str]:
-    """The certificate that the server saw and what the client heard; an ``OSError`` where one refused the other."""
+    """The certificate that the server saw and what the client heard; an ``OSError`` where one
+    refused the other.
+    """
     ends = socket.socketpair()
     seen: list[bytes] = []
 

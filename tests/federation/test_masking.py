@@ -56,7 +56,9 @@ def test_holders_told_different_terms_share_no_secret():
 
 
 def test_somebody_between_two_holders_shares_a_secret_with_neither_pair():
-    """If an analyst put its own key in the place of b's, a's masks would cancel with the analyst's only."""
+    """If an analyst put its own key in the place of b's, a's masks would cancel with the analyst's
+    only.
+    """
     a, b, analyst = (PairKeys(name, b"context") for name in ("a", "b", "b"))
     a.meet("b", analyst.public)
     b.meet("a", a.public)

@@ -52,7 +52,9 @@ def added(pmf: np.ndarray, times: int) -> np.ndarray:
 
 
 def chi_square_fits(drawn: np.ndarray, pmf: np.ndarray, first: int) -> bool:
-    """Pearson's test at seven deviations of the statistic, cells with fewer than ten expected left out."""
+    """Pearson's test at seven deviations of the statistic, cells with fewer than ten expected left
+    out.
+    """
     expected = pmf * len(drawn)
     counts = np.bincount(np.clip(drawn - first, 0, len(pmf) - 1), minlength=len(pmf))
     enough = expected > 10
@@ -107,7 +109,9 @@ def test_drawn_gaussian_shares(enough, scale):
 @pytest.mark.parametrize("share", [0.84, 1.0, 1.3])
 @pytest.mark.parametrize("enough", [2, 3, 6])
 def test_the_sum_of_discrete_gaussians_is_as_near_to_one_as_proved(share, enough):
-    """Shares far smaller than are ever used, so that the difference can be seen in floating point at all."""
+    """Shares far smaller than are ever used, so that the difference can be seen in floating point
+    at all.
+    """
     reach = 14
     pmf = np.exp(discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), share))
     summed = added(pmf, enough)
@@ -134,7 +138,9 @@ def test_gaussian_shares_cost_no_more_than_noise_in_one_piece(enough, scale):
 
 @pytest.mark.parametrize("enough", [2, 4])
 def test_the_price_of_gaussian_shares_by_the_law_of_their_sum(enough):
-    """The zCDP loss of the sum, computed from its law, is what the price says; of one share too few it is more."""
+    """The zCDP loss of the sum, computed from its law, is what the price says; of one share too few
+    it is more.
+    """
     scale, reach = 5.0, 60
     pmf = np.exp(
         discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), gaussian_share(scale, enough))
@@ -182,11 +188,16 @@ def test_the_scale_of_a_sum_of_little_noise(epsilon, enough, shares):
 
 
 def test_what_can_be_drawn_can_be_asked_for():
-    """The largest scales that are let through are drawn, in shares or not; the next ones are not let through."""
+    """The largest scales that are let through are drawn, in shares or not; the next ones are not
+    let through.
+    """
     share, own = ShareNoise(3, SystemNoise()), SystemNoise()
     for noise, currency, largest in (
-        (share, "epsilon", 2.0**24), (share, "rho", 2.0**36), (own, "epsilon", 2.0**36), (own, "rho", 2.0**36)
-    ):  # fmt: skip
+        (share, "epsilon", 2.0**24),
+        (share, "rho", 2.0**36),
+        (own, "epsilon", 2.0**36),
+        (own, "rho", 2.0**36),
+    ):
         check_scale(noise, largest, currency)
         if largest > 2**24:  # the law of shares at the other takes seconds to be found, once
             add = noise.laplace if currency == "epsilon" else noise.gaussian
@@ -241,7 +252,9 @@ def test_a_score_that_moves_unevenly_is_told_at_its_full_bound(top, bound):
 def top_probabilities(
     scores: list[int], scale: float, extra: np.ndarray | None = None
 ) -> np.ndarray:
-    """P(each place has the largest of score plus geometric noise (plus something independent), the first of equals)."""
+    """P(each place has the largest of score plus geometric noise (plus something independent), the
+    first of equals).
+    """
     reach = 4000
     q = math.exp(-1 / scale)
     pmf = (1 - q) * q ** np.arange(reach)
@@ -264,7 +277,9 @@ def top_probabilities(
 @pytest.mark.parametrize("others", [1, 3])
 @pytest.mark.parametrize("gap", [-12, -1, 0, 1, 7])
 def test_the_largest_of_noisy_sums_costs_what_is_said(epsilon, others, gap):
-    """On a coarse grid of five steps, where all probabilities can be added up: one up, the others down."""
+    """On a coarse grid of five steps, where all probabilities can be added up: one up, the others
+    down.
+    """
     step = 5
     scale = 2 * step / epsilon
     here = top_probabilities([gap, *[0] * others], scale)
@@ -274,7 +289,8 @@ def test_the_largest_of_noisy_sums_costs_what_is_said(epsilon, others, gap):
     assert losses.max() <= epsilon + 1e-9
     if others == 1 and gap <= -2 * step:
         assert losses.max() > 0.9 * epsilon
-    # Noise beyond one geometric variable, from holders that were not needed, takes nothing away from it.
+    # Noise beyond one geometric variable, from holders that were not needed, takes nothing away
+    # from it.
     more = polya_pmf(0.5, scale, 1000)
     here = top_probabilities([gap, *[0] * others], scale, more)
     there = top_probabilities([gap + step, *[-step] * others], scale, more)

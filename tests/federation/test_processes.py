@@ -1,7 +1,8 @@
-"""Holders as real processes: what goes wrong with one of them ends in a result under the guarantee, or in a sentence.
+"""Holders as real processes: what goes wrong with one of them ends in a result under the guarantee,
+or in a sentence.
 
-Whatever happens, every holder's ledger is right afterwards: the whole price stays on the books of a holder that was
-killed, and all others have settled.
+Whatever happens, every holder's ledger is right afterwards: the whole price stays on the books of a
+holder that was killed, and all others have settled.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 
 @pytest.fixture
 def town(lasting: Town) -> Iterator[Town]:
-    """Three holders that run; whoever was killed in a test is started again, at the same address."""
+    """Three holders that run; whoever was killed in a test is started again, at the same
+    address.
+    """
     yield lasting
     ended = [
         site
@@ -89,7 +92,9 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Meddling:
-    """A link to a holder to which something happens before a message, told by its number from 1, is carried there."""
+    """A link to a holder to which something happens before a message, told by its number from 1, is
+    carried there.
+    """
 
     def __init__(self, link: HttpLink, happen: Callable[[int], None]) -> None:
         self.link = link
@@ -107,7 +112,9 @@ class Meddling:
 
 
 def released(town: Town, way: str = "secure", **options: object) -> object:
-    """One release over links to the holders; ``happen`` maps a holder to what happens on its line."""
+    """One release over links to the holders; ``happen`` maps a holder to what happens on its
+    line.
+    """
     happen = options.pop("happen", {})
     method = options.pop("method", PrivBayes(epsilon=1.0))
     options.setdefault("colluders", 0)  # of three holders one may drop out, or collude
@@ -277,7 +284,9 @@ def test_one_that_is_too_slow_drops_out(town: Town, dropouts: int) -> None:
 
 
 def test_one_with_another_certificate_is_not_asked(town: Town) -> None:
-    """West's address, and a certificate that is not the one it shows: somebody may have taken its place."""
+    """West's address, and a certificate that is not the one it shows: somebody may have taken its
+    place.
+    """
     before = counted(town)
     north, south, west = Parties.load(town.folder / "parties.toml").holders
     other = Party(Identity.new("west").certificate, west.address)
@@ -411,7 +420,8 @@ def test_the_analyst_is_killed(town: Town) -> None:
         "    return ask(self, message)\n"
         "HttpLink.ask = asking\n"
         "from understudy.cli import main\n"
-        "sys.argv[1:] = ['federate', '--holders', 'parties.toml', '--schema', 'schema.json', '--cert', 'registry.pem',"
+        "sys.argv[1:] = ['federate', '--holders', 'parties.toml', '--schema', 'schema.json', "
+        "'--cert', 'registry.pem',"
         " '-o', 'out.csv']\n"
         "main()\n"
     )
@@ -429,7 +439,9 @@ def test_the_analyst_is_killed(town: Town) -> None:
 
 
 def test_odd_holders(tmp_path: Path) -> None:
-    """One without rows does not start; one with another schema ends the run before anything is asked."""
+    """One without rows does not start; one with another schema ends the run before anything is
+    asked.
+    """
     town = Town(tmp_path, ("empty", "full", "other"), allowance=2.0)
     (tmp_path / "empty.csv").write_text("age,sex,smoker,ward\n")
     smaller = {
@@ -506,7 +518,9 @@ def recorded(path: Path) -> list[tuple[bytes, bytes]]:
 
 
 def test_nothing_exact_leaves_a_holder(town: Town) -> None:
-    """All bytes on the wire, as the holder's server and the analyst's client see them, of all ways."""
+    """All bytes on the wire, as the holder's server and the analyst's client see them, of all
+    ways.
+    """
     before = len(recorded(town.folder / "wire.bin"))
     heard: list[tuple[bytes, bytes]] = []
     agreed = [
@@ -537,10 +551,11 @@ def test_nothing_exact_leaves_a_holder(town: Town) -> None:
             noise.append(
                 answer.arrays["numbers"] - exact_counts(coded, Message.from_bytes(message))
             )
-    # Tables that leave without masks have noise of the holder's own, of a scale of 12 at least: one in 24 is exact.
+    # Tables that leave without masks have noise of the holder's own, of a scale of 12 at least: one
+    # in 24 is exact.
     together = np.concatenate(noise)
-    # How many there are depends on the network. Of 30 or more, half are exact, or the deviation is a quarter of what it
-    # should be, with a probability below 10^-8.
+    # How many there are depends on the network. Of 30 or more, half are exact, or the deviation is
+    # a quarter of what it should be, with a probability below 10^-8.
     assert together.size >= 30
     assert (together == 0).mean() < 0.5
     assert together.std() > 3
@@ -571,7 +586,9 @@ def exact_counts(coded: Coded, question: Message) -> np.ndarray:
     + [(way, dropouts, 1) for way in ("statistics", "voting", "models") for dropouts in (0, 1)],
 )
 def test_killed_before_any_message(town: Town, way: str, dropouts: int, colluders: int) -> None:
-    """West is killed before its first message, its second and so on, until a run is over before its time has come."""
+    """West is killed before its first message, its second and so on, until a run is over before its
+    time has come.
+    """
     # Where holders may drop out a round has four messages; one round is enough then.
     method = Independent(epsilon=1.0) if way == "secure" and dropouts else PrivBayes(epsilon=1.0)
     step, over = 0, False

@@ -1,4 +1,6 @@
-"""A question that cannot be answered is refused by every curator, before any debit, in the same words."""
+"""A question that cannot be answered is refused by every curator, before any debit, in the same
+words.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ def delivered(holder, told, among, number=1):
 
 
 def test_both_secrets_of_a_holder_are_never_told():
-    """The analyst tells half of the holders that h0 is in the sum, and the others that it dropped out."""
+    """The analyst tells half of the holders that h0 is in the sum, and the others that it dropped
+    out.
+    """
     holders = five()
     started(holders, dropouts=2)
     everybody = [holder.name for holder in holders]
@@ -154,7 +156,9 @@ def test_a_colluding_holder_signs_for_two_sums_and_still_one_of_them_lacks_signa
 
 
 def test_a_signature_of_a_session_that_was_opened_again_in_the_same_terms_is_worth_nothing():
-    """A holder that was started again has another key: what others signed for before does not count now."""
+    """A holder that was started again has another key: what others signed for before does not count
+    now.
+    """
     old, before = {}, five()[:3]
     for _ in range(2):
         holders = [
@@ -179,7 +183,9 @@ def test_a_signature_of_a_session_that_was_opened_again_in_the_same_terms_is_wor
 
 
 def test_holders_that_were_told_of_different_masks_do_not_open_the_sum():
-    """The analyst delivers the shares of different holders to each: the sums that they sign for differ."""
+    """The analyst delivers the shares of different holders to each: the sums that they sign for
+    differ.
+    """
     holders = five()
     started(holders, dropouts=1)
     everybody = [holder.name for holder in holders]

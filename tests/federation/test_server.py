@@ -1,4 +1,6 @@
-"""A holder's door: who is let in, how much is read, one question at a time, and a log that never lags behind."""
+"""A holder's door: who is let in, how much is read, one question at a time, and a log that never
+lags behind.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def asked(
     certificate: bytes = ANALYST.der,
     path: str = "/ask",
 ) -> list[httpx.Response]:
-    """What the application answers to messages that arrive at the same time, under a certificate that TLS let in."""
+    """What the application answers to messages that arrive at the same time, under a certificate
+    that TLS let in.
+    """
     app = app_of(Answering(lambda message, _: answer(message)), [ANALYST])
 
     async def with_certificate(scope: Any, receive: Any, send: Any) -> None:

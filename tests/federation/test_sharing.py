@@ -25,7 +25,9 @@ def test_too_few_are_refused():
 
 
 def test_fewer_shares_fit_every_secret():
-    """With one share less than enough there is, for any other secret, a last share that would give just that one."""
+    """With one share less than enough there is, for any other secret, a last share that would give
+    just that one.
+    """
     secret, other = os.urandom(32), os.urandom(32)
     shares = [int.from_bytes(share) for share in shares_of(secret, 3, 3)]
     # At 0: 3 y1 - 3 y2 + y3, by Lagrange at 1, 2, 3.

@@ -87,7 +87,8 @@ def test_the_model_says_which_trust_it_rests_on():
     method = Independent(epsilon=1.0)
     told = federate(holders, SCHEMA, method, dropouts=1).method["federation"]
     assert told["trust"] == (
-        "Secure sums over 4 holders, of whom up to 1 may drop out: the guarantee holds against the analyst and all "
+        "Secure sums over 4 holders, of whom up to 1 may drop out: the guarantee holds against the "
+        "analyst and all "
         "readers, alone or together with up to 1 of the holders."
     )
     told = federate(holders, SCHEMA, method, colluders=0).method["federation"]
@@ -131,7 +132,9 @@ def test_statistics_ask_once_for_all_tables(monkeypatch):
 
 
 def test_voting_spends_as_the_thesis_does():
-    """epsilon1 / (d - 1) for each step by the exponential mechanism, epsilon2 / d for each table."""
+    """epsilon1 / (d - 1) for each step by the exponential mechanism, epsilon2 / d for each
+    table.
+    """
     method = PrivBayes.paper(1.0, degree=1, encoding="vanilla", score="I")
     holders = holders_of([rows(1000, seed) for seed in range(3)], neighbours="replace")
     model = federate(holders, SCHEMA, method, "voting")
@@ -280,7 +283,9 @@ def test_a_holder_without_rows_takes_part():
     "method", [PrivBayes(epsilon=1.0), MST(epsilon=1.0, delta=1e-9)], ids=["epsilon", "rho"]
 )
 def test_nothing_exact_leaves_a_holder(dropouts, colluders, method):
-    """All bytes of all messages: no exact table in them, as it is or less what is common to all cells."""
+    """All bytes of all messages: no exact table in them, as it is or less what is common to all
+    cells.
+    """
     parts = split(rows(10_000, 3), "equal", 4)
     heard = []
     links = [
@@ -310,7 +315,9 @@ def test_a_holder_that_sends_its_exact_tables_is_found_out(monkeypatch):
 
 
 def exact_in(heard, parts):
-    """Whether some part's exact table, or that of all together, stands in the bytes, up to a constant or a sign."""
+    """Whether some part's exact table, or that of all together, stands in the bytes, up to a
+    constant or a sign.
+    """
     names = SCHEMA.names
     tables = [
         marginal(*group) for size in (1, 2, 3) for group in itertools.combinations(names, size)

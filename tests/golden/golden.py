@@ -1,7 +1,9 @@
-"""Golden rows: small made-up models, each with the rows that a seed gives, for this and every later version.
+"""Golden rows: small made-up models, each with the rows that a seed gives, for this and every later
+version.
 
-``python tests/golden/golden.py`` writes the files of kinds that have none yet. A file that is there is never written
-again: where its rows change, people who published a seed can no longer give the rows that they published.
+``python tests/golden/golden.py`` writes the files of kinds that have none yet. A file that is there
+is never written again: where its rows change, people who published a seed can no longer give the
+rows that they published.
 """
 
 from __future__ import annotations

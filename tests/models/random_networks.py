@@ -54,7 +54,9 @@ def random_network(
 def by_enumeration(
     network: Network, schema: Schema, weights: Mapping[str, Any] | None = None
 ) -> np.ndarray:
-    """The probability of every row, by multiplying one row at a time; sides in the order of the network."""
+    """The probability of every row, by multiplying one row at a time; sides in the order of the
+    network.
+    """
     names = [node.attribute for node in network]
     sizes = [schema[name].size for name in names]
     table = np.empty(sizes)

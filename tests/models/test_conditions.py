@@ -1,4 +1,6 @@
-"""Every value that is drawn fulfils the condition it was drawn under, however the condition cuts through bins."""
+"""Every value that is drawn fulfils the condition it was drawn under, however the condition cuts
+through bins.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def drawn(model: Model, wanted: Any, how: How, rows: int = 300) -> list[Any]:
     return values_of(table.columns["x"])  # type: ignore[union-attr]
 
 
-# Numbers that no grid of a few decimals holds, and those that float arithmetic rounds: 0.29 * 100, 0.1 + 0.2, ...
+# Numbers that no grid of a few decimals holds, and those that float arithmetic rounds: 0.29 * 100,
+# 0.1 + 0.2, ...
 REALS = st.one_of(
     st.floats(-1, 6, allow_nan=False),
     st.integers(-100, 600).map(lambda cents: cents / 100),
@@ -120,7 +123,9 @@ def test_conditions_as_written_on_the_command_line(
 
 @pytest.mark.parametrize("how", WAYS)
 def test_values_that_fit_are_all_drawn_and_evenly(how: How) -> None:
-    """A condition must not lose values either: 20 and 21 of the first bin, all of the second, 44 of the third."""
+    """A condition must not lose values either: 20 and 21 of the first bin, all of the second, 44 of
+    the third.
+    """
     entry = {"kind": "integer", "min": 0, "max": 65, "bins": 3}
     values = drawn(model_of(schema_of(x=entry)), (20, 44), how, rows=50_000)
     counts = np.bincount(values, minlength=66)

@@ -1,4 +1,6 @@
-"""Tables that share attributes, made to agree: same margins, nothing negative, closer to the truth."""
+"""Tables that share attributes, made to agree: same margins, nothing negative, closer to the
+truth.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,9 @@ def test_tables_with_the_target_agree_on_it_and_could_be_real(repair: Any, scale
 
 
 def test_for_a_target_a_rare_value_keeps_its_share() -> None:
-    """Of 1000 rows 40 have the rare value; one cell of theirs stands out. Noise is that of one draw, made up here."""
+    """Of 1000 rows 40 have the rare value; one cell of theirs stands out. Noise is that of one
+    draw, made up here.
+    """
     counts = np.array([[250, 230, 240, 240], [2, 1, 2, 35]]) + np.array(
         [[9, -12, 7, 3], [-8, 8, 6, -9]]
     )

@@ -1,4 +1,6 @@
-"""The fitted distribution is that of the largest entropy, found on the joint domain by plain iterative scaling."""
+"""The fitted distribution is that of the largest entropy, found on the joint domain by plain
+iterative scaling.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def margin(joint: Table, group: Group) -> Table:
 
 
 def scaled(targets: dict[Group, Table], times: int) -> Table:
-    """Iterative proportional fitting on the joint table: what the engine must give, from the definition."""
+    """Iterative proportional fitting on the joint table: what the engine must give, from the
+    definition.
+    """
     joint = np.full([*SIZES.values()], 1 / math.prod(SIZES.values()))
     for _ in range(times):
         for group, target in targets.items():

@@ -36,10 +36,13 @@ def test_a_seed_gives_the_rows_that_it_always_gave(path: Path) -> None:
 
 
 def test_golden_rows_do_not_depend_on_the_process() -> None:
-    """Nor on the order of sets of texts, the number of threads, or what the processor offers to numpy."""
+    """Nor on the order of sets of texts, the number of threads, or what the processor offers to
+    numpy.
+    """
     path = FOLDER / "privbayes-gray.json"
     script = (
-        "import json, pathlib, sys; from golden.golden import rows_of; from understudy import Model;"
+        "import json, pathlib, sys; from golden.golden import rows_of; from understudy import "
+        "Model;"
         "document = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding='utf-8'));"
         "print(json.dumps(rows_of(Model.from_dict(document['model']))))"
     )

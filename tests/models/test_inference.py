@@ -97,7 +97,8 @@ def test_gradients_are_slopes(seed: int) -> None:
         if node.attribute not in gradients:
             continue
         assert gradients[node.attribute].shape == (2, *node.table.shape)
-        # The sum is linear in each conditional probability: doubling a table doubles it, for all weights.
+        # The sum is linear in each conditional probability: doubling a table doubles it, for all
+        # weights.
         linear = (gradients[node.attribute] * node.conditional).reshape(2, -1).sum(axis=1)
         np.testing.assert_allclose(
             linear, (seeds * elimination.table).reshape(2, -1).sum(axis=1), atol=1e-10

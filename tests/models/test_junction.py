@@ -31,7 +31,8 @@ def test_every_group_lies_in_a_clique_and_what_cliques_share_lies_on_their_path(
         assert branch.parent < place
         earlier = {name for before in tree[:place] for name in before.clique}
         held = set(tree[branch.parent].clique) if branch.parent >= 0 else set()
-        # Running intersection: what a clique shares with all before it lies in the one that it hangs from.
+        # Running intersection: what a clique shares with all before it lies in the one that it
+        # hangs from.
         assert set(branch.clique) & earlier == set(branch.shared) == set(branch.clique) & held
 
 

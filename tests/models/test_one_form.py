@@ -1,4 +1,6 @@
-"""A model has one form from the moment it is made: what its file says, to the bit, and the same rows from either."""
+"""A model has one form from the moment it is made: what its file says, to the bit, and the same
+rows from either.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def check_one_form(model: Any) -> None:
         assert content(again.sample(200, seed=1)) == content(model.sample(200, seed=1))
 
 
-# --------------------------------------------------------------------------- any table, any method
+# ----------------------------------------------- any table, any method
 
 METHODS: dict[str, Callable[..., Synthesizer]] = {
     "independent": Independent,

@@ -21,7 +21,9 @@ totals = st.floats(0, 5000)
 
 @given(counts=noisy, total=totals)
 def test_the_projection_is_the_nearest_table_of_that_total(counts: Any, total: float) -> None:
-    """Karush, Kuhn, Tucker: one multiplier is taken off every cell that stays above 0, and exceeds all others."""
+    """Karush, Kuhn, Tucker: one multiplier is taken off every cell that stays above 0, and exceeds
+    all others.
+    """
     found = projected(counts, total)
     assert (found >= 0).all()
     assert found.sum() == pytest.approx(total, abs=1e-6)

@@ -72,7 +72,9 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def rows(model: Model) -> dict[str, np.ndarray]:
-    """A large sample of the model: what its answers can be checked against, values inside bins included."""
+    """A large sample of the model: what its answers can be checked against, values inside bins
+    included.
+    """
     return as_columns(model.sample(400_000, seed=5))
 
 
@@ -101,12 +103,18 @@ DAY = (dt.date(2000, 6, 1) - dt.date(1970, 1, 1)).days
 QUESTIONS: list[tuple[str, Any]] = [
     ("", lambda r: np.ones(len(r["age"]), dtype=bool)),
     ("where sex = 'Female'", lambda r: r["sex"] == "Female"),
-    ("where age >= 44 and age < 55 and sex = 'Female'",
-     lambda r: (r["age"] >= 44) & (r["age"] < 55) & (r["sex"] == "Female")),
+    (
+        "where age >= 44 and age < 55 and sex = 'Female'",
+        lambda r: (r["age"] >= 44) & (r["age"] < 55) & (r["sex"] == "Female"),
+    ),
     ("where age > 43 and age <= 46", lambda r: (r["age"] > 43) & (r["age"] <= 46)),
     ("where age > 43.5 and age < 46.5", lambda r: (r["age"] > 43) & (r["age"] < 47)),
-    ("where age between 12 and 17 or sex = 'Male' and not rating = 5",
-     lambda r: ((r["age"] >= 12) & (r["age"] <= 17)) | ((r["sex"] == "Male") & (r["rating"] != 5))),
+    (
+        "where age between 12 and 17 or sex = 'Male' and not rating = 5",
+        lambda r: (
+            ((r["age"] >= 12) & (r["age"] <= 17)) | ((r["sex"] == "Male") & (r["rating"] != 5))
+        ),
+    ),
     ("where not (age < 44)", lambda r: ~(r["age"] < 44)),
     ("where age >= 44", lambda r: r["age"] >= 44),
     ("where age != 44", lambda r: ~np.isnan(r["age"]) & (r["age"] != 44)),
@@ -117,16 +125,23 @@ QUESTIONS: list[tuple[str, Any]] = [
     ("where income < 12.5 or income >= 80", lambda r: (r["income"] < 12.5) | (r["income"] >= 80)),
     ("where income <= 12.5", lambda r: r["income"] <= 12.5),
     ("where born >= '2000-06-01'", lambda r: r["born"] >= DAY),
-    ("where born < '2000-06-01' and smoker = true", lambda r: (r["born"] < DAY) & (r["smoker"] == "true")),
+    (
+        "where born < '2000-06-01' and smoker = true",
+        lambda r: (r["born"] < DAY) & (r["smoker"] == "true"),
+    ),
     ("where rating >= 2 and rating in (1, 5)", lambda r: r["rating"] == 5),
     ("where grade > 'low'", lambda r: r["grade"] != "low"),
-    ("where grade not in ('low', 'high') and smoker = 'FALSE'",
-     lambda r: (r["grade"] == "mid") & (r["smoker"] == "false")),
+    (
+        "where grade not in ('low', 'high') and smoker = 'FALSE'",
+        lambda r: (r["grade"] == "mid") & (r["smoker"] == "false"),
+    ),
     ("where \"home town\" = 'O''Hare'", lambda r: r["home town"] == "O'Hare"),
     ("WHERE Not Not (sex <> 'Male')", lambda r: r["sex"] == "Female"),
-    ("where age < 5 or age < 3 and sex = 'Male' or income > 99 or smoker = true",
-     lambda r: (r["age"] < 5) | (r["income"] > 99) | (r["smoker"] == "true")),
-]  # fmt: skip
+    (
+        "where age < 5 or age < 3 and sex = 'Male' or income > 99 or smoker = true",
+        lambda r: (r["age"] < 5) | (r["income"] > 99) | (r["smoker"] == "true"),
+    ),
+]
 
 
 @pytest.mark.parametrize(("condition", "holds"), QUESTIONS)
@@ -272,7 +287,7 @@ def test_a_network_over_bits_answers_too(gray: bool) -> None:
         np.testing.assert_allclose(found, wanted, atol=0.015)
 
 
-# --------------------------------------------------------------------------- queries that cannot be read
+# ----------------------------------------- queries that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -284,7 +299,7 @@ def test_a_network_over_bits_answers_too(gray: bool) -> None:
         ("count sex = 'Male'", "character 7: expected where, but found 'sex'"),
         ("count where sex 'Male'", "expected a comparison"),
         ("count where sex = Male", "character 19: text stands in single quotes; write 'Male'"),
-        ("count where sex = \"Male\"", "write 'Male'"),
+        ('count where sex = "Male"', "write 'Male'"),
         ("count where sex = 'Mal'", "no value 'Mal'; did you mean 'Male'"),
         ("count where sex = 'male'", "did you mean 'Male'"),
         ("count where sx = 'Male'", "character 13: There is no attribute 'sx'; did you mean 'sex'"),
@@ -315,7 +330,7 @@ def test_a_network_over_bits_answers_too(gray: bool) -> None:
         ("count where " + "age = 1 or " * 5000 + "age = 1", "longer than"),
         (3, "A query is text"),
     ],
-)  # fmt: skip
+)
 def test_a_query_that_cannot_be_read(model: Model, query: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         model.query(query)
@@ -326,12 +341,39 @@ def test_a_query_that_cannot_be_read(model: Model, query: Any, message: str) -> 
 @given(
     st.lists(
         st.sampled_from(
-            ["count", "mean", "where", "age", "sex", "=", "<", "(", ")", "and", "or", "not", "in", "between", "is",
-             "missing", "'Male'", "3", "-1e9", ",", "born", '"', "'", "true", "id", "\x00", "é"]
+            [
+                "count",
+                "mean",
+                "where",
+                "age",
+                "sex",
+                "=",
+                "<",
+                "(",
+                ")",
+                "and",
+                "or",
+                "not",
+                "in",
+                "between",
+                "is",
+                "missing",
+                "'Male'",
+                "3",
+                "-1e9",
+                ",",
+                "born",
+                '"',
+                "'",
+                "true",
+                "id",
+                "\x00",
+                "é",
+            ]
         ),
         max_size=14,
     ).map(" ".join)
-)  # fmt: skip
+)
 def test_any_text_is_read_or_refused_politely(text: str) -> None:
     for query in (text, f"count where {text}"):
         with contextlib.suppress(InputError):
@@ -344,19 +386,27 @@ def test_a_count_needs_rows(model: Model) -> None:
     assert replace(model, rows=None).query("share where sex = 'Male'").value > 0
 
 
-# --------------------------------------------------------------------------- rows given conditions
+# ----------------------------------------------- rows given conditions
 
 CONDITIONS: list[tuple[dict[str, Any], Any]] = [
     ({"sex": "Female"}, lambda r: r["sex"] == "Female"),
-    ({"sex": "Female", "age": (33, 41)}, lambda r: (r["sex"] == "Female") & (r["age"] >= 33) & (r["age"] <= 41)),
+    (
+        {"sex": "Female", "age": (33, 41)},
+        lambda r: (r["sex"] == "Female") & (r["age"] >= 33) & (r["age"] <= 41),
+    ),
     ({"age": [3, 4, 5, 17, None]}, lambda r: np.isin(r["age"], [3, 4, 5, 17]) | np.isnan(r["age"])),
     ({"age": None, "smoker": True}, lambda r: np.isnan(r["age"]) & (r["smoker"] == "true")),
     ({"age": (None, 12)}, lambda r: r["age"] <= 12),
     ({"income": (10.0, 30.5)}, lambda r: (r["income"] >= 10) & (r["income"] <= 30.5)),
-    ({"born": (dt.date(2000, 6, 1), "2000-07-01"), "rating": [1, "5"]},
-     lambda r: (r["born"] >= DAY) & (r["born"] <= DAY + 30) & np.isin(r["rating"], [1, 5])),
-    ({"grade": ("mid", "high"), "rating": (2, None)}, lambda r: (r["grade"] != "low") & (r["rating"] >= 2)),
-]  # fmt: skip
+    (
+        {"born": (dt.date(2000, 6, 1), "2000-07-01"), "rating": [1, "5"]},
+        lambda r: (r["born"] >= DAY) & (r["born"] <= DAY + 30) & np.isin(r["rating"], [1, 5]),
+    ),
+    (
+        {"grade": ("mid", "high"), "rating": (2, None)},
+        lambda r: (r["grade"] != "low") & (r["rating"] >= 2),
+    ),
+]
 
 
 @pytest.mark.parametrize("method", ["exact", "rejection", "weighting"])
@@ -368,8 +418,12 @@ def test_rows_given_a_condition(
     assert len(drawn["sex"]) == 20_000
     assert holds(drawn).all()
     fit = holds(rows)
-    for check in (lambda r: r["sex"] == "Male", lambda r: r["smoker"] == "true", lambda r: r["income"] > 45,
-                  lambda r: r["age"] % 10 > 4):  # fmt: skip
+    for check in (
+        lambda r: r["sex"] == "Male",
+        lambda r: r["smoker"] == "true",
+        lambda r: r["income"] > 45,
+        lambda r: r["age"] % 10 > 4,
+    ):
         noise = 1 / np.sqrt(fit.sum()) + 1 / np.sqrt(20_000)
         assert check(drawn).mean() == pytest.approx(check(rows)[fit].mean(), abs=3 * noise)
 

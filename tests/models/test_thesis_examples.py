@@ -1,4 +1,5 @@
-"""The worked examples of the thesis (chapter 3): counts, mutual information, and the three ways of sampling.
+"""The worked examples of the thesis (chapter 3): counts, mutual information, and the three ways of
+sampling.
 
 Where the thesis' arithmetic is wrong, the test checks the right value and says so.
 """
@@ -77,14 +78,16 @@ def information(child: str, parents: str) -> float:
     ("child", "parents", "right", "printed"),
     [
         ("B", "A", 1.0, 1.0),
-        # Printed 0.16 + 0 - 0.12 + 0.4, about 0.4: the last term is 0.2 log2(0.2 / 0.1) = 0.2, so 0.236 together.
+        # Printed 0.16 + 0 - 0.12 + 0.4, about 0.4: the last term is 0.2 log2(0.2 / 0.1) = 0.2, so
+        # 0.236 together.
         ("C", "A", 0.2364527976600279, 0.4),
         ("D", "A", 0.0, 0.0),
         # A and B are equal in every row, so this must be I(C, A); printed 0.
         ("C", "B", 0.2364527976600279, 0.0),
         # D is constant and shares nothing with anything; printed 0.2.
         ("D", "B", 0.0, 0.2),
-        # Example 3.4 adds I(C, A) + I(C, B), which holds only where the parents are independent; here B adds nothing.
+        # Example 3.4 adds I(C, A) + I(C, B), which holds only where the parents are independent;
+        # here B adds nothing.
         ("C", "AB", 0.2364527976600279, 0.4),
         ("D", "AB", 0.0, 0.2),
         # Example 3.4 then prefers (D, {B, C}); all pairs of D are worth the same: nothing.
@@ -162,7 +165,8 @@ def fits(**wanted: int) -> dict[str, Factor]:
 def test_example_3_6_prior_sampling() -> None:
     """The numbers 0.59, 0.11, 0.7, 0.07 give (1, 1, 0, 1).
 
-    The text once says that 0.07 in [0, 0.1) makes D = 0; by its own intervals, and in its table of results, D = 1.
+    The text once says that 0.07 in [0, 0.1) makes D = 0; by its own intervals, and in its table of
+    results, D = 1.
     """
     assert values(Sampler(NETWORK, SCHEMA).fitting(1, in_turn([0.59, 0.11, 0.7, 0.07]))) == [
         (1, 1, 0, 1)
@@ -221,7 +225,9 @@ def test_example_3_6_queries_exactly() -> None:
 
 
 def test_example_3_7_rejection_sampling() -> None:
-    """For P(D = 0 | B = 1): 0.14 gives A = 1, 0.87 gives B = 0: rejected at once, and 0.69 is the A of a new row."""
+    """For P(D = 0 | B = 1): 0.14 gives A = 1, 0.87 gives B = 0: rejected at once, and 0.69 is the A
+    of a new row.
+    """
     sampler = Sampler(NETWORK, SCHEMA, fits(B=1))
     numbers = in_turn([0.14, 0.87, 0.69, 0.1, 0.2, 0.3])
     assert values(sampler.fitting(1, numbers)) == []
@@ -233,7 +239,9 @@ def test_example_3_7_rejection_sampling() -> None:
 
 
 def test_example_3_8_likelihood_weighting() -> None:
-    """For P(D = 1 | A = 0, B = 1): A and B are forced, 0.98 gives C = 0, 0.52 gives D = 0; weight 0.2 * 0.5 = 0.1."""
+    """For P(D = 1 | A = 0, B = 1): A and B are forced, 0.98 gives C = 0, 0.52 gives D = 0; weight
+    0.2 * 0.5 = 0.1.
+    """
     sampler = Sampler(NETWORK, SCHEMA, fits(A=0, B=1))
     codes, weights = sampler.forced(1, in_turn([0.98, 0.52]))
     assert values(codes) == [(0, 1, 0, 0)]
@@ -246,9 +254,11 @@ def test_example_3_8_likelihood_weighting() -> None:
 
 
 def test_example_3_9_queries_from_weighted_rows() -> None:
-    """The third query's answer, 0.2857, is printed as 0.28, and the second's, 0.2777, as 0.27: cut, not rounded.
+    """The third query's answer, 0.2857, is printed as 0.28, and the second's, 0.2777, as 0.27: cut,
+    not rounded.
 
-    The second is asked for (A, B, C, D) = (0, 0, 1, 0), which no sample has, and answered for (1, 0, 0, 1).
+    The second is asked for (A, B, C, D) = (0, 0, 1, 0), which no sample has, and answered for (1,
+    0, 0, 1).
     """
     rows = [
         (1, 0, 0, 1),

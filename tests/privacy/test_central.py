@@ -192,7 +192,9 @@ def test_a_single_candidate_costs_nothing_and_counts_nothing() -> None:
 
 @pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
 def test_choices_follow_the_scores_at_the_price_paid(rule: Any) -> None:
-    """Two candidates whose scores differ by a known number of rows: odds as the mechanism has them."""
+    """Two candidates whose scores differ by a known number of rows: odds as the mechanism has
+    them.
+    """
     epsilon, pair = 0.02, PAIRS[:2]
     asked = curator(5, epsilon=100.0)
     question = Choose(candidates=pair, score="R", budget=Budget(epsilon))

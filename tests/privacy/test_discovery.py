@@ -1,4 +1,6 @@
-"""Domains discovered at a price: found where the data is clear, silent where it is rare, and always in the ledger."""
+"""Domains discovered at a price: found where the data is clear, silent where it is rare, and always
+in the ledger.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,11 @@ def test_the_costs_in_the_ledger_add_up_to_the_share(currency: Any) -> None:
     spent = total([entry.amount for entry in ledger.entries])
     assert exact(share.amount) * (1 - exact(1e-12)) <= spent <= exact(share.amount)
     assert [entry.question for entry in ledger.entries] == [
-        "bounds of age", "bounds of debt", "categories of ward", "missing values of smoker", "bounds of born",
+        "bounds of "
+        "age", "bounds of "
+                         "debt", "categories of "
+                                           "ward", "missing values of "
+                                                                 "smoker", "bounds of born",
         "bounds of seen",
     ]  # fmt: skip
     assert [entry.delta for entry in ledger.entries] == [0, 0, 1e-9, 0, 0, 0]
@@ -287,7 +293,7 @@ def test_few_rows_give_a_plain_domain_and_tell_nothing() -> None:
     assert (d.write(d.edges[0]), d.write(d.edges[-1])) == ("1600-01-01", "2201-01-01")
 
 
-# --------------------------------------------------------------------------- what comes out can be used
+# ------------------------------------------ what comes out can be used
 
 
 def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:

@@ -1,4 +1,6 @@
-"""Exact noise has its distribution, to the last bit: by test at large, by enumeration and forced ties at small."""
+"""Exact noise has its distribution, to the last bit: by test at large, by enumeration and forced
+ties at small.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Words:
 
 
 def misfit(observed: Any, chances: Any) -> bool:
-    """Whether counts are not from the given chances. Cells of low chance are joined with their neighbours."""
+    """Whether counts are not from the given chances. Cells of low chance are joined with their
+    neighbours.
+    """
     expected = np.asarray(chances, dtype=float) * np.sum(observed) / np.sum(chances)
     enough = max((expected.sum() - expected.max()) / 60, 30.0)
     joined: list[list[float]] = [[0.0, 0.0]]
@@ -96,7 +100,7 @@ def wrong(kind: str, drawn: Any, scale: float) -> bool:
 DRAW = {"geometric": geometric, "laplace": laplace, "gaussian": gaussian}
 
 
-# --------------------------------------------------------------------------- the distributions, at large
+# ----------------------------------------- the distributions, at large
 
 
 @pytest.mark.parametrize("kind", DRAW)
@@ -167,7 +171,8 @@ def test_a_tiny_scale_gives_no_noise(kind: str, scale: float) -> None:
 
 
 def test_the_smallest_words_are_still_drawn_exactly_at_a_tiny_scale() -> None:
-    # P(k > 0) = exp(-1000) is about 2^-1442.7. With 1440 bits of ones, U lies on either side of 1 less that.
+    # P(k > 0) = exp(-1000) is about 2^-1442.7. With 1440 bits of ones, U lies on either side of 1
+    # less that.
     ones = [(1 << WORD) - 1] * 45
     assert geometric(1, 1e-3, _words=Words(*ones, 0, 0)).tolist() == [0]
     assert geometric(1, 1e-3, _words=Words(*ones, ones[0], 0)).tolist() == [1]
@@ -247,7 +252,8 @@ def test_every_65536th_word_gives_the_digit_that_it_must(scale: float) -> None:
     for law in exact_noise._digit_laws(Fraction(scale)):
         drawn = law.draw(len(words), Words(*words.tolist(), *[0] * 10))
         for d, (low, high) in enumerate(law._cumulative(WORD + 96), start=1):
-            # So many of these words lie below the probability of a digit below d: exactly so many gave one.
+            # So many of these words lie below the probability of a digit below d: exactly so many
+            # gave one.
             assert low >> (96 + 16) == max(low, high - 1) >> (96 + 16)
             assert np.count_nonzero(drawn < d) == (low >> (96 + 16)) + 1
 
@@ -261,7 +267,9 @@ def first_words(low: int, high: int, bits: int, words: int) -> list[int]:
 @pytest.mark.parametrize("digit", [1, 2, 30, 200])
 @pytest.mark.parametrize("scale", [40.0, 1000.0])
 def test_a_tie_is_settled_by_more_bits_of_both(scale: float, digit: int, ties: int) -> None:
-    """U agrees with a cumulative probability in 32, 64, 96 ... bits, and differs by one in the next word."""
+    """U agrees with a cumulative probability in 32, 64, 96 ... bits, and differs by one in the next
+    word.
+    """
     law = exact_noise._digit_laws(Fraction(scale))[0]
     low, high = law._cumulative(12 * WORD)[digit - 1]
     words = first_words(low, high, 12 * WORD, ties + 1)
@@ -291,7 +299,9 @@ def test_a_tied_coin_is_settled_by_more_bits_of_both(ties: int) -> None:
 
 
 def test_words_that_tie_do_occur_and_leave_the_distribution_right() -> None:
-    """With words of only a few values, all but the random extension is forced, and it decides rightly."""
+    """With words of only a few values, all but the random extension is forced, and it decides
+    rightly.
+    """
     law = exact_noise._digit_laws(Fraction(2))[0]
     low, _ = law._cumulative(96)[0]
     tie, chance = low >> 64, (low & ((1 << 64) - 1)) / 2**64

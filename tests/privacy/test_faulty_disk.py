@@ -1,9 +1,9 @@
 """A disk that fails, a memory that is full, a user who interrupts: at every single step in turn.
 
-Every operation on files goes through :mod:`understudy.data.files` or the ledger's lock. Here each of
-them fails once, the first in the first run, the second in the second, and so on until a run meets
-no fault. After each run the files are as they were or as they should be, nothing lies beside them,
-and the ledger says at least what was answered.
+Every operation on files goes through :mod:`understudy.data.files` or the ledger's lock. Here each
+of them fails once, the first in the first run, the second in the second, and so on until a run
+meets no fault. After each run the files are as they were or as they should be, nothing lies beside
+them, and the ledger says at least what was answered.
 """
 
 from __future__ import annotations

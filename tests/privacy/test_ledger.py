@@ -1,4 +1,6 @@
-"""The ledger tells the truth: in memory, on disk, with several writers, and when one of them is killed."""
+"""The ledger tells the truth: in memory, on disk, with several writers, and when one of them is
+killed.
+"""
 
 from __future__ import annotations
 
@@ -600,7 +602,8 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
                     (reserved if what == "reserved" else settled).add(which)
                     patience -= 1
                 if pid is not None and patience <= 0:
-                    # Some random moment within the next write or two; how long that is makes no difference.
+                    # Some random moment within the next write or two; how long that is makes no
+                    # difference.
                     for _ in range(rng.randrange(30_000)):
                         pass
                     os.kill(pid, signal.SIGKILL)
@@ -608,7 +611,8 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
             releases = {release["number"]: release for release in book.read()["releases"]}
             assert reserved <= releases.keys()
             assert all(releases[number]["state"] == "settled" for number in settled)
-            # What is not settled counts in full, and each victim had at most one write that it did not tell of.
+            # What is not settled counts in full, and each victim had at most one write that it did
+            # not tell of.
             for release in releases.values():
                 assert release["epsilon"] == 0.001
             assert len(releases) - len(reserved) <= kill

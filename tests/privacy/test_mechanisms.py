@@ -1,4 +1,6 @@
-"""Noise and choice have the distributions that the proofs assume, at the scales that the budget buys."""
+"""Noise and choice have the distributions that the proofs assume, at the scales that the budget
+buys.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,12 @@ DRAWS = 28_000
 
 
 def chi_squared(observed: Any, probabilities: Any) -> tuple[float, float]:
-    """The statistic, and a limit that it exceeds with at most FALSE_ALARM where the probabilities are right.
+    """The statistic, and a limit that it exceeds with at most FALSE_ALARM where the probabilities
+    are right.
 
-    Neighbouring cells are joined until each expects a twentieth of the draws, or 50 of them where there are few cells:
-    a cell that expects next to nothing would raise false alarms. The limit is Laurent and Massart's (2000, lemma 1).
+    Neighbouring cells are joined until each expects a twentieth of the draws, or 50 of them where
+    there are few cells: a cell that expects next to nothing would raise false alarms. The limit is
+    Laurent and Massart's (2000, lemma 1).
     """
     expected = np.asarray(probabilities) * np.sum(observed)
     enough = max(expected.sum() / 20, 50.0) if len(expected) > 20 else 50.0
@@ -66,7 +70,9 @@ def discrete(kind: str, scale: float, reach: int) -> Any:
 
 
 def noise_counts(noise: Noise, kind: str, scale: float, reach: int) -> Any:
-    """How often each noise value came, with the table on its own base count so that an offset would show."""
+    """How often each noise value came, with the table on its own base count so that an offset would
+    show.
+    """
     table = np.full((DRAWS // 8, 8), 1000)
     drawn = getattr(noise, kind)(table, scale) - 1000
     assert drawn.shape == table.shape

@@ -1,4 +1,6 @@
-"""The score misfit: the distance between exact tables and public estimates, with its sensitivity searched for."""
+"""The score misfit: the distance between exact tables and public estimates, with its sensitivity
+searched for.
+"""
 
 from __future__ import annotations
 

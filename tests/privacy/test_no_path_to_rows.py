@@ -83,7 +83,7 @@ def _imported(node: ast.AST) -> list[str]:
     return []
 
 
-# --------------------------------------------------------------------------- what methods are handed
+# --------------------------------------------- what methods are handed
 
 ROWS = 5000
 

@@ -18,8 +18,14 @@ from understudy.privacy.plan import noise_of, plan, sampling_error
 def test_every_attribute_with_more_than_one_value_is_planned_for() -> None:
     planned = plan(every_kind_schema(), 1000, 1.0)
     assert [(t.attribute, t.cells) for t in planned.tables] == [
-        ("age", 16), ("height", 12), ("smoker", 3), ("ward", 5), ("grade", 3), ("born", 11), ("seen", 12),
-    ]  # fmt: skip
+        ("age", 16),
+        ("height", 12),
+        ("smoker", 3),
+        ("ward", 5),
+        ("grade", 3),
+        ("born", 11),
+        ("seen", 12),
+    ]
     assert planned.budget == Budget(1.0)
 
 
@@ -28,8 +34,13 @@ def test_every_attribute_with_more_than_one_value_is_planned_for() -> None:
 def test_the_planned_noise_is_the_noise_of_the_release(neighbours: Any, delta: float) -> None:
     planned = plan(small_schema(), 500, 0.7, delta, neighbours)
     rng = np.random.default_rng(0)
-    table = Table({"a": Column("boolean", rng.random(500) < 0.5), "b": Column("integer", rng.integers(0, 3, 500)),
-                   "c": Column("integer", rng.integers(0, 8, 500))})  # fmt: skip
+    table = Table(
+        {
+            "a": Column("boolean", rng.random(500) < 0.5),
+            "b": Column("integer", rng.integers(0, 3, 500)),
+            "c": Column("integer", rng.integers(0, 8, 500)),
+        }
+    )
     method = Independent(epsilon=0.7, delta=delta, neighbours=neighbours)
     model = method.fit(table, small_schema(), noise=SeededNoise(0))
     for expected in planned.tables:

@@ -1,7 +1,7 @@
 """Scores I, F and R: what the compiled kernels give, and how far one row can move them.
 
-``test_scores.py`` checks definitions in plain Python. Here all small tables are scored by the kernels themselves, at
-once, and every pair of neighbours is looked at.
+``test_scores.py`` checks definitions in plain Python. Here all small tables are scored by the
+kernels themselves, at once, and every pair of neighbours is looked at.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def test_information_under_replace_attains_its_bound_and_never_passes_it(
     bound = score_named("I").sensitivity("replace", rows, binary)
     change = largest_change("I", rows, shape, "replace")
     assert change <= bound + 1e-9
-    # With one row nothing is ever known; the general bound is attained where (n + 1) / 2 is a whole number.
+    # With one row nothing is ever known; the general bound is attained where (n + 1) / 2 is a whole
+    # number.
     if rows > 1 and (binary or rows % 2 == 1):
         assert change == pytest.approx(bound)
 
@@ -119,7 +120,9 @@ def test_information_under_add_remove_keeps_its_bound_of_one_and_comes_near_it(
 
 @pytest.mark.parametrize("rows", range(13))
 def test_information_of_few_rows_falls_by_less_than_one(rows: int) -> None:
-    """The part of the proof that is a matter of arithmetic: the two terms of the fall for n below 12, as they are."""
+    """The part of the proof that is a matter of arithmetic: the two terms of the fall for n below
+    12, as they are.
+    """
 
     def g(t: float) -> float:
         return (t + 1) * math.log2(t + 1) - (t * math.log2(t) if t else 0.0)
@@ -218,7 +221,9 @@ def random_rows(rng: Any, rows: int, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def joint(codes: dict[str, Any], sizes: dict[str, int], axes: Any) -> Any:
-    """The table of a candidate: a row for each value of the child, a column for each configuration of the parents."""
+    """The table of a candidate: a row for each value of the child, a column for each configuration
+    of the parents.
+    """
     table = np.zeros([sizes[axis.attribute] for axis in axes])
     np.add.at(table, tuple(codes[axis.attribute] for axis in axes), 1)
     return table.reshape(table.shape[0], -1)

@@ -1,4 +1,6 @@
-"""Rows per person: contributions are bounded, every sensitivity grows with the bound, and the ledger says so."""
+"""Rows per person: contributions are bounded, every sensitivity grows with the bound, and the
+ledger says so.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +224,9 @@ def test_bounding_a_person_changes_nobody_elses_rows() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_tables_of_neighbours_differ_by_no_more_than_the_noise_covers(most: int) -> None:
-    """All rows of a person, however they lie in a table of four cells: L1 and L2 are M at most, and M is reached."""
+    """All rows of a person, however they lie in a table of four cells: L1 and L2 are M at most, and
+    M is reached.
+    """
     distances = [
         (sum(Tally(cells).values()), math.sqrt(sum(n * n for n in Tally(cells).values())))
         for size in range(most + 1)
@@ -255,7 +259,9 @@ def _score(name: str, cells: tuple[tuple[int, int], ...], shape: tuple[int, int]
 def test_no_scores_of_neighbours_range_wider_than_the_scaled_sensitivity(
     name: str, shape: tuple[int, int], most: int
 ) -> None:
-    """Every table of a few rows of others, with and without every way that one person's rows can lie."""
+    """Every table of a few rows of others, with and without every way that one person's rows can
+    lie.
+    """
     bound = most * score_named(name).sensitivity("add_remove", None, True)
     cells = list(itertools.product(range(shape[0]), range(shape[1])))
     known: dict[Any, float] = {}
@@ -293,7 +299,8 @@ def test_scores_of_larger_neighbours_stay_within_the_scaled_sensitivity(
     mine = tuple(data.draw(st.lists(cell, max_size=most)))
     for name in ("R", "I", "F")[: 3 if shape[0] == 2 else 2]:
         bound = most * score_named(name).sensitivity("add_remove", None, shape[0] == 2)
-        # A choice depends on how far moves lie apart. Those by F lie from -1 to 1/2 a row, others evenly around 0.
+        # A choice depends on how far moves lie apart. Those by F lie from -1 to 1/2 a row, others
+        # evenly around 0.
         middle = -most / 4 if name == "F" else 0.0
         move = _score(name, others + mine, shape) - _score(name, others, shape)
         assert abs(move - middle) <= bound + 1e-9
@@ -466,7 +473,7 @@ def test_the_person_column_is_never_asked_about() -> None:
     assert all("patient" not in e.question for e in model.ledger.entries)
 
 
-# --------------------------------------------------------------------------- synthesizers and the ledger
+# ----------------------------------------- synthesizers and the ledger
 
 METHODS: list[Any] = [
     lambda **more: Random(**more),
@@ -637,8 +644,8 @@ def test_the_command_line_bounds_and_says_so(folder: Path) -> None:
     ran = run("synthesize", "t.csv", *options, "--person", "who", "--rows-per-person", 3)
     assert ran.status == 0, ran.err
     assert (
-        "note (for you, not for release): rows left out: 61 so that nobody counts with more than 3 rows"
-        in ran.err
+        "note (for you, not for release): rows left out: 61 so that nobody counts with more than 3 "
+        "rows" in ran.err
     )
     assert "adding or removing all rows of any one person (at most 3)" in ran.err
     ledger = Model.load("m.json").ledger

@@ -1,7 +1,9 @@
-"""One row moves scores within a range of twice the declared sensitivity: all small tables, and many larger ones.
+"""One row moves scores within a range of twice the declared sensitivity: all small tables, and many
+larger ones.
 
-A choice sees differences of scores only, and its candidates can be any tables of the same rows: so what counts is the
-range between the largest fall and the largest rise, over all tables of so many rows.
+A choice sees differences of scores only, and its candidates can be any tables of the same rows: so
+what counts is the range between the largest fall and the largest rise, over all tables of so many
+rows.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def score_of(name: str, table: tuple[tuple[int, ...], ...], neighbours: Any = "r
 
 
 def plain(name: str, table: Any, neighbours: str = "replace") -> float:
-    """The scores by their definitions in DESIGN.md, times n; I over log(n + 1) + log e where n is private."""
+    """The scores by their definitions in DESIGN.md, times n; I over log(n + 1) + log e where n is
+    private.
+    """
     joint = np.array(table, dtype=float)
     n = joint.sum()
     if n == 0:
@@ -110,9 +114,15 @@ def test_scores_are_what_their_definitions_say(name: str, shape: tuple[int, int]
 
 @pytest.mark.parametrize(
     ("name", "neighbours", "reached"),
-    [("R", "replace", 0.6), ("R", "add_remove", 0.6), ("F", "replace", 1.0), ("F", "add_remove", 1.0),
-     ("I", "replace", 1.0), ("I", "add_remove", 0.6)],
-)  # fmt: skip
+    [
+        ("R", "replace", 0.6),
+        ("R", "add_remove", 0.6),
+        ("F", "replace", 1.0),
+        ("F", "add_remove", 1.0),
+        ("I", "replace", 1.0),
+        ("I", "add_remove", 0.6),
+    ],
+)
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
 def test_no_neighbouring_small_tables_differ_by_more_than_the_sensitivity(
     name: str, neighbours: Any, reached: float, shape: tuple[int, int]

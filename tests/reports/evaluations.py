@@ -29,15 +29,28 @@ from understudy.evaluation.result import (
 def evaluation(names: tuple[str, ...] = ("age", "sex", "town"), label: str = "value") -> Evaluation:
     """Columns of three kinds by turns: many bins, two values with missing ones, many categories."""
     return Evaluation(
-        shape=Shape("real.csv", "synthetic.csv", 1000, 900, names, ("id",), (f"{label} lies outside.",)),
+        shape=Shape(
+            "real.csv", "synthetic.csv", 1000, 900, names, ("id",), (f"{label} lies outside.",)
+        ),
         marginals=tuple(_errors(order, names) for order in (1, 2)),
-        ranges=RangeErrors(50, 0.001, 0.01, 0.2, 0.05, (RangeQuery(f"{names[0]} = {label}", 0.2, 0.1, 0.5),)),
+        ranges=RangeErrors(
+            50, 0.001, 0.01, 0.2, 0.05, (RangeQuery(f"{names[0]} = {label}", 0.2, 0.1, 0.5),)
+        ),
         columns=tuple(_column(name, place, label) for place, name in enumerate(names)),
         pairs=_pairs(names),
         learning=(_classification(names[1], label), _regression(names[0])),
         clustering=Clustering(4, 2.0, 0.9, 1.1, 0.7, 0.6),
         inference=(
-            TestAgreement("Pearson's chi-squared", 0.05, 3, 1, 1, 1, 0, (PairTest(names[:2], 9.0, 1.0, 0.01, 0.4),)),
+            TestAgreement(
+                "Pearson's chi-squared",
+                0.05,
+                3,
+                1,
+                1,
+                1,
+                0,
+                (PairTest(names[:2], 9.0, 1.0, 0.01, 0.4),),
+            ),
         ),
         propensity=Propensity(1900, 0.61, 0.9, ((names[0], 0.6), (names[1], 0.51)), 0.01, 0.005),
         network=NetworkQuality(0.5, 0.4, (NodeInformation(names[1], names[:1], 0.5, 0.4),)),
@@ -48,7 +61,7 @@ def evaluation(names: tuple[str, ...] = ("age", "sex", "town"), label: str = "va
             Finding("learning", "poor", f"What is learned about {names[1]} is of no use."),
         ),
         seed=0,
-    )  # fmt: skip
+    )
 
 
 def _errors(order: int, names: tuple[str, ...]) -> MarginalErrors:

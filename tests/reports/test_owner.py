@@ -44,8 +44,16 @@ def test_every_part_of_an_evaluation_is_in_it() -> None:
     page = owner_report(found, attacks=attacks())
     places = re.findall(r'<section id="(\w+)">', page)
     assert places == [
-        "columns", "marginals", "pairs", "learning", "inference", "propensity", "network", "attacks", "notes",
-    ]  # fmt: skip
+        "columns",
+        "marginals",
+        "pairs",
+        "learning",
+        "inference",
+        "propensity",
+        "network",
+        "attacks",
+        "notes",
+    ]
     text = text_of(page)
     for finding in found.findings:
         assert text.count(finding.sentence) == 2  # in the summary, and where it belongs
@@ -157,8 +165,8 @@ def test_very_many_columns_leave_the_maps_legible_and_the_page_small() -> None:
     names = tuple(f"column {i}" for i in range(120))
     page = owner_report(evaluation(names))
     assert (
-        f"The {MOST_NAMES} columns that tell most about others; {120 - MOST_NAMES} more are not shown."
-        in page
+        f"The {MOST_NAMES} columns that tell most about others; {120 - MOST_NAMES} more are not "
+        "shown." in page
     )
     assert len(page) < 3_000_000
 

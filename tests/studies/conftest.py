@@ -1,4 +1,6 @@
-"""Studies are scripts: their folder is put where Python looks for modules, as it is when one is run."""
+"""Studies are scripts: their folder is put where Python looks for modules, as it is when one is
+run.
+"""
 
 import sys
 from pathlib import Path

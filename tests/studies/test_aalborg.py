@@ -1,4 +1,6 @@
-"""The Aalborg study: its mechanisms are what it says, and its quick version runs from end to end."""
+"""The Aalborg study: its mechanisms are what it says, and its quick version runs from end to
+end.
+"""
 
 from __future__ import annotations
 
@@ -82,9 +84,7 @@ def test_mutual_information_is_in_nats_and_the_greedy_network_takes_all_it_may()
     assert [len(of) for of in aalborg.greedy_parents(rows)] == [0, 1, 2, 3, 3]
 
 
-def test_the_network_put_right_keeps_to_its_budget_and_is_the_greedy_one_when_privacy_is_given_up() -> (
-    None
-):
+def test_the_network_put_right_keeps_to_its_budget_and_is_greedy_when_privacy_is_given_up() -> None:
     rows = aalborg.copula_rows(np.random.default_rng(0))
     method = aalborg.FixedOrder(epsilon=1e6, beta=0.5, neighbours="replace")
     model = method.fit(aalborg.table_of(rows), aalborg.BITS, noise=SeededNoise(1))
@@ -121,7 +121,8 @@ def test_the_published_program_gives_rows_like_the_original_where_noise_is_small
 
 
 def test_the_exact_loss_of_the_published_noise() -> None:
-    # One row decides two conditional distributions of the chain alone, and moves others by about 1/n.
+    # One row decides two conditional distributions of the chain alone, and moves others by about
+    # 1/n.
     d, n, alpha_2 = 5, 1000, 0.5
     assert aalborg.published_loss(1.0, 0.5) > 2 * 2 / (2 * d / (n * alpha_2)) - 1
     assert aalborg.published_loss(0.1, 0.5) == pytest.approx(aalborg.published_loss(1.0, 0.5) / 10)
@@ -142,7 +143,9 @@ def test_where_the_curve_crosses_one_half() -> None:
 
 
 def test_rows_of_the_smoothed_histogram_are_tested_as_they_were_drawn() -> None:
-    """Drawing once more from what was drawn would double the variance, and the test would reject one time in six."""
+    """Drawing once more from what was drawn would double the variance, and the test would reject
+    one time in six.
+    """
     options = aalborg.Options(Path(), Path(), 1, False, False)
     settings = {"data": "independent", "mechanism": aalborg.RIGHT, "alpha": 0.01, "repeat": 0}
     assert seed_of(settings) != seed_of(settings | {"repeat": 1})

@@ -1,4 +1,6 @@
-"""The paper's baselines: exact without noise, noise of the stated scale, sensitivities searched on small tables."""
+"""The paper's baselines: exact without noise, noise of the stated scale, sensitivities searched on
+small tables.
+"""
 
 import itertools
 import math
@@ -234,7 +236,9 @@ def test_the_sensitivity_of_mwem_is_one() -> None:
 def separable(
     rows: int = 300,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.intp]]:
-    """Two attributes of two values and an intercept, one column a value; the label is the first attribute."""
+    """Two attributes of two values and an intercept, one column a value; the label is the first
+    attribute.
+    """
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 2, (rows, 2))
     matrix = np.column_stack(
@@ -368,7 +372,9 @@ def test_privgene_learns_with_a_large_budget() -> None:
 
 
 def test_the_enhanced_sensitivity_bounds_every_change() -> None:
-    """How differently the fitness of two candidates changes, over all pairs of rows, against what is charged."""
+    """How differently the fitness of two candidates changes, over all pairs of rows, against what
+    is charged.
+    """
     groups = np.array([0, 0, 1, 1, 1, 2])
     rows = np.array([[*np.eye(2)[i], *np.eye(3)[j], 1.0] for i in range(2) for j in range(3)])
     for scale, seed in itertools.product((0.02, 0.3, 1.0), range(10)):

@@ -45,7 +45,9 @@ def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
 
 
 def test_what_was_printed() -> None:
-    """Some rows of tables 11 to 13, as they stand there, and the whole as far as it can be summed up."""
+    """Some rows of tables 11 to 13, as they stand there, and the whole as far as it can be summed
+    up.
+    """
     assert ("attribute", "statistics", 1, 0.01, 5.17) in PRINTED["adult"]
     assert ("random", "voting", 2, 1.0, 3.94) in PRINTED["adult"]
     assert ("attribute", "statistics", 2, 0.5, 3.43) in PRINTED["poker"]
@@ -110,7 +112,9 @@ def test_rows_are_dealt_out_whole(tmp_path: Path, split: str, count: int | None)
 
 
 def made_up(lost: dict[str, float], table: str = "heart", split: str = "random") -> list[Row]:
-    """Rows of a table that lose so much by each way, twice as much at a small epsilon; trained on real rows 60 %."""
+    """Rows of a table that lose so much by each way, twice as much at a small epsilon; trained on
+    real rows 60 %.
+    """
     rows: list[Row] = [
         {"table": table, "way": "real", "repeat": 0, "accuracy": 60.0, "majority": 50.0}
     ]

@@ -1,4 +1,6 @@
-"""The study of tests on synthetic rows: the truth is what it says, and its quick version runs from end to end."""
+"""The study of tests on synthetic rows: the truth is what it says, and its quick version runs from
+end to end.
+"""
 
 from __future__ import annotations
 

@@ -105,7 +105,9 @@ def test_the_ledger_of_a_fit_holds_the_whole_budget() -> None:
 
 
 def test_exact_network_and_exact_tables() -> None:
-    """Without noise in choices the network never changes; without noise in tables they are the counts."""
+    """Without noise in choices the network never changes; without noise in tables they are the
+    counts.
+    """
     exact = [
         fitted(BITS, 0.5, TwoNoises(NoNoise(), SeededNoise(seed)), score="F") for seed in (1, 2)
     ]

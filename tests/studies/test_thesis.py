@@ -61,7 +61,9 @@ def forget() -> None:
 
 
 def small(**codes: list[int]) -> Coded:
-    """Rows of two categories (three and two values, the first may be missing) and a class of four."""
+    """Rows of two categories (three and two values, the first may be missing) and a class of
+    four.
+    """
     schema = Schema.from_dict(
         {
             "attributes": {

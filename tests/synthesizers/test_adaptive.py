@@ -1,4 +1,6 @@
-"""Adaptive finds what depends on what, spends what it may, and is steered by workload and target."""
+"""Adaptive finds what depends on what, spends what it may, and is steered by workload and
+target.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +208,9 @@ def test_a_look_at_a_wide_table_is_for_several_choices(delta: float) -> None:
 
 
 def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each chord of a ring fits by itself; the second one of a look would make the cliques too large."""
+    """Each chord of a ring fits by itself; the second one of a look would make the cliques too
+    large.
+    """
     rows, known = wide(34)
     limit = 34 * 9
     model = Adaptive(epsilon=20.0, delta=1e-6, max_cells=limit).fit(

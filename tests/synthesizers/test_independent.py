@@ -257,10 +257,18 @@ def test_tiny_tables_and_budgets_still_give_a_model() -> None:
 
 @pytest.mark.data
 def test_adult_at_epsilon_one_is_within_one_percent(data: Path) -> None:
-    """The figure of the issue: mean total variation distance of the 15 one-way marginals below 0.01."""
+    """The figure of the issue: mean total variation distance of the 15 one-way marginals below
+    0.01.
+    """
     table = read_table(data / "adult.csv")
-    bounds = {"age": (0, 95), "fnlwgt": (0, 1499999), "education_num": (1, 16), "capital_gain": (0, 99999),
-              "capital_loss": (0, 4999), "hours_per_week": (0, 99)}  # fmt: skip
+    bounds = {
+        "age": (0, 95),
+        "fnlwgt": (0, 1499999),
+        "education_num": (1, 16),
+        "capital_gain": (0, 99999),
+        "capital_loss": (0, 4999),
+        "hours_per_week": (0, 99),
+    }
     entries: dict[str, Any] = {}
     for name, column in table.columns.items():
         if name in bounds:

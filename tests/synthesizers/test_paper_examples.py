@@ -1,6 +1,8 @@
-"""The worked examples of the PrivBayes paper, and the thesis' examples 3.3 and 3.4, run through PrivBayes itself.
+"""The worked examples of the PrivBayes paper, and the thesis' examples 3.3 and 3.4, run through
+PrivBayes itself.
 
-(The thesis' counts, sampling and values of mutual information are in ``tests/models/test_thesis_examples.py``.)
+(The thesis' counts, sampling and values of mutual information are in
+``tests/models/test_thesis_examples.py``.)
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def conditionals_of_n1(rows: int = 500, epsilon: float = 0.7) -> tuple[Any, Cent
 
 
 def test_example_3_1_measures_three_tables() -> None:
-    """Pr*[a, e, w], Pr*[a, w, t] and Pr*[w, t, i], at a third of eps2 each: Laplace noise of scale 2 (d - k) / eps2."""
+    """Pr*[a, e, w], Pr*[a, w, t] and Pr*[w, t, i], at a third of eps2 each: Laplace noise of scale
+    2 (d - k) / eps2.
+    """
     _, curator = conditionals_of_n1()
     assert [entry.question for entry in curator.ledger.entries] == [
         "table of age x education x workclass",
@@ -71,7 +75,9 @@ def test_example_3_1_measures_three_tables() -> None:
 
 
 def test_example_3_1_derives_the_first_three_conditionals_from_the_first_table() -> None:
-    """Pr*[a], Pr*[e | a] and Pr*[w | a, e] come from Pr*[a, e, w]; the other two from their own tables."""
+    """Pr*[a], Pr*[e | a] and Pr*[w | a, e] come from Pr*[a, e, w]; the other two from their own
+    tables.
+    """
     network, _ = conditionals_of_n1()
     a, e, w, t, i = network.nodes
     assert [(node.attribute, node.parents) for node in network] == N1
@@ -97,7 +103,9 @@ def test_example_3_1_the_product_of_the_five_conditionals_is_a_distribution() ->
 
 
 def scores(table: Any) -> tuple[float, float]:
-    """I and F of a distribution that is given as whole numbers of rows, the child's two rows first."""
+    """I and F of a distribution that is given as whole numbers of rows, the child's two rows
+    first.
+    """
     counts = np.array(table)
     x, p = np.unravel_index(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape)
     counter = MemoryCounter(
@@ -116,7 +124,8 @@ def scores(table: Any) -> tuple[float, float]:
 def test_example_4_4_maximum_joint_distributions(table: Any) -> None:
     """X uniform and determined by its parents (lemma 4.3): I = 1, the most, and F = 0, the most.
 
-    The first table is the example's; of its second only the first row is left in our text, so others stand here.
+    The first table is the example's; of its second only the first row is left in our text, so
+    others stand here.
     """
     assert scores(table) == (pytest.approx(1), 0)
 
@@ -134,8 +143,8 @@ def test_what_breaks_a_condition_of_lemma_4_3_is_no_maximum(table: Any, why: str
     assert assignment < 0, why
 
 
-# The cells of table 3 are lost in our text. These have what the text says of them: (b) is a maximum joint distribution
-# with one non-zero entry a column, at an L1 distance of 0.4 from (a).
+# The cells of table 3 are lost in our text. These have what the text says of them: (b) is a maximum
+# joint distribution with one non-zero entry a column, at an L1 distance of 0.4 from (a).
 TABLE_3A = np.array([[6, 0, 0, 0], [1, 1, 1, 1]])
 TABLE_3B = np.array([[5, 0, 0, 0], [0, 2, 2, 1]])
 
@@ -147,7 +156,9 @@ def test_table_3_f_is_minus_half_of_the_distance_to_the_nearest_maximum() -> Non
 
 
 def test_table_3_no_maximum_on_a_grid_is_nearer_than_0_4() -> None:
-    """Equation 9 against the definition: every distribution of tenths with X uniform and determined by its parents."""
+    """Equation 9 against the definition: every distribution of tenths with X uniform and determined
+    by its parents.
+    """
     nearest = np.inf
     for sides in itertools.product((0, 1), repeat=4):
         for masses in itertools.product(range(6), repeat=4):
@@ -159,15 +170,18 @@ def test_table_3_no_maximum_on_a_grid_is_nearer_than_0_4() -> None:
 
 
 def test_f_lies_between_minus_a_half_and_zero() -> None:
-    """Section 4.3: its range is 0.5. Least where X never changes, or where the parents tell nothing of a fair X ..."""
+    """Section 4.3: its range is 0.5. Least where X never changes, or where the parents tell nothing
+    of a fair X ...
+    """
     assert scores([[10, 0], [0, 0]])[1] == -0.5
     assert scores([[0, 0, 0, 0], [3, 3, 2, 2]])[1] == -0.5
-    # ... which costs a half only with a single parent value; with two, one can be given to each side.
+    # ... which costs a half only with a single parent value; with two, one can be given to each
+    # side.
     assert scores([[5], [5]])[1] == -0.5
     assert scores([[3, 2], [2, 3]])[1] == pytest.approx(-0.4)
 
 
-# --------------------------------------------------------------------------- the thesis, examples 3.3 and 3.4
+# ------------------------------------ the thesis, examples 3.3 and 3.4
 
 ROWS = [
     [1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0],
@@ -211,9 +225,11 @@ def from_a(degree: int) -> list[Model]:
 
 
 def test_example_3_3_chow_liu() -> None:
-    """From A: first B, with I = 1, then C, from A or (it is the same column) B, with I = 0.236, not 0.4 as printed.
+    """From A: first B, with I = 1, then C, from A or (it is the same column) B, with I = 0.236, not
+    0.4 as printed.
 
-    The thesis then has C -> D; D never changes, so every parent is worth the same to it: nothing, not 0.2 as printed.
+    The thesis then has C -> D; D never changes, so every parent is worth the same to it: nothing,
+    not 0.2 as printed.
     """
     assert information(ROWS, 2, (0,)) == pytest.approx(0.23645, abs=1e-5)
     models = from_a(1)
@@ -227,7 +243,9 @@ def test_example_3_3_chow_liu() -> None:
 
 
 def test_example_3_4_greedy_bayes() -> None:
-    """From A: B given A; C given A and B, with I = 0.236 (printed 0.4); D given any two (printed: B and C, for 0.2)."""
+    """From A: B given A; C given A and B, with I = 0.236 (printed 0.4); D given any two (printed: B
+    and C, for 0.2).
+    """
     assert information(ROWS, 2, (0, 1)) == pytest.approx(0.23645, abs=1e-5)
     models = from_a(2)
     assert models
@@ -260,7 +278,9 @@ def heaviest_tree(weights: dict[frozenset[int], float]) -> set[frozenset[int]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_with_degree_1_greedy_bayes_is_chow_liu(seed: int) -> None:
-    """Section 4.1: with k = 1 the algorithm finds the tree of the largest total mutual information."""
+    """Section 4.1: with k = 1 the algorithm finds the tree of the largest total mutual
+    information.
+    """
     rng = np.random.default_rng(seed)
     hidden = rng.random((400, 2))
     mix = rng.random((2, 6))

@@ -1,4 +1,6 @@
-"""Parent sets: all of them, or those that cannot be made larger or finer, against plain enumeration."""
+"""Parent sets: all of them, or those that cannot be made larger or finer, against plain
+enumeration.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def every_set(sizes: Levels, bound: float) -> set[frozenset[Axis]]:
 
 
 def better(one: frozenset[Axis], other: frozenset[Axis]) -> bool:
-    """Whether the one holds all that the other does, at the same or a finer level, and is not the same."""
+    """Whether the one holds all that the other does, at the same or a finer level, and is not the
+    same.
+    """
     level = {axis.attribute: axis.level for axis in one}
     return one != other and all(level.get(axis.attribute, math.inf) <= axis.level for axis in other)
 
@@ -104,7 +108,9 @@ def test_no_set_fits_below_one_cell_and_only_the_empty_one_below_two() -> None:
 
 
 def test_a_coarser_parent_stands_in_where_the_finer_does_not_fit() -> None:
-    """Eight cells are left: age in full, or age in four with sex, but not age in two with sex alone."""
+    """Eight cells are left: age in full, or age in four with sex, but not age in two with sex
+    alone.
+    """
     found = MaximalParentSets({"age": (8, 4, 2), "sex": (2,)})(["age", "sex"], 8)
     assert set(found) == {marginal("age"), marginal(("age", 1), "sex")}
 

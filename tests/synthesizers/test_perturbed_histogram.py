@@ -18,7 +18,9 @@ ROWS = 20_000
 
 
 def parity_table() -> Table:
-    """Any two of the attributes are independent; all three together are not. Only a joint table can tell."""
+    """Any two of the attributes are independent; all three together are not. Only a joint table can
+    tell.
+    """
     rng = np.random.default_rng(0)
     a, b = rng.random(ROWS) < 0.5, rng.integers(0, 3, ROWS)
     return Table(
@@ -72,7 +74,8 @@ def test_error_bars_tell_the_error() -> None:
     ]
     answers = [model.query("count where a = false and c >= 2 and c < 5") for model in models]
     missed = np.sqrt(np.mean([(answer.value - truth) ** 2 for answer in answers]))
-    # First-order bars leave the repair out, which lowers the error (most cells are empty here): too long, never short.
+    # First-order bars leave the repair out, which lowers the error (most cells are empty here): too
+    # long, never short.
     assert (
         0.2 * np.mean([a.error for a in answers])
         < missed

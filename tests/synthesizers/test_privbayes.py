@@ -1,4 +1,6 @@
-"""PrivBayes: the paper's budgets to the digit, known structures found, bad input refused before a debit."""
+"""PrivBayes: the paper's budgets to the digit, known structures found, bad input refused before a
+debit.
+"""
 
 from __future__ import annotations
 
@@ -319,7 +321,9 @@ def test_a_target_is_told_better_by_the_model() -> None:
     )
 
     def error(method: PrivBayes) -> float:
-        """How far the model's tables of the target and one other attribute are from the real ones, summed."""
+        """How far the model's tables of the target and one other attribute are from the real ones,
+        summed.
+        """
         off = 0.0
         for seed in range(3):
             rows = encode(
@@ -339,12 +343,10 @@ def test_a_target_is_told_better_by_the_model() -> None:
     )
 
 
-# --------------------------------------------------------------------------- mechanisms and relations
+# -------------------------------------------- mechanisms and relations
 
 
-def test_the_paper_uses_the_exponential_mechanism_the_default_permute_and_flip_and_a_delta_gaussian_noise() -> (
-    None
-):
+def test_the_paper_is_exponential_the_default_permutes_and_flips_and_a_delta_is_gaussian() -> None:
     def mechanisms(method: PrivBayes) -> tuple[set[str], set[str]]:
         model = fitted(method, 3000, 3, 2, 4)
         return {e.mechanism for e in choices(model)}, {
@@ -479,7 +481,9 @@ def test_the_network_is_acyclic_complete_and_within_the_bound() -> None:
 
 
 def chain_table(rows: int, seed: int = 0) -> tuple[Table, Schema]:
-    """A chain x0 - x1 - ... - x4 of attributes with 2 to 3 values, each much like the one before."""
+    """A chain x0 - x1 - ... - x4 of attributes with 2 to 3 values, each much like the one
+    before.
+    """
     rng = np.random.default_rng(seed)
     sizes = [3, 2, 3, 2, 3]
     values = [rng.integers(0, sizes[0], rows)]
@@ -492,7 +496,9 @@ def chain_table(rows: int, seed: int = 0) -> tuple[Table, Schema]:
 
 
 def three_way_error(model: Model, table: Table, schema: Schema) -> float:
-    """Mean total variation distance over the 3-way marginals, between the table and rows drawn from the model."""
+    """Mean total variation distance over the 3-way marginals, between the table and rows drawn from
+    the model.
+    """
     drawn = model.sample(40_000, seed=0)
     assert isinstance(drawn, Table)
     real, synthetic = encode(table, schema), encode(drawn, schema)
@@ -529,7 +535,9 @@ def test_with_hardly_any_noise_a_chain_is_found_and_its_distribution_reproduced(
 
 
 def test_a_tree_of_binary_attributes_is_found_by_score_f() -> None:
-    """A star whose rays are weak copies of a fair centre: F prefers the pairs that are closest to determined."""
+    """A star whose rays are weak copies of a fair centre: F prefers the pairs that are closest to
+    determined.
+    """
     rng = np.random.default_rng(1)
     centre = rng.integers(0, 2, 10_000)
     rays = [np.where(rng.random(10_000) < keep, centre, 1 - centre) for keep in (0.9, 0.85, 0.8)]
@@ -729,7 +737,9 @@ def test_a_degree_that_no_table_supports_is_refused_before_a_debit(
 def test_more_attributes_than_can_be_enumerated_are_refused_before_anything_is_asked(
     parameters: Any,
 ) -> None:
-    """To the letter, with so much budget that theta-usefulness allows a dozen parents among sixty."""
+    """To the letter, with so much budget that theta-usefulness allows a dozen parents among
+    sixty.
+    """
     method = PrivBayes.paper(1e5, **parameters)
     recorder = Recorder(method, random_table(200, *[2] * 60), of_sizes(*[2] * 60))
     with pytest.raises(InputError, match="parent sets to choose from; give a smaller degree"):

@@ -1,4 +1,6 @@
-"""The smoothed histogram: draws that keep the budget they are given, and a model that is those draws."""
+"""The smoothed histogram: draws that keep the budget they are given, and a model that is those
+draws.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ RELATIONS: tuple[Any, ...] = ("replace", "add_remove")
 
 
 def neighbouring(cells: int, most_rows: int, relation: str, change: int = 1) -> Any:
-    """All pairs of small tables of counts that are neighbours; ``change`` rows come or go under add_remove."""
+    """All pairs of small tables of counts that are neighbours; ``change`` rows come or go under
+    add_remove.
+    """
     tables = [
         t for t in itertools.product(range(most_rows + 1), repeat=cells) if sum(t) <= most_rows
     ]
@@ -98,7 +102,9 @@ def test_the_smoothing_is_rounded_to_the_safe_side(epsilon: float, draws: int, m
 
 
 def test_the_project_s_misprinted_m_would_not_be_private() -> None:
-    """With m = 1/100 where 1 over the area of a cell is 100, what is added is ten thousand times too little."""
+    """With m = 1/100 where 1 over the area of a cell is 100, what is added is ten thousand times
+    too little.
+    """
     right = draw_smoothing(Budget(1.0), 1000, "replace")
     here, there = np.zeros(100), np.zeros(100)
     here[0] = there[1] = 1
@@ -226,7 +232,8 @@ def test_the_default_sample_is_exactly_what_was_drawn(draws: int, tmp_path: Path
     assert again.draws == draws
     assert (cells_of(again.sample()) == drawn).all()
     assert again.sample(10).rows == 10
-    # What was never drawn never comes up: more rows from the model are drawn from those that are there.
+    # What was never drawn never comes up: more rows from the model are drawn from those that are
+    # there.
     assert not cells_of(again.sample(3 * draws))[drawn == 0].any()
 
 

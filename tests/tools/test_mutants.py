@@ -1,4 +1,6 @@
-"""The tool that puts faults into the code: what it changes, how it names it, what it makes of the outcome."""
+"""The tool that puts faults into the code: what it changes, how it names it, what it makes of the
+outcome.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Attacks on outputs, for the owner of the table: what do these synthetic rows tell about a person in it.
+"""Attacks on outputs, for the owner of the table: what do these synthetic rows tell about a person
+in it.
 
-:func:`attack` takes a real and a synthetic table; :func:`membership` takes a synthesizer and plays the membership game
-against it with shadow models. Each result stands beside what the same attack reaches on people who are not in the
-table, and beside what epsilon promises. Passing attacks is no guarantee: a better attack may come. The guarantee is
-epsilon, and whether it is kept is a matter for :func:`understudy.auditing.audit`.
+:func:`attack` takes a real and a synthetic table; :func:`membership` takes a synthesizer and plays
+the membership game against it with shadow models. Each result stands beside what the same attack
+reaches on people who are not in the table, and beside what epsilon promises. Passing attacks is no
+guarantee: a better attack may come. The guarantee is epsilon, and whether it is kept is a matter
+for :func:`understudy.auditing.audit`.
 """
 
 from __future__ import annotations
@@ -46,19 +48,23 @@ def attack(
     Parameters
     ----------
     real
-        The rows that the synthetic table was made from: a :class:`Table`, a frame, or the path of a file.
+        The rows that the synthetic table was made from: a :class:`Table`, a frame, or the path of a
+        file.
     synthetic
         The synthetic table.
     schema
-        What the columns are. Without one a common schema is read off both tables, for this comparison alone.
+        What the columns are. Without one a common schema is read off both tables, for this
+        comparison alone.
     holdout
-        Rows of people from the same population who were *not* used, set aside at random beforehand. Without it most
-        attacks can be carried out, but not judged.
+        Rows of people from the same population who were *not* used, set aside at random beforehand.
+        Without it most attacks can be carried out, but not judged.
     quasi_identifiers
-        Attributes that others may know about a person, for linkage and the three anonymities; for attribute inference
-        all attributes but the secret are taken as known where this is not given.
+        Attributes that others may know about a person, for linkage and the three anonymities; for
+        attribute inference all attributes but the secret are taken as known where this is not
+        given.
     secret
-        The attribute that nobody should learn, for attribute inference, l-diversity and t-closeness.
+        The attribute that nobody should learn, for attribute inference, l-diversity and
+        t-closeness.
     epsilon, delta, neighbours
         The guarantee that the synthetic table was made with, if any.
     seed
@@ -68,15 +74,18 @@ def attack(
 
     Examples
     --------
-    >>> result = attack("train.csv", "synthetic.csv", "schema.json", holdout="holdout.csv",
-    ...                 quasi_identifiers=["age", "sex"], secret="illness", epsilon=1.0)   # doctest: +SKIP
-    >>> result["attribute inference"].verdict                                              # doctest: +SKIP
+    >>> known = {"quasi_identifiers": ["age", "sex"], "secret": "illness", "epsilon": 1.0}
+    >>> tables = "train.csv", "synthetic.csv", "schema.json"
+    >>> result = attack(*tables, holdout="holdout.csv", **known)  # doctest: +SKIP
+    >>> result["attribute inference"].verdict  # doctest: +SKIP
     'nothing seen'
     """
     # The evaluation loads slowly, and whoever attacks a synthesizer does not need it.
     from understudy.evaluation.comparison import compared
 
-    promise = None if epsilon is None else Promise(epsilon, delta, neighbours)
+    promise = None
+    if epsilon is not None:
+        promise = Promise(epsilon, delta, neighbours)
     _check_seed(seed)
     sides = compared(
         real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema
@@ -140,12 +149,14 @@ def _checked(
     for name, role in (*((name, "a quasi-identifier") for name in known), (secret, "the secret")):
         if name is not None and name not in schema:
             raise InputError(
-                f"There is no column {name!r} that could be {role}; columns are {', '.join(schema.names)} "
+                f"There is no column {name!r} that could be {role}; columns are "
+                f"{', '.join(schema.names)} "
                 f"(identifiers and text are not attacked)."
             )
     if secret in known:
         raise InputError(
-            f"{secret!r} is named as the secret and as a quasi-identifier; it can only be one of them."
+            f"{secret!r} is named as the secret and as a quasi-identifier; it can only be one of "
+            "them."
         )
     return known
 
@@ -167,16 +178,23 @@ def _check_others(real: Coded, holdout: Coded) -> None:
     (ours, theirs), _ = groups([real, holdout], real.schema.names)
     if copied(theirs, ours) or copied(ours, theirs):
         raise InputError(
-            "The holdout must hold other people than the table, but nearly all rows of one are in the other too; "
+            "The holdout must hold other people than the table, but nearly all rows of one are in "
+            "the other too; "
             "give rows that were set aside beforehand."
         )
 
 
 def _left_out(known: Sequence[str], secret: str | None) -> Iterator[str]:
     if not known:
-        yield "Linkage and k-anonymity were left out: name the attributes that others may know (quasi-identifiers)."
+        yield (
+            "Linkage and k-anonymity were left out: name the attributes that others may know "
+            "(quasi-identifiers)."
+        )
     if secret is None:
-        yield "Attribute inference was left out: name the attribute that nobody should learn (the secret)."
+        yield (
+            "Attribute inference was left out: name the attribute that nobody should learn "
+            "(the secret)."
+        )
 
 
 def _check_seed(seed: int) -> None:

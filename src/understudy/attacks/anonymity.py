@@ -1,8 +1,9 @@
 """k-anonymity, l-diversity and t-closeness of the synthetic table, beside those of the real one.
 
-These are properties of a table, made for tables of real people in coarse groups. They are not promises: rows that
-were drawn from a private model belong to nobody, so a synthetic row that is the only one of its kind exposes no one,
-and differential privacy needs none of the three. They are here for readers whose rules ask for them.
+These are properties of a table, made for tables of real people in coarse groups. They are not
+promises: rows that were drawn from a private model belong to nobody, so a synthetic row that is the
+only one of its kind exposes no one, and differential privacy needs none of the three. They are here
+for readers whose rules ask for them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _CELLS = 1 << 22
 """Counts of groups by secrets that are held at a time."""
 
 _PROMISED = (
-    "Epsilon promises nothing about it and does not need it: this is a property of these rows, which belong to nobody, "
+    "Epsilon promises nothing about it and does not need it: this is a property of these rows, "
+    "which belong to nobody, "
     "and no promise."
 )
 
@@ -37,8 +39,10 @@ def k_anonymity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str])
     smallest, smallest_beside = int(sizes.min()), int(beside.min())
     return Attack(
         "k-anonymity",
-        f"The smallest group of synthetic rows with the same {', '.join(quasi_identifiers)} has {_rows(smallest)} "
-        f"(real table: {_rows(smallest_beside)}); {small:.1%} of the rows are in groups of fewer than {SMALL} (real "
+        f"The smallest group of synthetic rows with the same {', '.join(quasi_identifiers)} has "
+        f"{_rows(smallest)} "
+        f"(real table: {_rows(smallest_beside)}); {small:.1%} of the rows are in groups of fewer "
+        f"than {SMALL} (real "
         f"table: {small_beside:.1%}).",
         "rows in the smallest group",
         smallest,
@@ -58,13 +62,16 @@ def k_anonymity(real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str])
 def l_diversity(
     real: Coded, synthetic: Coded, quasi_identifiers: Sequence[str], secret: str
 ) -> Attack:
-    """The fewest values of the secret in a group: distinct ones, and as many as the entropy is worth."""
+    """The fewest values of the secret in a group: distinct ones, and as many as the entropy is
+    worth.
+    """
     (distinct, entropy), (distinct_beside, entropy_beside) = (
         _diversity(table, quasi_identifiers, secret) for table in (synthetic, real)
     )
     return Attack(
         "l-diversity",
-        f"The least diverse group of synthetic rows has {distinct} value{'s' * (distinct != 1)} of {secret} (real "
+        f"The least diverse group of synthetic rows has {distinct} value{'s' * (distinct != 1)} of "
+        f"{secret} (real "
         f"table: {distinct_beside}); by entropy {entropy:.2f} (real table: {entropy_beside:.2f}).",
         f"distinct values of {secret} in a group",
         distinct,
@@ -81,14 +88,19 @@ def t_closeness(
 ) -> Attack:
     """The largest distance between the secret's distribution in a group and in the whole table.
 
-    Categories: total variation. Ordered values: the earth mover's distance, where moving all rows from one end of the
-    range to the other is a distance of 1 (Li, Li and Venkatasubramanian 2007); missing values lie at the far end.
+    Categories: total variation. Ordered values: the earth mover's distance, where moving all rows
+    from one end of the range to the other is a distance of 1 (Li, Li and Venkatasubramanian 2007);
+    missing values lie at the far end.
     """
     farthest, beside = (_closeness(table, quasi_identifiers, secret) for table in (synthetic, real))
-    measure = "earth mover's distance" if ordered(real.schema[secret]) else "total variation"
+    if ordered(real.schema[secret]):
+        measure = "earth mover's distance"
+    else:
+        measure = "total variation"
     return Attack(
         "t-closeness",
-        f"In the group of synthetic rows that differs most, {secret} is {farthest:.3f} away from its distribution in "
+        f"In the group of synthetic rows that differs most, {secret} is {farthest:.3f} away from "
+        "its distribution in "
         f"the whole table ({measure}; real table: {beside:.3f}).",
         f"largest distance of {secret} in a group",
         farthest,

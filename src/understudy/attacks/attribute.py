@@ -1,8 +1,9 @@
 """Attribute inference: guess a secret of somebody whose other attributes are known.
 
-The adversary looks up the synthetic rows closest to what is known of a person and lets them vote on the secret. That
-works for everybody, in the table or not, as far as the secret depends on the rest: it is what statistics are for, and
-no breach. What concerns the people in the table is how much better it works for them than for a holdout.
+The adversary looks up the synthetic rows closest to what is known of a person and lets them vote on
+the secret. That works for everybody, in the table or not, as far as the secret depends on the rest:
+it is what statistics are for, and no breach. What concerns the people in the table is how much
+better it works for them than for a holdout.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ def attribute_inference(
     progress: Progress,
     sample: int = SAMPLE,
 ) -> Attack:
-    """The share of people in the table whose secret is guessed right, against that share in the holdout."""
+    """The share of people in the table whose secret is guessed right, against that share in the
+    holdout.
+    """
     pool = some(synthetic, POOL, rng)
     members = some(real, sample // 2, rng)
-    others = None if holdout is None else some(holdout, sample // 2, rng)
+    others = None
+    if holdout is not None:
+        others = some(holdout, sample // 2, rng)
     steps = members.rows + (0 if others is None else others.rows)
 
     def told(row: int) -> None:
@@ -45,7 +50,10 @@ def attribute_inference(
     share = float(right.mean())
     commonest = int(np.bincount(pool.codes[secret]).argmax())
     blind = float((members.codes[secret] == commonest).mean())
-    found = f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of {members.rows:,} people in the table"
+    found = (
+        f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of "
+        f"{members.rows:,} people in the table"
+    )
     always = f"always guessing {real.schema[secret].label(commonest)!r} is right for {blind:.1%}"
     unit = f"share of right guesses of {secret}"
     figures = {
@@ -57,7 +65,8 @@ def attribute_inference(
     if others is None:
         return Attack(
             "attribute inference",
-            f"{found}; {always}. Without a holdout it cannot be told how much of that is statistics and how much is "
+            f"{found}; {always}. Without a holdout it cannot be told how much of that is "
+            "statistics and how much is "
             f"about these people.",
             unit, share, None, None,
             "Epsilon bounds how much better this works for people in the table than for others.",
@@ -72,12 +81,15 @@ def attribute_inference(
         outside_at_most = min(1.0, beside + reach(deviations[1]))
         allowed = promise.most(outside_at_most)
         promised = (
-            f"At {promise} the share in the table is at most {allowed:.3f} where it is at most {outside_at_most:.3f} "
-            f"outside it. What is guessed right about people outside is statistics, which no epsilon forbids."
+            f"At {promise} the share in the table is at most {allowed:.3f} where it is at most "
+            f"{outside_at_most:.3f} "
+            "outside it. What is guessed right about people outside is statistics, which no "
+            "epsilon forbids."
         )
     return Attack(
         "attribute inference",
-        f"{found}, for {beside:.1%} of {others.rows:,} in the holdout (chance: ± {2 * math.hypot(*deviations):.1%}); "
+        f"{found}, for {beside:.1%} of {others.rows:,} in the holdout (chance: ± "
+        f"{2 * math.hypot(*deviations):.1%}); "
         f"{always}.",
         unit,
         share,
@@ -108,4 +120,6 @@ def _right_guesses(
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{len(names)} other attributes" if len(names) > 4 else ", ".join(names)
+    if len(names) > 4:
+        return f"{len(names)} other attributes"
+    return ", ".join(names)

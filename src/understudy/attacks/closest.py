@@ -1,12 +1,14 @@
-"""Distance to the closest record: whether synthetic rows lie closer to the table than to others like it.
+"""Distance to the closest record: whether synthetic rows lie closer to the table than to others
+like it.
 
-If the synthetic rows tell about the population alone, the closest record of a synthetic row is as likely to be in a
-holdout (people of the same population who were not used) as in the table, row for row. Copies are counted in the same
-way: some rows come out equal by chance, as often to the holdout as to the table.
+If the synthetic rows tell about the population alone, the closest record of a synthetic row is as
+likely to be in a holdout (people of the same population who were not used) as in the table, row for
+row. Copies are counted in the same way: some rows come out equal by chance, as often to the holdout
+as to the table.
 
-The test shuffles who is in which part. Synthetic rows that share their closest record stand or fall together, so the
-usual binomial test, which takes them one by one, would cry wolf; so would the normal distribution, where one record is
-the closest to most of them.
+The test shuffles who is in which part. Synthetic rows that share their closest record stand or fall
+together, so the usual binomial test, which takes them one by one, would cry wolf; so would the
+normal distribution, where one record is the closest to most of them.
 """
 
 from __future__ import annotations
@@ -39,11 +41,15 @@ POOL = 100_000
 """Among so many rows the closest is looked for, at most."""
 
 _PROMISED = (
-    "At {promise} the expected share is at most {allowed:.3f}, however the synthetic rows were made: one person can "
+    "At {promise} the expected share is at most {allowed:.3f}, however the synthetic rows were "
+    "made: one person can "
     "draw them only so far."
 )
 _NO_EPSILON = "No epsilon was given, so nothing is promised."
-_COPIED = " Copies, by all appearance: a new person equals a real row about as often as two real rows are equal."
+_COPIED = (
+    " Copies, by all appearance: a new person equals a real row about as often as two real "
+    "rows are equal."
+)
 _NO_HOLDOUT = (
     "Without a holdout there is nothing to compare with: give rows of people who were not used."
 )
@@ -58,7 +64,9 @@ def closest_record(
     progress: Progress,
     sample: int = SAMPLE,
 ) -> Attack:
-    """The share of synthetic rows whose closest record is in the table, against its share of all records."""
+    """The share of synthetic rows whose closest record is in the table, against its share of all
+    records.
+    """
     names = [attribute.name for attribute in real.schema.modelled]
     looked_at = some(synthetic, sample, rng)
     if holdout is None:
@@ -81,12 +89,16 @@ def closest_record(
     chance = rows / pool.rows
     shuffled = shuffled_shares(weights, rows, rng)
     p_value = among_shuffled(share, shuffled)
-    allowed = None if promise is None else promise.nearer(rows, theirs.rows)
+    allowed = None
+    if promise is not None:
+        allowed = promise.nearer(rows, theirs.rows)
     middle, beside = (float(np.median(found)) / ONE for found in (to_real, to_holdout))
     return Attack(
         "closest record",
-        f"{share:.1%} of {looked_at.rows:,} synthetic rows have their closest record in the table and not in the "
-        f"holdout (chance: {chance:.1%} ± {2 * deviation:.1%}); the median distance is {middle:.2f} attributes to "
+        f"{share:.1%} of {looked_at.rows:,} synthetic rows have their closest record in the table "
+        "and not in the "
+        f"holdout (chance: {chance:.1%} ± {2 * deviation:.1%}); the median distance is "
+        f"{middle:.2f} attributes to "
         f"{len(pairs[0]):,} rows of the table, {beside:.2f} to as many of the holdout.",
         "share of synthetic rows closer to the table",
         share,
@@ -123,7 +135,8 @@ def exact_copies(
     )
     weights = copies / np.maximum(ours + theirs, 1)
     unit = "share of copies that are of the table's rows"
-    # Among more rows there are more equal ones: those that were hit are counted on as many rows of both.
+    # Among more rows there are more equal ones: those that were hit are counted on as many rows of
+    # both.
     pairs = min(real.rows, holdout.rows)
     of_real, of_holdout = (
         float(np.isin(in_synthetic, rng.choice(part, pairs, replace=False)).mean())
@@ -135,16 +148,27 @@ def exact_copies(
         "rows_of_each_part": pairs,
     }
     chance = real.rows / (real.rows + holdout.rows)
-    allowed = None if promise is None else promise.nearer(real.rows, holdout.rows)
+    allowed = None
+    if promise is not None:
+        allowed = promise.nearer(real.rows, holdout.rows)
     found = (
-        f"{of_real:.2%} of the synthetic rows equal one of {pairs:,} rows of the table (after binning), "
+        f"{of_real:.2%} of the synthetic rows equal one of {pairs:,} rows of the table (after "
+        "binning), "
         f"{of_holdout:.2%} one of as many of the holdout"
     )
     if not copies[(ours > 0) | (theirs > 0)].any():
         return Attack(
-            "exact copies", f"{found}.", unit, None, chance, allowed, _promised(promise, allowed), "nothing seen",
-            1.0, figures,
-        )  # fmt: skip
+            "exact copies",
+            f"{found}.",
+            unit,
+            None,
+            chance,
+            allowed,
+            _promised(promise, allowed),
+            "nothing seen",
+            1.0,
+            figures,
+        )
     of_records = np.concatenate([weights[in_real], weights[in_holdout]])
     share, deviation = nearer_share(of_records, real.rows)
     shuffled = shuffled_shares(of_records, real.rows, rng)
@@ -152,7 +176,8 @@ def exact_copies(
     are_copies = copied(in_synthetic, in_real)
     return Attack(
         "exact copies",
-        f"{found}; of the copies, {share:.1%} are the table's (chance: {chance:.1%} ± {2 * deviation:.1%})."
+        f"{found}; of the copies, {share:.1%} are the table's (chance: {chance:.1%} ± "
+        f"{2 * deviation:.1%})."
         f"{_COPIED if are_copies else ''}",
         unit,
         share,
@@ -168,10 +193,11 @@ def exact_copies(
 
 
 def nearer_share(weights: Floats, rows: int) -> tuple[float, float]:
-    """The share of all weight that lies on the first ``rows`` records, and its deviation when records are shuffled.
+    """The share of all weight that lies on the first ``rows`` records, and its deviation when
+    records are shuffled.
 
-    A record weighs as much as the synthetic rows that it is the closest to (with equals, they share). The deviation is
-    that of a sample of records without replacement.
+    A record weighs as much as the synthetic rows that it is the closest to (with equals, they
+    share). The deviation is that of a sample of records without replacement.
 
     Examples
     --------
@@ -187,7 +213,8 @@ def nearer_share(weights: Floats, rows: int) -> tuple[float, float]:
 def shuffled_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Floats:
     """The shares that :func:`nearer_share` gives when the records are shuffled, again and again.
 
-    Records of the same weight are alike: it is enough to draw how many of them are among the first ``rows``.
+    Records of the same weight are alike: it is enough to draw how many of them are among the first
+    ``rows``.
     """
     values, counts = np.unique(weights, return_counts=True)
     shares = np.empty(SHUFFLES)
@@ -206,7 +233,9 @@ def _reach(shuffled: Floats, chance: float) -> float:
 
 
 def _promised(promise: Promise | None, allowed: float | None) -> str:
-    return _NO_EPSILON if promise is None else _PROMISED.format(promise=promise, allowed=allowed)
+    if promise is None:
+        return _NO_EPSILON
+    return _PROMISED.format(promise=promise, allowed=allowed)
 
 
 # --------------------------------------------------------------------------- without a holdout
@@ -225,21 +254,29 @@ def _distances_only(
             progress("attacking: closest record", row, steps)
     for row, away in enumerate(distances(picked(pool, own), pool, names)):
         away[own[row]] = np.iinfo(np.int32).max  # the row itself
-        between[row] = away.min() if pool.rows > 1 else np.nan
+        if pool.rows > 1:
+            between[row] = away.min()
+        else:
+            between[row] = np.nan
         if row % 100 == 0:
             progress("attacking: closest record", looked_at.rows + row, steps)
     middle, beside = float(np.median(to_real)) / ONE, float(np.median(between)) / ONE
     lone = pool.rows == 1
-    compared = "" if lone else f", and {beside:.2f} from one real row to the next"
+    if lone:
+        compared = ""
+    else:
+        compared = f", and {beside:.2f} from one real row to the next"
     return Attack(
         "closest record",
-        f"The median distance from {looked_at.rows:,} synthetic rows to the closest real one is {middle:.2f} "
+        f"The median distance from {looked_at.rows:,} synthetic rows to the closest real one is "
+        f"{middle:.2f} "
         f"attributes{compared}. {_NO_HOLDOUT}",
         "median distance in attributes",
         middle,
         None if lone else beside,
         None,
-        "Epsilon bounds the difference between the table and a holdout, not the distances themselves.",
+        "Epsilon bounds the difference between the table and a holdout, not the distances "
+        "themselves.",
         "not judged",
         figures={"synthetic_rows": looked_at.rows, "real_rows": pool.rows},
     )
@@ -253,12 +290,14 @@ def _copies_only(real: Coded, synthetic: Coded, names: list[str]) -> Attack:
     are_copies = copied(in_synthetic, in_real)
     return Attack(
         "exact copies",
-        f"{copies:.2%} of the synthetic rows equal a real one (after binning); {alike:.2%} of the real rows equal "
+        f"{copies:.2%} of the synthetic rows equal a real one (after binning); {alike:.2%} of the "
+        "real rows equal "
         f"another real one.{_COPIED if are_copies else f' {_NO_HOLDOUT}'}",
         "share of rows that equal a real one",
         copies,
         alike,
         None,
-        "Epsilon bounds the difference between the table and a holdout, not the number of equal rows.",
+        "Epsilon bounds the difference between the table and a holdout, not the number of equal "
+        "rows.",
         "look at this" if are_copies else "not judged",
     )

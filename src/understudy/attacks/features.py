@@ -1,8 +1,10 @@
-"""What an adversary looks at in a synthetic table who wonders whether a certain row was in the real one.
+"""What an adversary looks at in a synthetic table who wonders whether a certain row was in the real
+one.
 
-Three sets look at the table as a whole (Stadler, Oprisanu and Troncoso 2022): summaries of each attribute, histograms,
-correlations. One looks at the target (as TAPAS does; Houssiau et al. 2022): how many synthetic rows agree with it on
-this or that set of attributes, and how many are so and so close to it.
+Three sets look at the table as a whole (Stadler, Oprisanu and Troncoso 2022): summaries of each
+attribute, histograms, correlations. One looks at the target (as TAPAS does; Houssiau et al. 2022):
+how many synthetic rows agree with it on this or that set of attributes, and how many are so and so
+close to it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def table_features(rows: Coded) -> dict[str, Floats]:
 
 
 def _summary(attribute: Attribute, codes: Codes) -> tuple[float, float, float]:
-    """Mean, median and deviation where there is an order; else how many values, the commonest and the rarest."""
+    """Mean, median and deviation where there is an order; else how many values, the commonest and
+    the rarest.
+    """
     if not len(codes):
         return 0.0, 0.0, 0.0
     if ordered(attribute):
@@ -69,7 +73,9 @@ def random_queries(attributes: int, rng: np.random.Generator) -> NDArray[np.bool
 
 
 def target_features(rows: Coded, target: Mapping[str, int], queries: NDArray[np.bool_]) -> Floats:
-    """How many rows agree with the target on each set of attributes, and on at least so many attributes."""
+    """How many rows agree with the target on each set of attributes, and on at least so many
+    attributes.
+    """
     agrees = np.stack([rows.codes[name] == code for name, code in target.items()], axis=1).astype(
         np.float32
     )

@@ -1,9 +1,11 @@
-"""Linkage: find people in the synthetic table by quasi-identifiers, and believe the row that is found.
+"""Linkage: find people in the synthetic table by quasi-identifiers, and believe the row that is
+found.
 
-Looked for are people whom the quasi-identifiers single out. A person counts as linked when exactly one synthetic row
-has the same combination; the score is then the share of the row's other attributes that are right about the person
-(of the secret alone, if one was named), and 0 for people who are not linked. Synthetic rows hit some combinations by
-chance, so the same is done for people in a holdout.
+Looked for are people whom the quasi-identifiers single out. A person counts as linked when exactly
+one synthetic row has the same combination; the score is then the share of the row's other
+attributes that are right about the person (of the secret alone, if one was named), and 0 for people
+who are not linked. Synthetic rows hit some combinations by chance, so the same is done for people
+in a holdout.
 """
 
 from __future__ import annotations
@@ -30,16 +32,21 @@ def linkage(
     secret: str | None,
     promise: Promise | None,
 ) -> Attack:
-    """How much linking unique people by their quasi-identifiers tells, against the same in a holdout."""
-    parts = [real] if holdout is None else [real, holdout]
+    """How much linking unique people by their quasi-identifiers tells, against the same in a
+    holdout.
+    """
+    if holdout is None:
+        parts = [real]
+    else:
+        parts = [real, holdout]
     (in_synthetic, *in_parts), count = groups([synthetic, *parts], quasi_identifiers)
-    # Unique in both parts together: whether somebody is singled out must not depend on the part that they are in.
+    # Unique in both parts together: whether somebody is singled out must not depend on the part
+    # that they are in.
     people = np.bincount(np.concatenate(in_parts), minlength=count)
-    learned = (
-        [secret]
-        if secret
-        else [a.name for a in real.schema.modelled if a.name not in quasi_identifiers]
-    )
+    if secret:
+        learned = [secret]
+    else:
+        learned = [a.name for a in real.schema.modelled if a.name not in quasi_identifiers]
     match = _only_row(in_synthetic, count)
     links = [
         _links(part, synthetic, np.flatnonzero(people[found] == 1), match[found], learned)
@@ -47,12 +54,16 @@ def linkage(
     ]
     ours = links[0]
     sentence = (
-        f"{', '.join(quasi_identifiers)} single out {len(ours) / real.rows:.1%} of the table's rows; "
+        f"{', '.join(quasi_identifiers)} single out {len(ours) / real.rows:.1%} of the table's "
+        "rows; "
         f"{_linked(ours):.1%} of those meet exactly one synthetic row"
         + (f", and {_what(secret)} right for {_right(ours):.1%}" if _linked(ours) else "")
     )
     unit = "mean share of attributes learned by linking"
-    share = float(np.maximum(ours, 0).mean()) if len(ours) else 0.0
+    if len(ours):
+        share = float(np.maximum(ours, 0).mean())
+    else:
+        share = 0.0
     figures = {
         "unique_people": len(ours),
         "unique": len(ours) / real.rows,
@@ -60,7 +71,10 @@ def linkage(
         "right_where_linked": _right(ours),
     }
     if holdout is None or not all(map(len, links)):
-        why = "Without a holdout" if holdout is None else "Without unique people in both parts"
+        if holdout is None:
+            why = "Without a holdout"
+        else:
+            why = "Without unique people in both parts"
         return Attack(
             "linkage",
             f"{sentence}. {why} it cannot be told how much of that is chance.",
@@ -81,13 +95,16 @@ def linkage(
         outside_at_most = min(1.0, beside + reach(deviations[1]))
         allowed = promise.most(outside_at_most)
         promised = (
-            f"At {promise} linking tells at most {allowed:.2%} about people in the table where it tells at most "
+            f"At {promise} linking tells at most {allowed:.2%} about people in the table where it "
+            "tells at most "
             f"{outside_at_most:.2%} about others."
         )
     return Attack(
         "linkage",
-        f"{sentence}. In the holdout {_linked(theirs):.1%} of such people are linked, and {_what(secret)} right for "
-        f"{_right(theirs):.1%}. All in all linking tells {share:.2%} about people in the table, {beside:.2%} about "
+        f"{sentence}. In the holdout {_linked(theirs):.1%} of such people are linked, and "
+        f"{_what(secret)} right for "
+        f"{_right(theirs):.1%}. All in all linking tells {share:.2%} about people in the table, "
+        f"{beside:.2%} about "
         f"others (chance: ± {2 * math.hypot(*deviations):.2%}).",
         unit,
         share,
@@ -117,7 +134,9 @@ def _only_row(found: Ints, count: int) -> Ints:
 def _links(
     people: Coded, synthetic: Coded, alone: Ints, match: Ints, learned: Sequence[str]
 ) -> Floats:
-    """For each unique person the share of attributes that their match has right; -1 for those who are not linked."""
+    """For each unique person the share of attributes that their match has right; -1 for those who
+    are not linked.
+    """
     place = match[alone]
     linked = place >= 0
     scores = np.full(len(alone), -1.0)
@@ -133,16 +152,22 @@ def _links(
 
 
 def _linked(scores: Floats) -> float:
-    return float((scores >= 0).mean()) if len(scores) else 0.0
+    if len(scores):
+        return float((scores >= 0).mean())
+    return 0.0
 
 
 def _right(scores: Floats) -> float:
     linked = scores[scores >= 0]
-    return float(linked.mean()) if len(linked) else 0.0
+    if len(linked):
+        return float(linked.mean())
+    return 0.0
 
 
 def _what(secret: str | None) -> str:
-    return "its other attributes are" if secret is None else f"its {secret} is"
+    if secret is None:
+        return "its other attributes are"
+    return f"its {secret} is"
 
 
 def _deviation(scores: Floats) -> float:

@@ -1,12 +1,15 @@
-"""Membership inference with shadow models: tell from a synthetic table whether somebody's row was in the real one.
+"""Membership inference with shadow models: tell from a synthetic table whether somebody's row was
+in the real one.
 
-The game: a coin decides whether the target's row goes into the table; a synthesizer is fitted and synthetic rows are
-drawn; the adversary sees them and guesses the coin. To learn how, the adversary fits the synthesizer many times with
-and without the row (shadow models), and trains a classifier on what the synthetic tables look like. Fresh fits judge
-it. The setting is that of Stadler, Oprisanu and Troncoso (2022).
+The game: a coin decides whether the target's row goes into the table; a synthesizer is fitted and
+synthetic rows are drawn; the adversary sees them and guesses the coin. To learn how, the adversary
+fits the synthesizer many times with and without the row (shadow models), and trains a classifier on
+what the synthetic tables look like. Fresh fits judge it. The setting is that of Stadler, Oprisanu
+and Troncoso (2022).
 
-Here the coin is exactly the one that differential privacy speaks of, so its promise can be put beside the outcome: the
-advantage (true alarms less false ones) is at most (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1), for any adversary.
+Here the coin is exactly the one that differential privacy speaks of, so its promise can be put
+beside the outcome: the advantage (true alarms less false ones) is at most (exp(epsilon) - 1 + 2
+delta) / (exp(epsilon) + 1), for any adversary.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ Release = Callable[[Table, np.random.Generator], Frame]
 Knows = Literal["rows", "population"]
 
 ROWS = 1000
-"""Shadow models are fitted on tables of so many rows: quick, and easier to attack than large ones."""
+"""Shadow models are fitted on tables of so many rows: quick, and easier to attack than large
+ones.
+"""
 
 COPIES = 4
 """The control hands out rows of the table, so many times as many as it has."""
@@ -66,8 +71,8 @@ class Target:
     true_alarms, false_alarms, fits
         Alarms on so many fresh fits with, and as many without the row.
     epsilon
-        A lower bound on epsilon, at the delta that is promised, that these alarms show; with a confidence of 99.5 % for
-        all targets together.
+        A lower bound on epsilon, at the delta that is promised, that these alarms show; with a
+        confidence of 99.5 % for all targets together.
     looked_at
         The features that told most while learning.
     """
@@ -85,22 +90,23 @@ class Target:
 
 @dataclass(frozen=True)
 class Membership:
-    """The outcome of the game, and of the same game against copies of the rows. For the owner's eyes only.
+    """The outcome of the game, and of the same game against copies of the rows. For the owner's
+    eyes only.
 
     Attributes
     ----------
     attack
         What was found.
     control
-        What the same adversary finds where the "synthetic" rows are copies of real ones: if not much, an attack that
-        sees nothing means nothing.
+        What the same adversary finds where the "synthetic" rows are copies of real ones: if not
+        much, an attack that sees nothing means nothing.
     targets
         The game for each target.
     promise
         The guarantee of the synthesizer, if it gives one.
     rows, shadows, knows
-        The setting: rows of each table, fits on each side for learning and as many for judging, what the adversary
-        knows.
+        The setting: rows of each table, fits on each side for learning and as many for judging,
+        what the adversary knows.
     """
 
     attack: Attack
@@ -139,41 +145,47 @@ def membership(
     seed: int | None = None,
     progress: Progress = no_progress,
 ) -> Membership:
-    """Play the membership game against a synthesizer. Needs scikit-learn (``pip install understudy[evaluation]``).
+    """Play the membership game against a synthesizer. Needs scikit-learn (``pip install
+    understudy[evaluation]``).
 
     It takes 2 * shadows * (targets + 1) fits, and the control as many draws.
 
     Parameters
     ----------
     synthesizer
-        What is attacked: a synthesizer as you set it up, or a function that takes a table and a random generator and
-        returns a synthetic table.
+        What is attacked: a synthesizer as you set it up, or a function that takes a table and a
+        random generator and returns a synthetic table.
     table
         The real table.
     schema
         What the columns are. Without one it is read off the table, for this attack alone.
     targets
-        How many people are attacked: half of them the rows with the rarest values, the other half any rows.
+        How many people are attacked: half of them the rows with the rarest values, the other half
+        any rows.
     shadows
         Fits with and without the row of each target for learning, and as many for judging.
     rows
         Rows of the tables that are fitted, drawn from the table once.
     knows
-        "rows": the adversary knows every row but the target's, as differential privacy supposes. "population": only
-        other people of the same population; learning and judging draw their tables from two halves of the table.
+        "rows": the adversary knows every row but the target's, as differential privacy supposes.
+        "population": only other people of the same population; learning and judging draw their
+        tables from two halves of the table.
     promise
         The guarantee of a function; a synthesizer brings its own.
     control
         Whether to attack copies of the rows, too, to see whether the attack can see.
     seed
-        Makes the game repeatable, with noise of the same distributions from NumPy; by default the real noise is used.
+        Makes the game repeatable, with noise of the same distributions from NumPy; by default the
+        real noise is used.
     progress
         Called while playing.
 
     Examples
     --------
     >>> from understudy import PrivBayes
-    >>> membership(PrivBayes(epsilon=1.0), "patients.csv", "patients.json").attack.verdict   # doctest: +SKIP
+    >>> method = PrivBayes(epsilon=1.0)
+    >>> played = membership(method, "patients.csv", "patients.json")  # doctest: +SKIP
+    >>> played.attack.verdict  # doctest: +SKIP
     'nothing seen'
     """
     _check_scikit_learn()
@@ -201,7 +213,10 @@ def membership(
     def told(done: int, what: str) -> None:
         progress(what, done, steps)
 
-    delta = 0.0 if promise is None else promise.delta
+    if promise is None:
+        delta = 0.0
+    else:
+        delta = promise.delta
     outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
     checked = None
     if control:
@@ -295,17 +310,22 @@ class _Game:
         stand_in: bool,
         looked_for: Sequence[Sequence[int]],
     ) -> list[list[_Look]]:
-        """Looks at synthetic tables: first those without any target's row, then with the first one's, and so on.
+        """Looks at synthetic tables: first those without any target's row, then with the first
+        one's, and so on.
 
         In each of these groups certain targets are looked for.
         """
         # Under "replace" somebody else, always the same, has the place that the target would have.
-        other, rest = (rest[:1], rest[1:]) if stand_in else (rest[:0], rest)
+        if stand_in:
+            other, rest = (rest[:1], rest[1:])
+        else:
+            other, rest = (rest[:0], rest)
 
         def seen(extra: Ints, targets: Sequence[int]) -> _Look:
-            drawn = (
-                rest if len(rest) <= self.rows else self.rng.choice(rest, self.rows, replace=False)
-            )
+            if len(rest) <= self.rows:
+                drawn = rest
+            else:
+                drawn = self.rng.choice(rest, self.rows, replace=False)
             return look(np.concatenate([drawn, extra]), targets)
 
         groups = [other, *(np.array([place]) for place in self.places)]
@@ -317,7 +337,9 @@ class _Game:
     def _judged(
         self, number: int, learning: list[list[_Look]], judging: list[list[_Look]], delta: float
     ) -> tuple[Target, Floats]:
-        """How the game went for a target, and its alarms on all fits for judging: a line for each group of them."""
+        """How the game went for a target, and its alarms on all fits for judging: a line for each
+        group of them.
+        """
         from sklearn.metrics import roc_auc_score
 
         with_row, without = (
@@ -394,7 +416,9 @@ def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints
 def _best_classifier(
     train: tuple[list[dict[str, Floats]], list[dict[str, Floats]]], seed: int
 ) -> tuple[str, Callable[[list[dict[str, Floats]]], Floats]]:
-    """The classifier that does best on fits for learning that it was not trained on, then trained on all of them."""
+    """The classifier that does best on fits for learning that it was not trained on, then trained
+    on all of them.
+    """
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -439,12 +463,14 @@ def _check_scikit_learn() -> None:
 def _released(
     synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None
 ) -> Release:
-    noise = None if seed is None else SeededNoise(seed)
+    noise = None
+    if seed is not None:
+        noise = SeededNoise(seed)
 
     def release(table: Table, rng: np.random.Generator) -> Frame:
         model = synthesizer.fit(table, public, noise=noise, notify=_quiet)
-        # Private draws are released as they are. A method that measures nothing does not know how many rows there are,
-        # and must not be told here.
+        # Private draws are released as they are. A method that measures nothing does not know how
+        # many rows there are, and must not be told here.
         knows_how_many = model.draws is not None or model.rows is not None
         return model.sample(None if knows_how_many else otherwise, int(rng.integers(1 << 31)))
 
@@ -478,11 +504,14 @@ def _read(table: Frame, schema: Schema | str | Path | None) -> tuple[Table, Sche
 
 
 def _coded(table: Table, schema: Schema) -> Coded:
-    """The attributes that are looked at, in the order of the schema; identifiers and text are not."""
+    """The attributes that are looked at, in the order of the schema; identifiers and text are
+    not.
+    """
     absent = next((name for name in schema.names if name not in table.columns), None)
     if absent is not None:
         raise InputError(
-            f"{table.source} has no column {absent!r}, which the schema describes; add it or drop it there."
+            f"{table.source} has no column {absent!r}, which the schema describes; add it or drop "
+            "it there."
         )
     return encode(Table({name: table.columns[name] for name in schema.names}, table.source), schema)
 
@@ -494,8 +523,12 @@ def _rows_of(table: Table, places: Ints) -> Table:
 
 
 def _cells(column: Column, places: Ints) -> Column:
-    missing = None if column.missing is None else column.missing[places]
-    raw = None if column.raw is None else _cells(column.raw, places)
+    missing = None
+    if column.missing is not None:
+        missing = column.missing[places]
+    raw = None
+    if column.raw is not None:
+        raw = _cells(column.raw, places)
     return replace(column, values=column.values[places], missing=missing, raw=raw)
 
 
@@ -506,26 +539,35 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
     targets = outcome.targets
     shown = max(target.epsilon for target in targets)
     worst = max(targets, key=lambda target: target.advantage)
-    allowed = None if promise is None else promise.advantage
+    allowed = None
+    if promise is not None:
+        allowed = promise.advantage
     promised = "No epsilon is claimed, so nothing is promised."
     if promise is not None:
         promised = (
             f"At {promise} no adversary gets further than an advantage of {allowed:.3f}, which is "
             f"{promise.accuracy:.1%} right guesses, on any person."
         )
-    # An epsilon is refuted by what one target shows, or by the advantage over all, which also refutes a large one.
+    # An epsilon is refuted by what one target shows, or by the advantage over all, which also
+    # refutes a large one.
     refuted = promise is not None and shown > promise.epsilon
     verdict = judged(outcome.p_value, math.inf if refuted else outcome.at_least, allowed)
-    at_delta = f" at delta {promise.delta:g}" if promise is not None and promise.delta else ""
+    if promise is not None and promise.delta:
+        at_delta = f" at delta {promise.delta:g}"
+    else:
+        at_delta = ""
     by_kind = {
         kind: float(np.mean([t.advantage for t in targets if t.kind == kind]))
         for kind in sorted({t.kind for t in targets})
     }
     return Attack(
         f"membership, {name}",
-        f"Whether a person's row was in the table is guessed with an advantage of {outcome.advantage:.3f} on average "
-        f"(chance: ± {2 * outcome.deviation:.3f}) over {len(targets)} people, {worst.advantage:.3f} for the worst off; "
-        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}{at_delta}, and an advantage of "
+        "Whether a person's row was in the table is guessed with an advantage of "
+        f"{outcome.advantage:.3f} on average "
+        f"(chance: ± {2 * outcome.deviation:.3f}) over {len(targets)} people, "
+        f"{worst.advantage:.3f} for the worst off; "
+        f"tables of {game.rows:,} rows. That shows an epsilon of at least {shown:.2f}{at_delta}, "
+        "and an advantage of "
         f"at least {max(0.0, outcome.at_least):.3f}.",
         "advantage: true less false alarms",
         outcome.advantage,
@@ -552,8 +594,9 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
 def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLES) -> float:
     """How often chance alone gives such advantages, on average over the targets or on one of them.
 
-    ``alarms`` holds those of each target on the fits without any target's row, with the first one's, and so on. If no
-    row made a difference, all fits would be alike, so shuffling them is an exact test, with however few of them.
+    ``alarms`` holds those of each target on the fits without any target's row, with the first
+    one's, and so on. If no row made a difference, all fits would be alike, so shuffling them is an
+    exact test, with however few of them.
     """
     targets, groups, fits = alarms.shape
     lines = alarms.reshape(targets, -1)
@@ -573,10 +616,12 @@ def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLE
 
 
 def _surely(alarms: Floats) -> tuple[float, float]:
-    """What the average advantage surely is, by alarms as in :func:`_chance_of`, and its standard deviation.
+    """What the average advantage surely is, by alarms as in :func:`_chance_of`, and its standard
+    deviation.
 
-    One fit with an alarm and one without are added on either side (Agresti and Caffo 2000): where all fits agree, the
-    next one still may not. The confidence is about 99.5 %, by Student's distribution.
+    One fit with an alarm and one without are added on either side (Agresti and Caffo 2000): where
+    all fits agree, the next one still may not. The confidence is about 99.5 %, by Student's
+    distribution.
     """
     from scipy.special import stdtrit
 
@@ -584,7 +629,8 @@ def _surely(alarms: Floats) -> tuple[float, float]:
     added = np.tile([1.0, 0.0], (targets, 1))
     with_row = np.concatenate([alarms[np.arange(targets), np.arange(targets) + 1], added], axis=1)
     without = np.concatenate([alarms[:, 0], added], axis=1)
-    # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are independent.
+    # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are
+    # independent.
     spread = with_row.var(axis=1).sum() / targets**2 + without.mean(axis=0).var()
     deviation = math.sqrt(float(spread) / (fits + 2))
     reach = float(stdtrit(fits - 1, 1 - LEVEL / 2)) * deviation

@@ -1,8 +1,9 @@
 """What epsilon promises about an attack: numbers to put beside what an attack finds.
 
-Differential privacy bounds what can be learned from *one person's taking part*. What a whole population gives away
-("smokers cough") is not bounded, and should not be: it is what the table is for. So each bound here is on a
-difference, between people who are in the table and people who are not.
+Differential privacy bounds what can be learned from *one person's taking part*. What a whole
+population gives away ("smokers cough") is not bounded, and should not be: it is what the table is
+for. So each bound here is on a difference, between people who are in the table and people who are
+not.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Promise:
     epsilon, delta
         The guarantee of the release.
     neighbours
-        Which tables count as neighbours: "add_remove" (one row more or less) or "replace" (one row changed).
+        Which tables count as neighbours: "add_remove" (one row more or less) or "replace" (one row
+        changed).
 
     Examples
     --------
@@ -44,23 +46,29 @@ class Promise:
 
     @property
     def advantage(self) -> float:
-        """The largest advantage in the membership game: true less false alarms of any test for one person's row.
+        """The largest advantage in the membership game: true less false alarms of any test for one
+        person's row.
 
-        From p <= exp(epsilon) q + delta and the same for the complements (Kairouz, Oh and Viswanath 2015).
+        From p <= exp(epsilon) q + delta and the same for the complements (Kairouz, Oh and Viswanath
+        2015).
         """
         odds = math.exp(-self.epsilon)
         return min(1.0, (1 - odds + 2 * self.delta * odds) / (1 + odds))
 
     @property
     def accuracy(self) -> float:
-        """The largest share of right guesses in that game, where both answers are equally likely beforehand."""
+        """The largest share of right guesses in that game, where both answers are equally likely
+        beforehand.
+        """
         return (1 + self.advantage) / 2
 
     @property
     def exchanged(self) -> Promise:
-        """The guarantee when one person takes another's place, which a comparison with a holdout amounts to.
+        """The guarantee when one person takes another's place, which a comparison with a holdout
+        amounts to.
 
-        Under "replace" that is the guarantee itself; under "add_remove" one row leaves and one comes: two steps.
+        Under "replace" that is the guarantee itself; under "add_remove" one row leaves and one
+        comes: two steps.
         """
         if self.neighbours == "replace":
             return self
@@ -68,7 +76,8 @@ class Promise:
         return Promise(2 * self.epsilon, delta, "replace")
 
     def most(self, share: float) -> float:
-        """The largest share of hits among people in the table, where it is ``share`` among people who are not.
+        """The largest share of hits among people in the table, where it is ``share`` among people
+        who are not.
 
         Examples
         --------
@@ -80,12 +89,14 @@ class Promise:
         return max(0.0, min(1.0, ratio * share + step.delta, 1 - (1 - share - step.delta) / ratio))
 
     def nearer(self, rows: int, holdout: int) -> float:
-        """The largest expected share of synthetic rows whose closest record is in the table, not in the holdout.
+        """The largest expected share of synthetic rows whose closest record is in the table, not in
+        the holdout.
 
-        Both come from the same population and have so many rows. The chance that the closest record of all is a
-        certain row of the table is at most exp(epsilon) times the chance, plus delta, when that row has changed places
-        with a certain one of the holdout, which is the chance that the latter is the closest. Averaged over the
-        holdout and summed over the table, share <= rows / holdout * exp(epsilon) (1 - share) + rows * delta.
+        Both come from the same population and have so many rows. The chance that the closest record
+        of all is a certain row of the table is at most exp(epsilon) times the chance, plus delta,
+        when that row has changed places with a certain one of the holdout, which is the chance that
+        the latter is the closest. Averaged over the holdout and summed over the table, share <=
+        rows / holdout * exp(epsilon) (1 - share) + rows * delta.
 
         Examples
         --------

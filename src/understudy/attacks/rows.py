@@ -1,8 +1,9 @@
 """Rows as codes: picking some, grouping equal ones, and how far apart two of them are.
 
-The distance between two rows is a number of attributes: one for each category that differs, and for attributes with an
-order the share of the whole range that lies between (bins counted). A missing value is a whole attribute away from any
-other. Distances are kept in thousandths, as whole numbers, so that equal ones are exactly equal.
+The distance between two rows is a number of attributes: one for each category that differs, and for
+attributes with an order the share of the whole range that lies between (bins counted). A missing
+value is a whole attribute away from any other. Distances are kept in thousandths, as whole numbers,
+so that equal ones are exactly equal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ ONE = 1000
 """The distance of two categories that differ."""
 
 FEWEST, MOSTLY, NEARLY_ALL = 20, 0.5, 0.9
-"""Rows are copies where there are so many different ones, so many originals are like no other, so many are equal."""
+"""Rows are copies where there are so many different ones, so many originals are like no other, so
+many are equal.
+"""
 
 
 def picked(coded: Coded, places: Ints) -> Coded:
@@ -47,7 +50,9 @@ def joined(one: Coded, other: Coded) -> Coded:
 
 
 def groups(tables: Sequence[Coded], names: Sequence[str]) -> tuple[list[Ints], int]:
-    """For each table the number of each row's group, and how many groups there are: equal codes, equal group."""
+    """For each table the number of each row's group, and how many groups there are: equal codes,
+    equal group.
+    """
     first = tables[0]
     found = np.zeros(sum(table.rows for table in tables), dtype=np.int64)
     bound = 1
@@ -64,10 +69,12 @@ def groups(tables: Sequence[Coded], names: Sequence[str]) -> tuple[list[Ints], i
 
 
 def copied(rows: Ints, of: Ints) -> bool:
-    """Whether nearly all rows equal one of the others, though these are mostly unlike each other; all by their groups.
+    """Whether nearly all rows equal one of the others, though these are mostly unlike each other;
+    all by their groups.
 
-    A new person equals a row about as often as a row equals another one (Good 1953): where rows are mostly unlike each
-    other, seldom. Rows that come again and again count once, and of very few nothing is said.
+    A new person equals a row about as often as a row equals another one (Good 1953): where rows are
+    mostly unlike each other, seldom. Rows that come again and again count once, and of very few
+    nothing is said.
     """
     different = np.unique(rows)
     if len(different) < FEWEST:
@@ -85,7 +92,9 @@ def ordered(attribute: Attribute) -> bool:
 
 
 def distances(people: Coded, pool: Coded, names: Sequence[str]) -> Iterator[NDArray[np.int32]]:
-    """For each of the people the distance to every row of the pool; the array is filled anew each time."""
+    """For each of the people the distance to every row of the pool; the array is filled anew each
+    time.
+    """
     attributes = [pool.schema[name] for name in names]
     columns = [pool.codes[name] for name in names]
     away = np.empty(pool.rows, dtype=np.int32)

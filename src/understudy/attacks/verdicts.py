@@ -40,15 +40,18 @@ class Attack:
     measured
         What the attack reached.
     beside
-        What it is compared with: the same attack on people who are not in the table, or the real table's figure.
+        What it is compared with: the same attack on people who are not in the table, or the real
+        table's figure.
     allowed
-        The most that epsilon lets it reach; ``None`` where no epsilon was given, or where it makes no promise.
+        The most that epsilon lets it reach; ``None`` where no epsilon was given, or where it makes
+        no promise.
     promised
         What epsilon promises, in a sentence.
     verdict
-        "nothing seen": no more than by chance. "within the promise": more, but not more than epsilon allows. "look at
-        this": more than by chance and more than epsilon allows, or no epsilon was given; or nearly all rows are copies.
-        "not judged": a figure that is no test, or nothing to compare it with.
+        "nothing seen": no more than by chance. "within the promise": more, but not more than
+        epsilon allows. "look at this": more than by chance and more than epsilon allows, or no
+        epsilon was given; or nearly all rows are copies. "not judged": a figure that is no test, or
+        nothing to compare it with.
     p_value
         How often chance alone does as much; ``None`` where nothing was tested.
     figures
@@ -82,7 +85,8 @@ class Attacks:
     promise
         The guarantee that they were held against, if any.
     rows
-        The number of rows of the "real", the "synthetic" and the "holdout" table (0: there is none).
+        The number of rows of the "real", the "synthetic" and the "holdout" table (0: there is
+        none).
     notes
         What else the owner should know: what was sampled, values outside the domain.
     """
@@ -123,31 +127,43 @@ class Attacks:
 
 
 def judged(p_value: float, lowest: float, allowed: float | None) -> Verdict:
-    """The verdict on a test: by its p-value, and where that is small, by what surely was reached against the bound."""
+    """The verdict on a test: by its p-value, and where that is small, by what surely was reached
+    against the bound.
+    """
     if p_value >= LEVEL:
         return "nothing seen"
-    return "look at this" if allowed is None or lowest > allowed else "within the promise"
+    if allowed is None or lowest > allowed:
+        return "look at this"
+    return "within the promise"
 
 
 def by_chance(excess: float, deviation: float) -> float:
     """How often chance alone gives at least this excess, by the normal distribution."""
     if deviation <= 0:
-        return 0.0 if excess > 0 else 1.0
+        if excess > 0:
+            return 0.0
+        return 1.0
     return 1 - NormalDist().cdf(excess / deviation)
 
 
 def among_shuffled(found: float, shuffled: NDArray[np.float64]) -> float:
-    """How often chance alone gives at least what was found, by what shuffling gave; what was found is one of them."""
+    """How often chance alone gives at least what was found, by what shuffling gave; what was found
+    is one of them.
+    """
     as_large = shuffled >= found - 1e-9  # sums of shares in another order
     return (1 + int(as_large.sum())) / (1 + len(shuffled))
 
 
 def reach(deviation: float) -> float:
-    """How far chance may carry a figure of that standard deviation, one-sided, at the level of the tests."""
+    """How far chance may carry a figure of that standard deviation, one-sided, at the level of the
+    tests.
+    """
     return _Z * deviation
 
 
 def share_deviation(share: float, of: int) -> float:
-    """The standard deviation of a share of so many; never 0, since a few hits more or less are always possible."""
+    """The standard deviation of a share of so many; never 0, since a few hits more or less are
+    always possible.
+    """
     smoothed = (share * of + 1) / (of + 2)
     return math.sqrt(smoothed * (1 - smoothed) / of)

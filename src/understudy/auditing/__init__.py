@@ -1,8 +1,8 @@
 """Does it keep its promise? Tests that try to break the guarantee, and that can tell a broken one.
 
-:func:`audit` measures what something loses on neighbouring tables, beside what it claims: the curator's doors, a
-synthesizer, or any function of yours. :mod:`~understudy.auditing.controls` holds the broken methods that show that the
-audit sees what is wrong.
+:func:`audit` measures what something loses on neighbouring tables, beside what it claims: the
+curator's doors, a synthesizer, or any function of yours. :mod:`~understudy.auditing.controls` holds
+the broken methods that show that the audit sees what is wrong.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def audit_subjects() -> tuple[str, ...]:
 RUNS = 2000
 
 CONTROL_RUNS = 4000
-"""The controls are simulated at least so often: it takes no time, and each of them must be flagged."""
+"""The controls are simulated at least so often: it takes no time, and each of them must be
+flagged.
+"""
 
 Told = Callable[[Finding], None]
 
@@ -76,25 +78,27 @@ def audit(
     Parameters
     ----------
     subject
-        The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a schema), a
-        synthesizer's name (in several settings) or "controls" (the broken methods, which must all be flagged). Or a
-        synthesizer as you set it up. Or any function, from a mechanism to a whole run, that takes a table and returns
-        numbers, a model or a synthetic table.
+        The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a
+        schema), a synthesizer's name (in several settings) or "controls" (the broken methods, which
+        must all be flagged). Or a synthesizer as you set it up. Or any function, from a mechanism
+        to a whole run, that takes a table and returns numbers, a model or a synthetic table.
     epsilon
         The claim; a synthesizer brings its own, and so do the controls.
     delta
         That of the claim of a function.
     pair
-        The neighbouring tables. A synthesizer has worst-case pairs of its own and takes a :class:`Pair` instead; a
-        function needs a pair, which may be two things of whatever kind it takes.
+        The neighbouring tables. A synthesizer has worst-case pairs of its own and takes a
+        :class:`Pair` instead; a function needs a pair, which may be two things of whatever kind it
+        takes.
     runs
-        How often something is run on each table where the loss cannot be computed exactly. The larger the claim, the
-        more it takes to refute it; where there are too few, the verdict says so.
+        How often something is run on each table where the loss cannot be computed exactly. The
+        larger the claim, the more it takes to refute it; where there are too few, the verdict says
+        so.
     confidence
         Of the bounds from runs.
     seed
-        Makes the runs repeatable, with noise of the same distributions from NumPy; by default the real noise is used.
-        A function has its own noise.
+        Makes the runs repeatable, with noise of the same distributions from NumPy; by default the
+        real noise is used. A function has its own noise.
     told
         Called with each finding as it comes.
 
@@ -120,7 +124,10 @@ def audit(
         found.append(finding)
     if name == "controls":
         smallest = min(finding.measured / finding.claimed for finding in found)
-        verdict = "all flagged" if all(f.verdict == "broken" for f in found) else "some missed"
+        if all(f.verdict == "broken" for f in found):
+            verdict = "all flagged"
+        else:
+            verdict = "some missed"
         return AuditResult(name, 1.0, smallest, confidence, verdict, tuple(found))
     measured = max(f.measured for f in found if f.unit.startswith("epsilon"))
     return AuditResult(name, epsilon, measured, confidence, overall(found), tuple(found))
@@ -134,7 +141,8 @@ def _claim(subject: Any, epsilon: float, pair: Pair | tuple[Any, Any] | None) ->
             raise InputError(f"There is no {subject!r} to audit; known are {', '.join(known)}.")
         if pair is not None:
             raise InputError(
-                "A pair goes with a synthesizer or a function; what has a name has pairs of its own."
+                "A pair goes with a synthesizer or a function; what has a name has pairs of its "
+                "own."
             )
         return subject, check_epsilon(epsilon)
     if hasattr(subject, "fit"):
@@ -142,7 +150,8 @@ def _claim(subject: Any, epsilon: float, pair: Pair | tuple[Any, Any] | None) ->
             raise InputError("A synthesizer needs a Pair: Pair(table, other, schema, neighbours).")
         if pair is not None and pair.neighbours != subject.neighbours:
             raise InputError(
-                f"The pair is one under {pair.neighbours}, the synthesizer's is {subject.neighbours}."
+                f"The pair is one under {pair.neighbours}, the synthesizer's is "
+                f"{subject.neighbours}."
             )
         return subject.name, check_epsilon(subject.epsilon)
     if not callable(subject):
@@ -179,13 +188,21 @@ def _findings(
         for name, synthesizer in named.items():
             yield from fit_often(name, synthesizer, runs, confidence, seed)
     elif hasattr(subject, "fit"):
-        given = pair if isinstance(pair, Pair) else None
+        given = None
+        if isinstance(pair, Pair):
+            given = pair
         yield from fit_exactly(subject.name, subject, None if given is None else (given,))
         yield from fit_often(subject.name, subject, runs, confidence, seed, given)
     else:
         assert pair is not None
-        table, other = (pair.table, pair.other) if isinstance(pair, Pair) else pair
-        name = pair.name if isinstance(pair, Pair) else "the given pair"
+        if isinstance(pair, Pair):
+            table, other = (pair.table, pair.other)
+        else:
+            table, other = pair
+        if isinstance(pair, Pair):
+            name = pair.name
+        else:
+            name = "the given pair"
 
         def run(table: Any) -> Any:
             return features(subject(table))

@@ -1,10 +1,12 @@
-"""Black box: run it many times on two neighbouring tables, and see how well the tables can be told apart.
+"""Black box: run it many times on two neighbouring tables, and see how well the tables can be told
+apart.
 
-A third of the runs is for choosing a test, the rest for judging it, so that the bound on epsilon is honest however the
-test was chosen. The tests that are tried: a threshold on every feature, a feature being exactly some value, and a
-threshold on what is learned from all features together: a likelihood ratio as if they were independent, and a logistic
-regression, which knows that they are not. Of features that are not whole numbers the last binary digit is a feature
-too: noise that is made in floating point may show there.
+A third of the runs is for choosing a test, the rest for judging it, so that the bound on epsilon is
+honest however the test was chosen. The tests that are tried: a threshold on every feature, a
+feature being exactly some value, and a threshold on what is learned from all features together: a
+likelihood ratio as if they were independent, and a logistic regression, which knows that they are
+not. Of features that are not whole numbers the last binary digit is a feature too: noise that is
+made in floating point may show there.
 """
 
 from __future__ import annotations
@@ -35,9 +37,11 @@ BINS = 12
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the best test found: lower bounds on epsilon and mu, and how the test did on runs that it had not seen.
+    """What the best test found: lower bounds on epsilon and mu, and how the test did on runs that
+    it had not seen.
 
-    The limits are the bounds that a test which is never wrong would have given: so many runs can show no more.
+    The limits are the bounds that a test which is never wrong would have given: so many runs can
+    show no more.
     """
 
     epsilon: float
@@ -79,7 +83,9 @@ def tell_apart(
 
 
 def _promise(test: _Test, features: Features, other: Features, runs: int, delta: float) -> float:
-    """About what a test will show on so many runs: cheap bounds (Wilson 1927) are good enough here."""
+    """About what a test will show on so many runs: cheap bounds (Wilson 1927) are good enough
+    here.
+    """
     (p_low, p_high), (q_low, q_high) = (
         _wilson(float(test.happens(part).mean()), runs) for part in (features, other)
     )
@@ -98,9 +104,11 @@ def _wilson(share: float, runs: int, z: float = 3.5) -> tuple[float, float]:
 def collect(
     run: Callable[[Any], Any], table: Any, other: Any, runs: int
 ) -> tuple[Features, Features]:
-    """Run something many times on both tables; what it returns becomes features (numbers, one array a run).
+    """Run something many times on both tables; what it returns becomes features (numbers, one array
+    a run).
 
-    The tables take turns, so that what changes as time goes by (a counter, a cache) does not tell them apart.
+    The tables take turns, so that what changes as time goes by (a counter, a cache) does not tell
+    them apart.
     """
     lines = [
         [np.asarray(run(one), dtype=np.float64).ravel() for one in (table, other)]
@@ -118,7 +126,8 @@ def black_box(
     confidence: float = CONFIDENCE,
     delta: float = 0.0,
 ) -> Evidence:
-    """Audit a mechanism, a pipeline or a whole fit, given as a function from a table to features of its outcome.
+    """Audit a mechanism, a pipeline or a whole fit, given as a function from a table to features of
+    its outcome.
 
     Examples
     --------
@@ -186,7 +195,9 @@ def _frequent(seen: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _likelihood_ratio(features: Features, other: Features) -> Feature:
-    """The sum over features of the log-ratio of two smoothed histograms, as if features were independent."""
+    """The sum over features of the log-ratio of two smoothed histograms, as if features were
+    independent.
+    """
     both = np.concatenate([features, other])
     edges = [np.unique(np.quantile(column, np.linspace(0, 1, BINS + 1)[1:-1])) for column in both.T]
     ratios = []
@@ -208,7 +219,9 @@ def _likelihood_ratio(features: Features, other: Features) -> Feature:
 
 
 def _logistic(features: Features, other: Features, penalty: float = 1.0, steps: int = 8) -> Feature:
-    """Logistic regression on the ranks of the features, by Newton's method: linear, and with a bend at the median."""
+    """Logistic regression on the ranks of the features, by Newton's method: linear, and with a bend
+    at the median.
+    """
     both = np.concatenate([features, other])
     sorted_columns = np.sort(both, axis=0)
 
@@ -247,7 +260,10 @@ _ABSENT = -1e18
 
 def _two_dimensional(features: Any) -> Features:
     array = np.asarray(features, dtype=np.float64)
-    array = array[:, None] if array.ndim == 1 else array.reshape(len(array), -1)
+    if array.ndim == 1:
+        array = array[:, None]
+    else:
+        array = array.reshape(len(array), -1)
     return np.nan_to_num(array, nan=_ABSENT, posinf=1e18, neginf=-1e18)
 
 
@@ -256,7 +272,9 @@ def _padded(features: Features, width: int) -> Features:
 
 
 def _with_last_digits(features: Features, other: Features) -> tuple[Features, Features]:
-    """The features, and beside those that are not whole numbers the place of their last binary digit."""
+    """The features, and beside those that are not whole numbers the place of their last binary
+    digit.
+    """
     fractions = (np.concatenate([features, other]) % 1 != 0).any(axis=0)
     here, there = (
         np.column_stack([part, _last_digits(part[:, fractions])]) for part in (features, other)

@@ -1,11 +1,13 @@
-"""How much privacy is lost: lower bounds from counted hits, and exact values where the distributions are known.
+"""How much privacy is lost: lower bounds from counted hits, and exact values where the
+distributions are known.
 
-From hits. An event happens in a share p of the runs on one table and q on its neighbour. (epsilon, delta)-DP promises
-p <= exp(epsilon) q + delta, in both directions and for the complement too, so counts of hits refute an epsilon that is
-too small. Shares are known only up to chance: every bound here holds with the confidence that is stated.
+From hits. An event happens in a share p of the runs on one table and q on its neighbour. (epsilon,
+delta)-DP promises p <= exp(epsilon) q + delta, in both directions and for the complement too, so
+counts of hits refute an epsilon that is too small. Shares are known only up to chance: every bound
+here holds with the confidence that is stated.
 
-Exact. A door adds noise of a known distribution to known inputs, so the largest log-ratio of the outcomes'
-probabilities can be computed, with no runs and no chance.
+Exact. A door adds noise of a known distribution to known inputs, so the largest log-ratio of the
+outcomes' probabilities can be computed, with no runs and no chance.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ CONFIDENCE = 0.999
 def clopper_pearson(hits: int, runs: int, confidence: float) -> tuple[float, float]:
     """One-sided lower and upper bounds on a probability, each with the given confidence.
 
-    Clopper and Pearson (1934): the lower bound is the probability at which so many hits or more are as rare as
-    1 - confidence, the upper one that at which so many or fewer are.
+    Clopper and Pearson (1934): the lower bound is the probability at which so many hits or more are
+    as rare as 1 - confidence, the upper one that at which so many or fewer are.
 
     Examples
     --------
@@ -44,13 +46,21 @@ def clopper_pearson(hits: int, runs: int, confidence: float) -> tuple[float, flo
     if not 0 <= hits <= runs or runs < 1:
         raise ValueError("there must be at least one run, and no more hits than runs")
     alpha = 1 - confidence
-    low = 0.0 if hits == 0 else _bisect(lambda p: _at_least(hits, runs, p) <= alpha)
-    high = 1.0 if hits == runs else 1 - _bisect(lambda p: _at_least(runs - hits, runs, p) <= alpha)
+    if hits == 0:
+        low = 0.0
+    else:
+        low = _bisect(lambda p: _at_least(hits, runs, p) <= alpha)
+    if hits == runs:
+        high = 1.0
+    else:
+        high = 1 - _bisect(lambda p: _at_least(runs - hits, runs, p) <= alpha)
     return low, high
 
 
 def _bisect(holds: Any) -> float:
-    """The largest p, to the last digits and not above it, for which a condition that fails for large p holds."""
+    """The largest p, to the last digits and not above it, for which a condition that fails for
+    large p holds.
+    """
     low, high = 0.0, 1.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -86,10 +96,11 @@ def epsilon_bound(
     confidence: float = CONFIDENCE,
     delta: float = 0.0,
 ) -> float:
-    """A lower bound on epsilon (at ``delta``) from how often an event happened on a table and on its neighbour.
+    """A lower bound on epsilon (at ``delta``) from how often an event happened on a table and on
+    its neighbour.
 
-    Four one-sided bounds are needed for both directions and the complement; each gets a quarter of what may go wrong
-    (Bonferroni).
+    Four one-sided bounds are needed for both directions and the complement; each gets a quarter of
+    what may go wrong (Bonferroni).
 
     Examples
     --------
@@ -104,9 +115,11 @@ def epsilon_bound(
 def mu_bound(
     hits: int, runs: int, other_hits: int, other_runs: int, confidence: float = CONFIDENCE
 ) -> float:
-    """A lower bound on mu of Gaussian differential privacy (Dong, Roth and Su 2022) from the same counts.
+    """A lower bound on mu of Gaussian differential privacy (Dong, Roth and Su 2022) from the same
+    counts.
 
-    A test with false positive rate f and false negative rate g shows mu >= Phi^-1(1 - f) - Phi^-1(g).
+    A test with false positive rate f and false negative rate g shows mu >= Phi^-1(1 - f) -
+    Phi^-1(g).
     """
     p_low, p_high, q_low, q_high = _four(hits, runs, other_hits, other_runs, confidence)
     return max(0.0, _quantile(p_low) - _quantile(q_high), _quantile(q_low) - _quantile(p_high))
@@ -122,7 +135,9 @@ def _four(
 def _log_ratio(top: float, bottom: float) -> float:
     if top <= 0:
         return 0.0
-    return math.inf if bottom <= 0 else math.log(top / bottom)
+    if bottom <= 0:
+        return math.inf
+    return math.log(top / bottom)
 
 
 def _quantile(p: float) -> float:
@@ -135,16 +150,18 @@ def _quantile(p: float) -> float:
 
 
 def laplace_loss(counts: NDArray[Any], other: NDArray[Any], scale: float) -> float:
-    """The largest log-ratio of two tables with discrete Laplace noise: the L1 distance over the scale.
+    """The largest log-ratio of two tables with discrete Laplace noise: the L1 distance over the
+    scale.
 
-    Far out on either side the probabilities of a cell differ by a factor of exp(distance / scale), and cells are
-    independent, so the bound is attained.
+    Far out on either side the probabilities of a cell differ by a factor of exp(distance / scale),
+    and cells are independent, so the bound is attained.
     """
     return float(np.abs(counts - other).sum()) / scale
 
 
 def gaussian_rho(counts: NDArray[Any], other: NDArray[Any], scale: float) -> float:
-    """The rho of two tables with discrete Gaussian noise: the squared L2 distance over twice the variance.
+    """The rho of two tables with discrete Gaussian noise: the squared L2 distance over twice the
+    variance.
 
     Canonne, Kamath and Steinke (2020), proposition 5; attained at whole Renyi orders.
     """
@@ -177,7 +194,7 @@ def gaussian_tail(reach: int, scale: float) -> float:
     )
 
 
-# --------------------------------------------------------------------------- exact: choices and draws
+# -------------------------------------------- exact: choices and draws
 
 
 def draw_log_probabilities(counts: Floats, smoothing: float) -> Floats:
@@ -189,10 +206,10 @@ def draw_log_probabilities(counts: Floats, smoothing: float) -> Floats:
 def choice_log_probabilities(scores: Floats, scale: float, rule: Rule) -> Floats:
     """Exact log-probabilities of a choice, candidate by candidate.
 
-    Exponential: proportional to exp(score / scale). Permute-and-flip is the largest of score / scale + Exp(1): with
-    w_j = exp((score_j - best) / scale), candidate i wins with probability w_i times the integral from 0 to 1 of the
-    product over j != i of (1 - w_j x). That is a polynomial in x, so Gauss-Legendre quadrature of enough nodes is
-    exact.
+    Exponential: proportional to exp(score / scale). Permute-and-flip is the largest of score /
+    scale + Exp(1): with w_j = exp((score_j - best) / scale), candidate i wins with probability w_i
+    times the integral from 0 to 1 of the product over j != i of (1 - w_j x). That is a polynomial
+    in x, so Gauss-Legendre quadrature of enough nodes is exact.
 
     Examples
     --------
@@ -225,8 +242,8 @@ def choice_losses(scores: Floats, other: Floats, scale: float, rule: Rule) -> Fl
 def renyi_rho(log_p: Floats, log_q: Floats) -> float:
     """The smallest rho that zCDP allows two distributions over the same outcomes, both directions.
 
-    That is the largest D_a(P || Q) / a over orders a > 1 (Bun and Steinke 2016); orders are tried on a fine grid, so
-    it is a lower bound, and tight.
+    That is the largest D_a(P || Q) / a over orders a > 1 (Bun and Steinke 2016); orders are tried
+    on a fine grid, so it is a lower bound, and tight.
     """
     orders = 1 + np.geomspace(1e-4, 1e3, 400)
     best = 0.0

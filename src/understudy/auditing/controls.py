@@ -1,10 +1,13 @@
-"""Negative controls: broken methods that the audit must flag, and sound counterparts that it must not.
+"""Negative controls: broken methods that the audit must flag, and sound counterparts that it must
+not.
 
-Each is a few lines that make one mistake which was made in earnest: in the thesis, in the Aalborg project, in the
-book's listings (E1 to E36 in the notes) or in another tool. They protect nobody: never use them.
+Each is a few lines that make one mistake which was made in earnest: in the thesis, in the Aalborg
+project, in the book's listings (E1 to E36 in the notes) or in another tool. They protect nobody:
+never use them.
 
-A control is audited in one of two ways. *Runs*: it is simulated many times on two neighbouring inputs, and the test of
-:mod:`understudy.auditing.blackbox` bounds epsilon. *Exact*: the loss is computed from its outcome probabilities.
+A control is audited in one of two ways. *Runs*: it is simulated many times on two neighbouring
+inputs, and the test of :mod:`understudy.auditing.blackbox` bounds epsilon. *Exact*: the loss is
+computed from its outcome probabilities.
 """
 
 from __future__ import annotations
@@ -80,7 +83,9 @@ class Control:
     @property
     def test(self) -> str:
         """The kind of test."""
-        return "runs" if self.simulate is not None else "exact"
+        if self.simulate is not None:
+            return "runs"
+        return "exact"
 
     def finding(
         self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
@@ -119,7 +124,9 @@ def _table(
     def simulate(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
         exact = np.array(other if neighbour else counts, dtype=np.float64)
         noise = _laplace(rng, scale, (runs, len(exact)))
-        return exact + noise if change is None else change(exact, noise)
+        if change is None:
+            return exact + noise
+        return change(exact, noise)
 
     return simulate
 
@@ -141,7 +148,9 @@ EMPTY, ONE = (20.0, 20.0, 0.0), (20.0, 20.0, 1.0)
 
 
 def _noise_on_the_loss(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Gradient descent on a squared loss with noise added to its value: the gradient, and so the weight, has none."""
+    """Gradient descent on a squared loss with noise added to its value: the gradient, and so the
+    weight, has none.
+    """
     rows = np.array([0.0] * 40 + [1.0] * neighbour)
     weight = np.full(runs, 0.5)
     for _ in range(50):
@@ -152,7 +161,9 @@ def _noise_on_the_loss(neighbour: bool, runs: int, rng: np.random.Generator) -> 
 
 
 def _noise_in_a_layer(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Noise on a layer's outputs while training, gradients not clipped: an extreme row outweighs all noise."""
+    """Noise on a layer's outputs while training, gradients not clipped: an extreme row outweighs
+    all noise.
+    """
     rows = np.array([1.0] * 40 + [1000.0] * neighbour)
     weight = np.zeros(runs)
     outputs = weight[:, None] * rows + rng.laplace(size=(runs, len(rows)))
@@ -176,17 +187,24 @@ def _bins_from_the_data(neighbour: bool, runs: int, rng: np.random.Generator) ->
 
 
 def _noisy_conditionals(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Pr[x | p] with Laplace noise of scale 2 / (n epsilon), which joint probabilities need, for a p of one row."""
-    shares = np.array([0.0, 1.0]) if neighbour else np.array([1.0, 0.0])
+    """Pr[x | p] with Laplace noise of scale 2 / (n epsilon), which joint probabilities need, for a
+    p of one row.
+    """
+    if neighbour:
+        shares = np.array([0.0, 1.0])
+    else:
+        shares = np.array([1.0, 0.0])
     return shares + rng.laplace(scale=2 / 40, size=(runs, 2))
 
 
 def smoothed_histogram_loss(
     bins: float, assumed: float, rows: int = 1000, drawn: int = 100, alpha: float = 1.0
 ) -> float:
-    """The loss of drawing rows from a smoothed histogram whose smoothing was worked out for ``assumed`` bins.
+    """The loss of drawing rows from a smoothed histogram whose smoothing was worked out for
+    ``assumed`` bins.
 
-    Wasserman and Zhou (2010): ``drawn`` rows from (1 - d) f + d over m bins lose drawn * log(1 + (1 - d) m / (n d)).
+    Wasserman and Zhou (2010): ``drawn`` rows from (1 - d) f + d over m bins lose drawn * log(1 + (1
+    - d) m / (n d)).
     """
     d = assumed / (rows * math.expm1(alpha / drawn) + assumed)
     return drawn * math.log1p((1 - d) * bins / (rows * d))
@@ -213,11 +231,16 @@ def _until_it_passes(neighbour: bool, runs: int, rng: np.random.Generator) -> Fe
 
 
 def _direct_encoding(listing: bool) -> Simulate:
-    """Randomised response over 14 values: a lie is the truth and an offset, 1 ... 13, or 0 ... 12 as in the listing."""
+    """Randomised response over 14 values: a lie is the truth and an offset, 1 ... 13, or 0 ... 12
+    as in the listing.
+    """
     values, epsilon = 14, 1.0
 
     def simulate(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-        truth = 3 if neighbour else 4
+        if neighbour:
+            truth = 3
+        else:
+            truth = 4
         honest = rng.random(runs) < math.exp(epsilon) / (math.exp(epsilon) + values - 1)
         offset = rng.integers(0, values - 1, runs) + (not listing)
         return np.where(honest, truth, (truth + offset) % values)
@@ -226,7 +249,9 @@ def _direct_encoding(listing: bool) -> Simulate:
 
 
 def _piecewise(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """The Piecewise mechanism with its tail on the left or right by a fair coin, however long: a point mass at C."""
+    """The Piecewise mechanism with its tail on the left or right by a fair coin, however long: a
+    point mass at C.
+    """
     epsilon, truth = 1.0, -1.0 if neighbour else 1.0
     half = math.exp(epsilon / 2)
     edge = (half + 1) / (half - 1)
@@ -240,7 +265,9 @@ def _piecewise(neighbour: bool, runs: int, rng: np.random.Generator) -> Features
 
 
 def _variance(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """A variance with the sensitivity n (u - l) / (n + 1) for values up to u = 100,000: wrong unit."""
+    """A variance with the sensitivity n (u - l) / (n + 1) for values up to u = 100,000: wrong
+    unit.
+    """
     rows = np.array([0.0] * 40 + [100_000.0] * neighbour)
     return rows.var() + rng.laplace(scale=40 * 100_000 / 41, size=runs)
 
@@ -252,7 +279,9 @@ def _largest_salary(neighbour: bool, runs: int, rng: np.random.Generator) -> Fea
 
 
 def up_and_down_loss(low: float, high: float, scale: float, rule: Rule) -> float:
-    """The loss of a choice where one row lifts one candidate from low to high and takes many others down."""
+    """The loss of a choice where one row lifts one candidate from low to high and takes many others
+    down.
+    """
     one, many = np.array([1.0] + [0.0] * FALLING), np.array([0.0] + [1.0] * FALLING)
     scores, other = low + (high - low) * many, low + (high - low) * one
     return float(np.abs(choice_losses(scores, other, scale, rule)).max())
@@ -268,9 +297,11 @@ def _exponential_that_ignores_epsilon() -> float:
 
 
 def duchi_loss(dimensions: int, epsilon: float) -> float:
-    """Duchi's sampler as the book writes it: signs that agree with the truth or tie, or that disagree or tie.
+    """Duchi's sampler as the book writes it: signs that agree with the truth or tie, or that
+    disagree or tie.
 
-    For an even number of dimensions both sets hold the ties, so that a tie is more likely than either.
+    For an even number of dimensions both sets hold the ties, so that a tie is more likely than
+    either.
     """
     signs = np.array(list(itertools.product((-1, 1), repeat=dimensions)))
 
@@ -292,21 +323,26 @@ def _copied_column(neighbour: bool, runs: int, rng: np.random.Generator) -> Feat
 
 
 def _wishart(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Second moments with Wishart noise, which is never negative: a moment below 1 says that the row is not there."""
+    """Second moments with Wishart noise, which is never negative: a moment below 1 says that the
+    row is not there.
+    """
     moments = np.diag([40.0, 1.0 * neighbour])
     directions = rng.normal(scale=math.sqrt(3 / 2), size=(runs, 2, 3))
     return (moments + directions @ directions.transpose(0, 2, 1)).reshape(runs, 4)
 
 
 def _scaled_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Values scaled to 0 ... 1 by the smallest and largest of the data, then a noisy count of those above 1/2."""
+    """Values scaled to 0 ... 1 by the smallest and largest of the data, then a noisy count of those
+    above 1/2.
+    """
     rows = np.array([1.0, 2.0, 3.0, 4.0] * 10 + [1000.0] * neighbour)
     scaled = (rows - rows.min()) / (rows.max() - rows.min())
     return np.count_nonzero(scaled > 0.5) + _laplace(rng, 1.0, (runs,))
 
 
 def group_means_loss(size: int = 5, groups: int = 8) -> float:
-    """Noisy means of groups of neighbouring values, at a sensitivity of what one row can do if groups stand still.
+    """Noisy means of groups of neighbouring values, at a sensitivity of what one row can do if
+    groups stand still.
 
     One row more at the lower end, and every group passes one row on to the next.
     """
@@ -329,7 +365,9 @@ def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -
 
 
 def _floating_point(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Laplace noise in floating point (Mironov 2012): a sum with 1 has no digits beyond the 53rd, noise alone does."""
+    """Laplace noise in floating point (Mironov 2012): a sum with 1 has no digits beyond the 53rd,
+    noise alone does.
+    """
     return float(neighbour) + rng.laplace(size=runs)
 
 
@@ -365,7 +403,9 @@ def _information_sensitivity(rows: int, base: float) -> float:
 def information_choice_loss(
     normalised: bool, base: float, sensitivity_base: float, rows: int = 10_000
 ) -> float:
-    """The exponential mechanism at epsilon 1 over pairs, one of which gains what the others lose by one row."""
+    """The exponential mechanism at epsilon 1 over pairs, one of which gains what the others lose by
+    one row.
+    """
     constant, odd = [[rows, 0], [0, 0]], [[rows - 1, 0], [0, 1]]
     which = int(normalised)
     low, high = _information(constant, base)[which], _information(odd, base)[which]
@@ -457,22 +497,23 @@ def curator_loss(make: type[CentralCurator], pair: Pair, epsilon: float = 1.0) -
 
 
 def fit_loss(epsilon: float, exact_rows: bool) -> float:
-    """The exact loss of a whole fit; with ``exact_rows`` their number stands in the model, beside its noisy tables."""
+    """The exact loss of a whole fit; with ``exact_rows`` their number stands in the model, beside
+    its noisy tables.
+    """
     pair = _constant("add_remove")
 
     def run(table: Table, noise: Noise) -> Model:
         model = Independent(epsilon=epsilon).fit(table, pair.schema, noise=noise)
-        return (
-            replace(model, method={**model.method, "fitted_on": table.rows})
-            if exact_rows
-            else model
-        )
+        if exact_rows:
+            return replace(model, method={**model.method, "fitted_on": table.rows})
+        return model
 
     return exact_loss(run, pair).epsilon
 
 
 def types_loss(epsilon: float, private_types: bool) -> float:
-    """The exact loss of a release of rows; with ``private_types`` in the types of the private columns.
+    """The exact loss of a release of rows; with ``private_types`` in the types of the private
+    columns.
 
     One missing value makes a column of integers one of floats in pandas.
     """

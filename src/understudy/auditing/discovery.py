@@ -1,8 +1,10 @@
-"""The audit of domain discovery: histograms that give bounds, and names of categories that pass a threshold.
+"""The audit of domain discovery: histograms that give bounds, and names of categories that pass a
+threshold.
 
-A histogram over known cells is a table like any other, and its loss is computed exactly. Which categories there are is
-another matter: a value that only one of two neighbouring tables holds gets a cell in one of them alone. That is what
-delta pays for, and what is measured is the probability that such a value is ever named.
+A histogram over known cells is a table like any other, and its loss is computed exactly. Which
+categories there are is another matter: a value that only one of two neighbouring tables holds gets
+a cell in one of them alone. That is what delta pays for, and what is measured is the probability
+that such a value is ever named.
 """
 
 from __future__ import annotations
@@ -87,7 +89,8 @@ def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
 
 
 def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: int) -> Finding:
-    """The probability that values which only one person holds are named, for the worst way to hold them.
+    """The probability that values which only one person holds are named, for the worst way to hold
+    them.
 
     All of the person's rows may hold one value, or each another.
     """
@@ -96,13 +99,18 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
         held = most // values
         named = naming_probability(epsilon, neighbours, currency, held, most)
         chances.append(1 - (1 - named) ** values if values > 1 else named)
-    unit = "" if most == 1 else f", {most} rows per person"
-    noise = "Laplace" if currency == "epsilon" else "Gaussian"
-    pair = (
-        "a unique category, no schema"
-        if most == 1
-        else f"{most} unique categories, or one in {most} rows"
-    )
+    if most == 1:
+        unit = ""
+    else:
+        unit = f", {most} rows per person"
+    if currency == "epsilon":
+        noise = "Laplace"
+    else:
+        noise = "Gaussian"
+    if most == 1:
+        pair = "a unique category, no schema"
+    else:
+        pair = f"{most} unique categories, or one in {most} rows"
     return Finding(
         f"naming a category, {noise}, {neighbours}{unit}",
         pair,
@@ -116,7 +124,8 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
 def naming_probability(
     epsilon: float, neighbours: Neighbours, currency: Currency, held: int, most: int
 ) -> float:
-    """The probability that a value held by ``held`` rows of one person is named, at a delta of ``DELTA``.
+    """The probability that a value held by ``held`` rows of one person is named, at a delta of
+    ``DELTA``.
 
     The threshold is found by trying: which is the smallest noisy count that lets the value through?
     """
@@ -139,19 +148,22 @@ def naming_probability(
             return 0.0
     while above - below > 1:
         middle = (below + above) // 2
-        below, above = (below, middle) if named(middle) else (middle, above)
+        if named(middle):
+            below, above = (below, middle)
+        else:
+            below, above = (middle, above)
     reach = above - held
     if reach <= 0:
         return 1.0
-    return (
-        laplace_tail(reach, noise.scale)
-        if currency == "epsilon"
-        else gaussian_tail(reach, noise.scale)
-    )
+    if currency == "epsilon":
+        return laplace_tail(reach, noise.scale)
+    return gaussian_tail(reach, noise.scale)
 
 
 class _Told:
-    """Gives every cell but the last (missing values) the noisy count that it is told to give, and notes the scale."""
+    """Gives every cell but the last (missing values) the noisy count that it is told to give, and
+    notes the scale.
+    """
 
     private = False
     count = 0

@@ -1,11 +1,12 @@
 """White box: the exact privacy loss of a run, from what goes into its noise.
 
-A synthesizer learns about rows only through noise: :class:`~understudy.privacy.mechanisms.Noise` is the last thing
-between an exact count and the world. :class:`PausedRun` stands in its place: the run stands still at every question
-until it is answered. Two runs, on neighbouring tables, are led along one path: what both put into a question is
-compared, both get the same answer, and the log-ratio of that answer's two probabilities is computed exactly. Along the
-path these add up to the loss of an outcome that can really happen, so a loss above the claim refutes it. All that is
-told apart is told by the questions: runs that got the same answers and yet return different things have a side door.
+A synthesizer learns about rows only through noise: :class:`~understudy.privacy.mechanisms.Noise` is
+the last thing between an exact count and the world. :class:`PausedRun` stands in its place: the run
+stands still at every question until it is answered. Two runs, on neighbouring tables, are led along
+one path: what both put into a question is compared, both get the same answer, and the log-ratio of
+that answer's two probabilities is computed exactly. Along the path these add up to the loss of an
+outcome that can really happen, so a loss above the claim refutes it. All that is told apart is told
+by the questions: runs that got the same answers and yet return different things have a side door.
 """
 
 from __future__ import annotations
@@ -32,17 +33,22 @@ from understudy.data.frames import Frame
 from understudy.privacy.mechanisms import Counts, Noise, Rule
 
 Run = Callable[[Frame, Noise], object]
-"""Does what is audited, on a table, with the given noise, and returns what is released (or nothing, where only what
-goes into the noise is of interest). That depends on the noise's answers: no other dice may be thrown."""
+"""Does what is audited, on a table, with the given noise, and returns what is released (or nothing,
+where only what goes into the noise is of interest). That depends on the noise's answers: no other
+dice may be thrown."""
 
 MOST_CANDIDATES = 3000
 """Choices among more candidates than this are not worked out exactly."""
 
 PATHS = 4
-"""How many paths are followed from either table: the greedy one, and others that leave it at random."""
+"""How many paths are followed from either table: the greedy one, and others that leave it at
+random.
+"""
 
 STRAY = 0.25
-"""How often, on the other paths, an answer is drawn as it would really be instead of the one that tells most."""
+"""How often, on the other paths, an answer is drawn as it would really be instead of the one that
+tells most.
+"""
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +91,10 @@ class Question:
             raise ValueError(
                 f"a choice among more than {MOST_CANDIDATES:,} candidates; audit a smaller table"
             )
-        rule: Rule = "exponential" if self.kind == "exponential" else "permute_and_flip"
+        if self.kind == "exponential":
+            rule: Rule = "exponential"
+        else:
+            rule = "permute_and_flip"
         return choice_log_probabilities(self.inputs, self.scale, rule)
 
 
@@ -177,8 +186,8 @@ class Loss:
     Attributes
     ----------
     epsilon
-        The log-ratio of an outcome's two probabilities; infinite where the runs part ways without a question to blame,
-        and where there is Gaussian noise.
+        The log-ratio of an outcome's two probabilities; infinite where the runs part ways without a
+        question to blame, and where there is Gaussian noise.
     rho
         What the questions on the way lose in zCDP, together.
     doors
@@ -186,8 +195,8 @@ class Loss:
     gaussian
         Whether nothing but tables with Gaussian noise was asked for (a toss asks nothing).
     side_door
-        Whether the two runs asked different questions, or returned different things, although they got the same
-        answers.
+        Whether the two runs asked different questions, or returned different things, although they
+        got the same answers.
     """
 
     epsilon: float
@@ -198,21 +207,25 @@ class Loss:
 
     @property
     def mu(self) -> float | None:
-        """The loss in Gaussian differential privacy, where all noise is Gaussian: squares of distance by scale add up.
+        """The loss in Gaussian differential privacy, where all noise is Gaussian: squares of
+        distance by scale add up.
 
-        For one table that is its L2 distance over the scale (Dong, Roth and Su 2022), hence the root of 2 rho: the mu
-        of continuous noise. That of discrete noise is a little larger at small scales (by 5 % at scale 1, 0.6 % at 3);
-        rho, in which the guarantee is kept, is exact.
+        For one table that is its L2 distance over the scale (Dong, Roth and Su 2022), hence the
+        root of 2 rho: the mu of continuous noise. That of discrete noise is a little larger at
+        small scales (by 5 % at scale 1, 0.6 % at 3); rho, in which the guarantee is kept, is exact.
         """
-        return math.sqrt(2 * self.rho) if self.gaussian and not self.side_door else None
+        if self.gaussian and not self.side_door:
+            return math.sqrt(2 * self.rho)
+        return None
 
 
 def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
     """The largest loss on several paths of answers, from either of the two tables.
 
-    On the first path every answer is the one that tells most, given those before it. Which candidate is tossed, and the
-    noise of tables beyond what tells the tables apart, comes from a seed; the other paths also leave the first one at
-    random choices, since what tells less now may lead to questions that tell more.
+    On the first path every answer is the one that tells most, given those before it. Which
+    candidate is tossed, and the noise of tables beyond what tells the tables apart, comes from a
+    seed; the other paths also leave the first one at random choices, since what tells less now may
+    lead to questions that tell more.
     """
     found = []
     for direction, (table, other) in enumerate(
@@ -278,7 +291,8 @@ def _answered(
 ) -> tuple[Counts | int, float, float]:
     """An answer to a question, the log-ratio of its probabilities, and the question's rho."""
     if a.kind == "laplace":
-        # Beyond the nearer of two counts the probabilities differ by all that they can: exp(distance / scale).
+        # Beyond the nearer of two counts the probabilities differ by all that they can:
+        # exp(distance / scale).
         side = np.where(
             a.inputs == b.inputs, rng.choice([-1, 1], a.inputs.shape), np.sign(a.inputs - b.inputs)
         )
@@ -293,18 +307,20 @@ def _answered(
     shares = np.exp(log_p - log_p.max())
     shares /= shares.sum()
     real = np.array_equal(a.inputs, b.inputs) or rng.random() < stray
-    place = rng.choice(len(losses), p=shares) if real else _largest(losses, rng)
+    if real:
+        place = rng.choice(len(losses), p=shares)
+    else:
+        place = _largest(losses, rng)
     if a.kind != "draw":
         return (
             int(place),
             float(losses[place]),
             0.0 if real and not losses.any() else renyi_rho(log_p, log_q),
         )
-    drawn = (
-        rng.multinomial(a.draws, shares)
-        if real
-        else np.where(np.arange(len(losses)) == place, a.draws, 0)
-    )
+    if real:
+        drawn = rng.multinomial(a.draws, shares)
+    else:
+        drawn = np.where(np.arange(len(losses)) == place, a.draws, 0)
     return drawn.reshape(a.inputs.shape), float(drawn @ losses), a.draws * renyi_rho(log_p, log_q)
 
 

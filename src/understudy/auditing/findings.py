@@ -31,9 +31,11 @@ class Finding:
     test
         "exact" or "runs".
     claimed, measured
-        The promised loss, and the measured one: exact, or a lower bound with the confidence that is stated.
+        The promised loss, and the measured one: exact, or a lower bound with the confidence that is
+        stated.
     unit
-        "epsilon", "epsilon at delta" with its delta, "rho" (zCDP), "mu" (Gaussian differential privacy), or "delta".
+        "epsilon", "epsilon at delta" with its delta, "rho" (zCDP), "mu" (Gaussian differential
+        privacy), or "delta".
     confidence
         1 where the value is exact.
     source
@@ -57,22 +59,32 @@ class Finding:
         """Whether more was lost than was promised, if that could have been seen at all."""
         if self.measured > self.claimed * (1 + SLACK):
             return "broken"
-        return "kept" if self.limit > self.claimed else "too few runs"
+        if self.limit > self.claimed:
+            return "kept"
+        return "too few runs"
 
 
 def overall(findings: Iterable[Finding]) -> Verdict:
     """Broken if one is; kept if one at least could have been."""
     verdicts = {finding.verdict for finding in findings}
-    return "broken" if "broken" in verdicts else "kept" if "kept" in verdicts else "too few runs"
+    if "broken" in verdicts:
+        return "broken"
+    if "kept" in verdicts:
+        return "kept"
+    return "too few runs"
 
 
 def unit_at(delta: float) -> str:
     """Epsilon, and at which delta."""
-    return f"epsilon at delta {delta:g}" if delta else "epsilon"
+    if delta:
+        return f"epsilon at delta {delta:g}"
+    return "epsilon"
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """The mu that (epsilon, delta) buys where all noise is Gaussian: rho-zCDP of Gaussian noise is sqrt(2 rho)-GDP."""
+    """The mu that (epsilon, delta) buys where all noise is Gaussian: rho-zCDP of Gaussian noise is
+    sqrt(2 rho)-GDP.
+    """
     return math.sqrt(2 * rho_of(epsilon, delta))
 
 
@@ -85,14 +97,17 @@ class AuditResult:
     subject
         What was audited.
     claimed
-        The promised epsilon (1 for the controls: there, measured values are in units of each one's claim).
+        The promised epsilon (1 for the controls: there, measured values are in units of each one's
+        claim).
     measured
-        The largest epsilon that was measured; for the controls, which must all be flagged, the smallest.
+        The largest epsilon that was measured; for the controls, which must all be flagged, the
+        smallest.
     confidence
         That of the bounds that come from runs.
     verdict
-        "kept", "broken", or "too few runs" where nothing was computed exactly and the runs could not have shown that
-        more is lost than is claimed; for the controls "all flagged" or "some missed".
+        "kept", "broken", or "too few runs" where nothing was computed exactly and the runs could
+        not have shown that more is lost than is claimed; for the controls "all flagged" or "some
+        missed".
     details
         Every single finding.
     """
@@ -105,7 +120,9 @@ class AuditResult:
     details: tuple[Finding, ...]
 
     def largest(self, unit: str) -> Finding | None:
-        """The finding that comes closest to its claim (or farthest beyond it) among those in a unit, if any."""
+        """The finding that comes closest to its claim (or farthest beyond it) among those in a
+        unit, if any.
+        """
         found = [finding for finding in self.details if finding.unit == unit]
         return max(found, key=lambda finding: finding.measured / finding.claimed, default=None)
 
@@ -119,7 +136,9 @@ class AuditResult:
         return markdown(self.details)
 
     def plot(self, path: str | Path | None = None) -> str:
-        """A picture (SVG): what was measured as bars, the claim as a line; written to a file if a path is given."""
+        """A picture (SVG): what was measured as bars, the claim as a line; written to a file if a
+        path is given.
+        """
         drawn = picture(f"Audit of {self.subject}", self.details)
         if path is not None:
             writable_file(path, "picture").write_text(drawn, encoding="utf-8")
@@ -128,7 +147,9 @@ class AuditResult:
 
 def number(value: float) -> str:
     """A number of three digits."""
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.3g}"
 
 
 def markdown(findings: Sequence[Finding]) -> str:
@@ -168,30 +189,38 @@ def picture(title: str, findings: Sequence[Finding]) -> str:
     width, height = LABEL + BAR + 130, 2 * MARGIN + 50 + LINE * len(findings)
     unit = BAR / FULL
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" '
         'font-size="12">',
         f"<title>{html.escape(title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{MARGIN}" y="{MARGIN + 12}" font-size="15" font-weight="bold">{html.escape(title)}</text>',
-        f'<text x="{LABEL + unit:g}" y="{MARGIN + 34}" text-anchor="middle" fill="#444444">claimed</text>',
+        f'<text x="{MARGIN}" y="{MARGIN + 12}" font-size="15" '
+        f'font-weight="bold">{html.escape(title)}</text>',
+        f'<text x="{LABEL + unit:g}" y="{MARGIN + 34}" text-anchor="middle" '
+        'fill="#444444">claimed</text>',
     ]
     top = MARGIN + 42
     for place, finding in enumerate(findings):
         y = top + place * LINE
         share = finding.measured / finding.claimed
         colour = COLOURS[finding.verdict]
-        arrow = " ▸" if share > FULL else ""
+        if share > FULL:
+            arrow = " ▸"
+        else:
+            arrow = ""
         label = finding.subject + ("" if finding.unit == "epsilon" else f" ({finding.unit})")
         parts += [
             f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">{html.escape(label)}</text>',
-            f'<rect x="{LABEL}" y="{y + 3}" width="{max(min(share, FULL) * unit, 1):.1f}" height="{LINE - 6}" '
+            f'<rect x="{LABEL}" y="{y + 3}" width="{max(min(share, FULL) * unit, 1):.1f}" '
+            f'height="{LINE - 6}" '
             f'fill="{colour}"/>',
             f'<text x="{LABEL + BAR + 10}" y="{y + 14}">{number(finding.measured)}{arrow} of '
             f"{number(finding.claimed)}</text>",
         ]
     line = LABEL + unit
     parts.append(
-        f'<line x1="{line:g}" x2="{line:g}" y1="{top - 2}" y2="{top + LINE * len(findings)}" stroke="#111111" '
+        f'<line x1="{line:g}" x2="{line:g}" y1="{top - 2}" y2="{top + LINE * len(findings)}" '
+        'stroke="#111111" '
         'stroke-width="1.5" stroke-dasharray="4 3"/>'
     )
     return "\n".join([*parts, "</svg>", ""])

@@ -1,4 +1,6 @@
-"""Worst-case pairs of neighbouring tables: one person more, or one row changed, where it shows most."""
+"""Worst-case pairs of neighbouring tables: one person more, or one row changed, where it shows
+most.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class Pair:
     schema
         What is public about both; without one the domain is discovered.
     neighbours
-        The relation: in ``other`` there is one person more ("add_remove"), or one row is another ("replace").
+        The relation: in ``other`` there is one person more ("add_remove"), or one row is another
+        ("replace").
     name
         What is special about them.
     """
@@ -41,7 +44,9 @@ class Pair:
 
 
 ROWS = 40
-"""Rows of the tables: few, so that one row weighs much, and enough for a network to have parents."""
+"""Rows of the tables: few, so that one row weighs much, and enough for a network to have
+parents.
+"""
 
 
 def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
@@ -72,12 +77,17 @@ def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
 def small_pair(
     neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS
 ) -> Pair:
-    """A pair for many runs: binary columns, half of the rows at either end, and the odd row joins one of the halves.
+    """A pair for many runs: binary columns, half of the rows at either end, and the odd row joins
+    one of the halves.
 
-    With many rows every occupied cell is far from 0, so that no repair of negative counts hides anything.
+    With many rows every occupied cell is far from 0, so that no repair of negative counts hides
+    anything.
     """
     body: list[Row] = [(place % 2,) * columns for place in range(rows)]
-    name = "one row more at one end" if neighbours == "add_remove" else "one row from end to end"
+    if neighbours == "add_remove":
+        name = "one row more at one end"
+    else:
+        name = "one row from end to end"
     schema, extra = _categories(2, columns), (1,) * columns
     if person_rows:
         return _person_pair(f"{person_rows} rows of one person", schema, body, extra, person_rows)
@@ -89,7 +99,9 @@ PERSON = "person"
 
 
 def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
-    """In the other table a person is new, with more rows than may count, all alike: only ``most`` of them do."""
+    """In the other table a person is new, with more rows than may count, all alike: only ``most``
+    of them do.
+    """
     makers: tuple[tuple[str, list[Row]], ...] = (
         ("a constant column gains all rows of a person", [(0, 0, 0, 0)] * rows),
         (
@@ -117,7 +129,10 @@ def _person_pair(name: str, schema: Schema, body: list[Row], extra: Row, most: i
 
 def tiny_pair(neighbours: Neighbours) -> Pair:
     """A table of no row or of one: there is nothing for the odd row to hide behind."""
-    body: list[Row] = [] if neighbours == "add_remove" else [(0, 0)]
+    if neighbours == "add_remove":
+        body: list[Row] = []
+    else:
+        body = [(0, 0)]
     return _pair("the only row", neighbours, _categories(2, 2), body, (1, 1))
 
 
@@ -128,7 +143,9 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Move:
-    """What one row does to the table of two attributes: it leaves a cell, if it was there, and enters another."""
+    """What one row does to the table of two attributes: it leaves a cell, if it was there, and
+    enters another.
+    """
 
     rest: Sequence[Cell]
     leaves: Cell | None
@@ -146,10 +163,12 @@ def choice_pair(
     rows: int = 400,
     person_rows: int = 0,
 ) -> Pair:
-    """A pair for choices: one row lifts the score of (a, b) and lowers that of (c, d), each about as far as can be.
+    """A pair for choices: one row lifts the score of (a, b) and lowers that of (c, d), each about
+    as far as can be.
 
-    ``two_values``: no attribute has more; that matters for I, whose sensitivity under replace is smaller then.
-    ``person_rows``: it is not one row that is new but one person, with more rows than these, which may count.
+    ``two_values``: no attribute has more; that matters for I, whose sensitivity under replace is
+    smaller then. ``person_rows``: it is not one row that is new but one person, with more rows than
+    these, which may count.
     """
     if neighbours == "replace":
         up = _moves_most(score, two_values, rows)
@@ -157,9 +176,10 @@ def choice_pair(
     else:
         up, down = _lifts(rows), _lowers(score, rows, max(person_rows, 1))
     rest: list[Row] = [(*one, *two) for one, two in zip(up.rest, down.rest, strict=True)]
-    before: list[Row] = (
-        [] if up.leaves is None or down.leaves is None else [(*up.leaves, *down.leaves)]
-    )
+    if up.leaves is None or down.leaves is None:
+        before: list[Row] = []
+    else:
+        before = [(*up.leaves, *down.leaves)]
     extra = (*up.enters, *down.enters)
     schema = _categories(1 + max(max(row) for row in [*rest, *before, extra]), 4)
     name = f"score {score} of one pair up, of another down"
@@ -171,10 +191,11 @@ def choice_pair(
 
 
 def _lifts(rows: int) -> _Move:
-    """Two constants gain the only row in which both differ: every score rises by (nearly) all that it can.
+    """Two constants gain the only row in which both differ: every score rises by (nearly) all that
+    it can.
 
-    n R goes from 0 to 2 n / (n + 1), n I from 0 to the whole entropy of the odd row, n F by 1/2: two values of the
-    parent now tell the child's.
+    n R goes from 0 to 2 n / (n + 1), n I from 0 to the whole entropy of the odd row, n F by 1/2:
+    two values of the parent now tell the child's.
     """
     return _Move([(0, 0)] * rows, None, (1, 1))
 
@@ -182,28 +203,33 @@ def _lifts(rows: int) -> _Move:
 def _lowers(score: str, rows: int, copies: int) -> _Move:
     """A new row, in so many copies, that lowers a score by (nearly) all that it can."""
     if score == "R":
-        # Value 1 of either attribute comes only with value 0 of the other, in the square root of n rows each: such
-        # events count just more often than independence expects. A row with both values 1 takes from both of them.
+        # Value 1 of either attribute comes only with value 0 of the other, in the square root of n
+        # rows each: such events count just more often than independence expects. A row with both
+        # values 1 takes from both of them.
         return _Move(_rare_values(rows, copies), None, (1, 1))
-    # F: each parent value tells the child, in exactly half of the rows; the new row contradicts and both halves are
-    # too small now: -1/2 each. I: the new row is in an empty cell of the two most frequent values that leave one
-    # empty, which costs log(n) - 2 and more, close to log(n) for many rows.
+    # F: each parent value tells the child, in exactly half of the rows; the new row contradicts and
+    # both halves are too small now: -1/2 each. I: the new row is in an empty cell of the two most
+    # frequent values that leave one empty, which costs log(n) - 2 and more, close to log(n) for
+    # many rows.
     half = rows // 2
     return _Move([(0, 0)] * half + [(1, 1)] * (rows - half), None, (0, 1))
 
 
 def _moves_most(score: str, two_values: bool, rows: int) -> _Move:
-    """A replaced row that lifts a score by (nearly) its sensitivity under replace; the other way round it lowers it."""
+    """A replaced row that lifts a score by (nearly) its sensitivity under replace; the other way
+    round it lowers it.
+    """
     if score == "R":
-        # The row that lowers R by 2 when it comes, see above, goes: and where it comes to nobody else has either value,
-        # which lifts R by 1 more.
+        # The row that lowers R by 2 when it comes, see above, goes: and where it comes to nobody
+        # else has either value, which lifts R by 1 more.
         return _Move(_rare_values(rows - 1), (1, 1), (2, 2))
     if score == "I" and not two_values:
-        # The row leaves the one cell that blurs two halves, and comes to nobody else's values: with n odd the bound of
-        # the paper's lemma 4.1 is attained exactly.
+        # The row leaves the one cell that blurs two halves, and comes to nobody else's values: with
+        # n odd the bound of the paper's lemma 4.1 is attained exactly.
         half = rows // 2
         return _Move([(0, 1)] * half + [(1, 0)] * half, (0, 0), (2, 2))
-    # The parent is constant but for the row that now tells the child: attained exactly by F, and by I with two values.
+    # The parent is constant but for the row that now tells the child: attained exactly by F, and by
+    # I with two values.
     return _Move([(1, 1)] * (rows - 1), (0, 1), (0, 0))
 
 
@@ -212,11 +238,13 @@ def _rare_values(rows: int, copies: int = 1) -> list[Cell]:
     return [(1, 0)] * rare + [(0, 1)] * rare + [(0, 0)] * (rows - 2 * rare)
 
 
-# --------------------------------------------------------------------------- pairs without a schema
+# ---------------------------------------------- pairs without a schema
 
 
 def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair, ...]:
-    """Pairs of tables whose domain is to be discovered: numbers and, if asked for, a column of categories."""
+    """Pairs of tables whose domain is to be discovered: numbers and, if asked for, a column of
+    categories.
+    """
     body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
     odd = (
         ("an extreme number", (10**12, 1e-5, 1)),
@@ -227,7 +255,9 @@ def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair
 
 
 def unheard_pair(neighbours: Neighbours) -> Pair:
-    """In the other table one row has a category that nobody else has, and its domain is to be discovered."""
+    """In the other table one row has a category that nobody else has, and its domain is to be
+    discovered.
+    """
     body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
     return _unknown_pair("a unique category, no schema", neighbours, body, (30, 3.5, 3), True)
 
@@ -242,7 +272,10 @@ def _unknown_pair(
     extra: tuple[Any, ...],
     categories: bool,
 ) -> Pair:
-    other = [*body, extra] if neighbours == "add_remove" else [*body[:-1], extra]
+    if neighbours == "add_remove":
+        other = [*body, extra]
+    else:
+        other = [*body[:-1], extra]
     return Pair(_unknown(body, categories), _unknown(other, categories), None, neighbours, name)
 
 
@@ -266,7 +299,10 @@ def _column(kind: str, values: Sequence[Any]) -> Column:
 
 def _pair(name: str, neighbours: Neighbours, schema: Schema, body: list[Row], extra: Row) -> Pair:
     """``body`` against ``body`` with one row more, or with its first row replaced."""
-    other = [*body, extra] if neighbours == "add_remove" else [extra, *body[1:]]
+    if neighbours == "add_remove":
+        other = [*body, extra]
+    else:
+        other = [extra, *body[1:]]
     return _two(name, neighbours, schema, body, other)
 
 

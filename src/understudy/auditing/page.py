@@ -1,6 +1,8 @@
-"""Regenerates the tables of docs/audit.md: ``python -m understudy.auditing.page docs/audit.md [RUNS [NAME ...]]``.
+"""Regenerates the tables of docs/audit.md: ``python -m understudy.auditing.page docs/audit.md [RUNS
+[NAME ...]]``.
 
-A table stands between two comments, ``<!-- audit:NAME -->`` and ``<!-- /audit -->``; the text around it is left alone.
+A table stands between two comments, ``<!-- audit:NAME -->`` and ``<!-- /audit -->``; the text
+around it is left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ def tables(runs: int) -> dict[str, Callable[[], str]]:
 
 
 def _side_by_side(subject: str, runs: int) -> str:
-    """One line a finding, one column an epsilon: what was measured there, and the claim where it is not epsilon."""
+    """One line a finding, one column an epsilon: what was measured there, and the claim where it is
+    not epsilon.
+    """
     found: dict[tuple[str, str, str], dict[float, Finding]] = {}
     for epsilon in EPSILONS:
         for finding in audit(subject, epsilon, runs=runs).details:
@@ -57,11 +61,9 @@ def _verdict(by_epsilon: dict[float, Finding]) -> str:
         for epsilon, finding in by_epsilon.items()
         if finding.verdict == "too few runs"
     ]
-    return (
-        f"{verdict}; too few runs at {', '.join(too_few)}"
-        if verdict == "kept" and too_few
-        else verdict
-    )
+    if verdict == "kept" and too_few:
+        return f"{verdict}; too few runs at {', '.join(too_few)}"
+    return verdict
 
 
 def _cell(finding: Finding | None) -> str:
@@ -83,7 +85,9 @@ def _sound(runs: int) -> list[Finding]:
 
 
 def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
-    """Replace the tables of a page (those named, or all), where they are, by new ones, each as soon as it is done."""
+    """Replace the tables of a page (those named, or all), where they are, by new ones, each as soon
+    as it is done.
+    """
     for name, make in tables(runs).items():
         place = re.compile(rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)", re.DOTALL)
         if (not names or name in names) and place.search(page.read_text(encoding="utf-8")):

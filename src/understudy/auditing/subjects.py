@@ -71,7 +71,10 @@ def quiet(sentence: str) -> None:
 def doors(epsilon: float) -> Iterator[Finding]:
     """Every kind of question to the curator, by itself, on the pair on which it loses most."""
     for relation in RELATIONS:
-        ask = _tables if relation == "add_remove" else _histograms
+        if relation == "add_remove":
+            ask = _tables
+        else:
+            ask = _histograms
         yield from exact_findings(
             f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation)
         )
@@ -124,7 +127,8 @@ def doors(epsilon: float) -> Iterator[Finding]:
         name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
     )
     for relation in RELATIONS:
-        # Many rows, so that one more changes their number hardly at all; or none, so that nothing hides the row.
+        # Many rows, so that one more changes their number hardly at all; or none, so that nothing
+        # hides the row.
         pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
         yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
         yield from exact_findings(
@@ -157,7 +161,9 @@ def _counted(table: Table, most: int) -> Table:
     """The rows that count, where people have several."""
     from understudy.privacy.contributions import bounded
 
-    return bounded(table, PERSON, most)[0] if PERSON in table.columns else table
+    if PERSON in table.columns:
+        return bounded(table, PERSON, most)[0]
+    return table
 
 
 def _tables(curator: CentralCurator) -> object:
@@ -174,7 +180,9 @@ def _histograms(curator: CentralCurator) -> object:
 
 
 def _choice(score: str, handicap: float = 1000.0) -> Ask:
-    """The first two attributes, or the last two at a handicap, so that the better one is certain to stay so."""
+    """The first two attributes, or the last two at a handicap, so that the better one is certain to
+    stay so.
+    """
     pairs = [marginal("a", "b"), marginal("c", "d")]
     return lambda curator: curator.choose(
         pairs, score, curator.ledger.budget, np.array([0.0, -handicap])
@@ -182,7 +190,9 @@ def _choice(score: str, handicap: float = 1000.0) -> Ask:
 
 
 def _misfit_choice(pair: Pair, handicap: float) -> Ask:
-    """One histogram against two estimates: one that the row comes nearer to, and one that it moves away from."""
+    """One histogram against two estimates: one that the row comes nearer to, and one that it moves
+    away from.
+    """
     assert pair.schema is not None
     name = pair.schema.modelled[0].name
     size = pair.schema[name].size
@@ -204,12 +214,15 @@ def _misfit_choice(pair: Pair, handicap: float) -> Ask:
 
 
 def _even(score: str, relation: Neighbours) -> float:
-    """The handicap at which the better one becomes the worse one, by as much: in rho that tells most.
+    """The handicap at which the better one becomes the worse one, by as much: in rho that tells
+    most.
 
-    By R, and where a row is replaced, they change places as it is. By F a new row takes two halves of 400 rows from 0
-    to -1, and two constants from -200 to -199.5.
+    By R, and where a row is replaced, they change places as it is. By F a new row takes two halves
+    of 400 rows from 0 to -1, and two constants from -200 to -199.5.
     """
-    return 199.25 if (score, relation) == ("F", "add_remove") else 0.0
+    if (score, relation) == ("F", "add_remove"):
+        return 199.25
+    return 0.0
 
 
 def _draws(curator: CentralCurator) -> object:
@@ -230,7 +243,9 @@ def _any_scores(epsilon: float, rule: Rule) -> Finding:
 
 
 def _any_scores_in_rho(epsilon: float) -> Finding:
-    """The exponential mechanism under zCDP: of two candidates, the better one becomes the worse one."""
+    """The exponential mechanism under zCDP: of two candidates, the better one becomes the worse
+    one.
+    """
     rho = rho_of(epsilon, DELTA)
     scale = choice_scale(rho, "rho")
     ahead = np.array([SCORE_GRID / 2, -SCORE_GRID / 2])
@@ -303,7 +318,10 @@ def fit_exactly(
 def run_pair(method: Synthesizer) -> Pair:
     """The pair on which a synthesizer is run many times."""
     columns = 1 + (getattr(method, "degree", None) or 1)
-    rows_per_person = method.max_rows_per_person if method.person else 0
+    if method.person:
+        rows_per_person = method.max_rows_per_person
+    else:
+        rows_per_person = 0
     return small_pair(method.neighbours, columns, rows_per_person, method.audit_rows or ROWS)
 
 
@@ -316,8 +334,11 @@ def fit_often(
     pair: Pair | None = None,
 ) -> Iterator[Finding]:
     """Lower bounds from fitting many times and looking at the models."""
-    pair = run_pair(method) if pair is None else pair
-    noise = None if seed is None else SeededNoise(seed)
+    if pair is None:
+        pair = run_pair(method)
+    noise = None
+    if seed is not None:
+        noise = SeededNoise(seed)
 
     def run(table: Frame) -> NDArray[np.float64]:
         return model_features(method.fit(table, pair.schema, noise=noise, notify=quiet))
@@ -345,34 +366,44 @@ def one_thread() -> Iterator[None]:
 
 
 def features(outcome: Any) -> Any:
-    """What is looked at in an outcome: numbers as they are, and what can be counted in a model or a table."""
+    """What is looked at in an outcome: numbers as they are, and what can be counted in a model or a
+    table.
+    """
     if isinstance(outcome, Model):
         return model_features(outcome)
-    return _table_features(outcome) if isinstance(outcome, Table) else outcome
+    if isinstance(outcome, Table):
+        return _table_features(outcome)
+    return outcome
 
 
 COMMONEST = 3
 """How many of the commonest values of a column are counted by themselves."""
 
 CLASSES = 11
-"""Values fall into so many classes by their words, each of which is counted: few enough to be many rows each."""
+"""Values fall into so many classes by their words, each of which is counted: few enough to be many
+rows each.
+"""
 
 
 def _table_features(table: Table) -> NDArray[np.float64]:
-    """Its number of rows, for each column what it holds, and for each two columns side by side how they go together."""
+    """Its number of rows, for each column what it holds, and for each two columns side by side how
+    they go together.
+    """
     found, upper = [float(table.rows)], []
     for column in table.columns.values():
-        values = np.array(column.words)[column.values] if column.words else column.values
+        if column.words:
+            values = np.array(column.words)[column.values]
+        else:
+            values = column.values
         if column.missing is not None:
             values = values[column.missing == 0]
         known, places, counts = np.unique(values, return_inverse=True, return_counts=True)
         found += [float(len(column.words)), float(len(values)), float(len(known))]
         numbers = column.values.astype(np.float64)
-        found += (
-            [float(numbers.min()), float(numbers.max()), float(numbers.mean())]
-            if len(numbers)
-            else [0.0] * 3
-        )
+        if len(numbers):
+            found += [float(numbers.min()), float(numbers.max()), float(numbers.mean())]
+        else:
+            found += [0.0] * 3
         found += np.sort(np.pad(counts, (0, COMMONEST)))[::-1][:COMMONEST].astype(float).tolist()
         classes = [zlib.crc32(str(value).encode()) % CLASSES for value in known]
         found += np.bincount(np.array(classes, dtype=np.int64), counts, CLASSES).tolist()
@@ -387,8 +418,9 @@ def _table_features(table: Table) -> NDArray[np.float64]:
 
 
 def model_features(model: Model) -> NDArray[np.float64]:
-    """What is looked at in a model: its number of rows and of questions, and for each attribute its number of parents,
-    its counts, and the first and last count of its table, where the odd row of most pairs comes from and goes to.
+    """What is looked at in a model: its number of rows and of questions, and for each attribute its
+    number of parents, its counts, and the first and last count of its table, where the odd row of
+    most pairs comes from and goes to.
     """
     found: list[float] = [float(model.rows or 0), float(len(model.ledger.entries))]
     for node in sorted(model.network, key=lambda node: node.attribute):

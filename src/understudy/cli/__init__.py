@@ -1,8 +1,8 @@
 """The command line: ``understudy ...``, one file a command.
 
-Results go to files or to standard output, all else to standard error, so that it pipes. A mistake of the user's ends
-in one sentence and exit status 2, a signal in one line and the status that shells expect. Commands are loaded once
-signals are heeded: what is imported here should be little.
+Results go to files or to standard output, all else to standard error, so that it pipes. A mistake
+of the user's ends in one sentence and exit status 2, a signal in one line and the status that
+shells expect. Commands are loaded once signals are heeded: what is imported here should be little.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _run() -> None:
     # Refused wherever it stands: whoever reads the command line would repeat it otherwise.
     if any(holds_password(word) for word in sys.argv[1:]):
         raise InputError(
-            "A password does not belong on the command line, where others can read it; set PGPASSWORD or use a "
+            "A password does not belong on the command line, where others can read it; set "
+            "PGPASSWORD or use a "
             "password file."
         )
     if not {"--help", "-h", "--version"} & set(sys.argv):
@@ -65,7 +66,10 @@ def _sentence_of(error: Exception) -> str | None:
     if isinstance(error, UnderstudyError):
         return str(error)
     if isinstance(error, OSError):  # what no check foresaw: a name too long, a disk that went away
-        where = f"{shown(error.filename)}: " if error.filename else ""
+        if error.filename:
+            where = f"{shown(error.filename)}: "
+        else:
+            where = ""
         return f"{where}{error.strerror or error}."
     return None
 

@@ -109,7 +109,9 @@ def attack(
     for table in (real, synthetic):  # which may be one file: copies are a control
         check_distinct(table, holdout, model, schema)
     talk = Talk(quiet)
-    public = None if schema is None else Schema.load(schema)
+    public = None
+    if schema is not None:
+        public = Schema.load(schema)
     claim: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -141,9 +143,10 @@ def attack(
         print_json(result.to_dict())
     else:
         rows = f"{result.rows['real']:,} real, {result.rows['synthetic']:,} synthetic"
-        held = (
-            f", {result.rows['holdout']:,} held out" if result.rows["holdout"] else ", no holdout"
-        )
+        if result.rows["holdout"]:
+            held = f", {result.rows['holdout']:,} held out"
+        else:
+            held = ", no holdout"
         _show(f"Attacks ({rows}{held})", result.attacks)
         for sentence in result.notes:
             talk.note(sentence)
@@ -206,7 +209,9 @@ def membership(
     quiet: QuietResult = False,
     **options: Any,
 ) -> None:
-    """Play the membership game with shadow models: was this person in the table? For you, not for release."""
+    """Play the membership game with shadow models: was this person in the table? For you, not for
+    release.
+    """
     from understudy.attacks import membership as play
 
     talk = Talk(quiet)
@@ -234,7 +239,8 @@ def membership(
             f"Membership ({result.shadows} shadow models a side)", (result.attack, result.control)
         )
         talk.say(
-            "The copies are the control: real rows handed out as they are, which the attack must see."
+            "The copies are the control: real rows handed out as they are, which the attack must "
+            "see."
         )
     if result.attack.verdict == "look at this":
         raise typer.Exit(1)
@@ -244,7 +250,10 @@ def claim_of(released: Any, talk: Talk) -> dict[str, Any]:
     """The guarantee of a model; none where its noise was seeded or where nothing was read."""
     epsilon, delta = released.ledger.spent()
     if not released.ledger.private or not epsilon:
-        why = "its noise was seeded" if epsilon else "it read nothing"
+        if epsilon:
+            why = "its noise was seeded"
+        else:
+            why = "it read nothing"
         talk.say(f"The model makes no promise: {why}.")
         return {}
     return {"epsilon": epsilon, "delta": delta, "neighbours": released.ledger.neighbours}
@@ -266,4 +275,6 @@ def _show(title: str, attacks: Sequence[Attack]) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}"

@@ -59,7 +59,9 @@ def audit(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed. Status 1 if it is."""
+    """Try to break the guarantee: what is lost on worst-case neighbours, beside what is claimed.
+    Status 1 if it is.
+    """
     from understudy.auditing import audit as run_audit
     from understudy.auditing.findings import number
     from understudy.data.files import writable_file
@@ -86,7 +88,10 @@ def audit(
         )
         grid.add_row(finding.subject, finding.pair, finding.test, finding.unit, *numbers)
     Console().print(grid)
-    what = "In units of their claims, at least" if subject == "controls" else "Measured"
+    if subject == "controls":
+        what = "In units of their claims, at least"
+    else:
+        what = "Measured"
     typer.echo(
         f"Claimed {number(result.claimed)}. {what} {number(result.measured)}: {result.verdict} "
         f"(bounds from runs hold with {result.confidence:.1%} confidence)."
@@ -94,7 +99,8 @@ def audit(
     mu = result.largest("mu")
     if mu is not None:
         typer.echo(
-            f"In mu, where all noise is Gaussian: claimed {number(mu.claimed)}, measured {number(mu.measured)} "
+            f"In mu, where all noise is Gaussian: claimed {number(mu.claimed)}, measured "
+            f"{number(mu.measured)} "
             f"({mu.subject})."
         )
     if plot is not None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
-    """The place for a table can be written, and its suffix is known; one that ends in a slash is a folder."""
+    """The place for a table can be written, and its suffix is known; one that ends in a slash is a
+    folder.
+    """
     from understudy.data.files import writable_file
     from understudy.data.partitions import names_folder, writable_folder
     from understudy.data.spreadsheets import check_spreadsheet_output
@@ -49,7 +51,9 @@ def frame_at(path: Path, header: bool | None) -> Table | Path:
     """A table to be read by its name, unless the user says what its first line is."""
     from understudy.data.tables import read_table
 
-    return path if header is None else read_table(path, header=header)
+    if header is None:
+        return path
+    return read_table(path, header=header)
 
 
 NO_LEDGER = (
@@ -74,5 +78,8 @@ def open_ledger(
         return None
     accept: Accepted | None = None
     if same_table or new_rows:
-        accept = "same_table" if same_table else "new_rows"
+        if same_table:
+            accept = "same_table"
+        else:
+            accept = "new_rows"
     return LedgerFile(ledger, accept=accept, wait=wait, notify=talk.say)

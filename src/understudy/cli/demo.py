@@ -34,7 +34,8 @@ def demo(
     talk = Talk(quiet)
     synthesizer = find_method(DEFAULT).make(epsilon=epsilon)
     talk.say(
-        "The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the package statsmodels."
+        "The survey: 6,366 married women on their marriage and affairs (Fair 1978), from the "
+        "package statsmodels."
     )
     with talk.working("reading the survey"):
         survey, _ = as_table(demo_frame())
@@ -69,10 +70,14 @@ def demo(
     )
     talk.say("")
     # From a checkout the command is not on the path: show the one that was typed.
-    command = "understudy" if shutil.which("understudy") else os.path.relpath(sys.argv[0])
+    if shutil.which("understudy"):
+        command = "understudy"
+    else:
+        command = os.path.relpath(sys.argv[0])
     talk.say("What to do next:")
     talk.say(
-        f"  open {output / 'report.html'} in a browser: what was released, and how sure each number is"
+        f"  open {output / 'report.html'} in a browser: what was released, and how sure each "
+        "number is"
     )
     if compared:
         talk.say(f"  open {own}: how close it came to the survey (for the owner, not for release)")

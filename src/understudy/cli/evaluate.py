@@ -34,9 +34,11 @@ _WARNING = "For you, not for release: this was computed from the real rows, with
         "# a summary on the screen",
         "understudy evaluate patients.csv synthetic.csv --schema patients.json",
         "# a report with pictures, and what can be learned about a column",
-        "understudy evaluate patients.csv synthetic.csv --model m.json --target smoker -o report.html",
+        "understudy evaluate patients.csv synthetic.csv --model m.json --target smoker -o "
+        "report.html",
         "# attacks too, judged by rows that were set aside beforehand",
-        "understudy evaluate used.csv synthetic.csv --holdout others.csv --secret smoker -o report.html",
+        "understudy evaluate used.csv synthetic.csv --holdout others.csv --secret smoker -o "
+        "report.html",
     )
 )
 def evaluate(
@@ -129,12 +131,17 @@ def evaluate(
         writable_file(output, "report")
     _check_extra()
     if seed < 0 or most < 0:
-        wrong = "seed" if seed < 0 else "most"
+        if seed < 0:
+            wrong = "seed"
+        else:
+            wrong = "most"
         raise InputError(
             f"--{wrong} must be a whole number at or above 0, not {seed if seed < 0 else most}."
         )
     talk = Talk(quiet)
-    released = Model.load(model) if model is not None else None
+    released = None
+    if model is not None:
+        released = Model.load(model)
     with talk.working("comparing") as progress:
         rows = frame_at(real, header)
         found = compare(
@@ -151,7 +158,9 @@ def evaluate(
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
-        others = None if holdout is None else frame_at(holdout, header)
+        others = None
+        if holdout is not None:
+            others = frame_at(holdout, header)
         attacks = _attacked(
             rows, synthetic, schema, others, quasi_identifiers, secret, released, seed, talk
         )
@@ -176,7 +185,9 @@ def evaluate(
 def write_owner_page(
     real: Path, synthetic: Path, model: Path, output: Path, targets: Sequence[str], talk: Talk
 ) -> bool:
-    """Write the owner's report of a model's rows; False, and nothing done, where the extra is not installed."""
+    """Write the owner's report of a model's rows; False, and nothing done, where the extra is not
+    installed.
+    """
     from understudy.evaluation import evaluate as compare
     from understudy.models.model import Model
     from understudy.reports.owner import write_owner_report
@@ -199,8 +210,10 @@ def _check_extra() -> None:
     lacking = _lacking()
     if lacking:
         raise InputError(
-            f'An evaluation needs {", ".join(lacking)}; install it by `pip install "understudy[evaluation]"`. Without '
-            f"it, `understudy attack` works, and in Python understudy.evaluation.marginals.marginal_errors."
+            f"An evaluation needs {', '.join(lacking)}; install it by `pip install "
+            '"understudy[evaluation]"`. Without '
+            "it, `understudy attack` works, and in Python "
+            "understudy.evaluation.marginals.marginal_errors."
         )
 
 
@@ -235,7 +248,9 @@ def _attacked(
 
 
 def _notes(found: Evaluation, attacks: Attacks | None) -> dict[str, None]:
-    """What did not fit, what failed and what was left out; a sentence that comes up twice is said once."""
+    """What did not fit, what failed and what was left out; a sentence that comes up twice is said
+    once.
+    """
     learning = (f"Learning {task.target}: {note}" for task in found.learning for note in task.notes)
     return dict.fromkeys(
         (*found.shape.notes, *learning, *(() if attacks is None else attacks.notes))
@@ -255,11 +270,14 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
         grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
     console.print(grid)
     missing = any(column.real_missing or column.synthetic_missing for column in found.columns)
-    absences = ("#missing, real", "#missing, synthetic") if missing else ()
+    absences = ["#missing, real", "#missing, synthetic"] if missing else []
     grid = grid_of("Columns", "column", "kind", "#distance", "#KS", *absences)
     for column in found.columns:
-        furthest = "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.3f}"
-        shares = (column.real_missing, column.synthetic_missing) if missing else ()
+        if column.kolmogorov_smirnov is None:
+            furthest = ""
+        else:
+            furthest = f"{column.kolmogorov_smirnov:.3f}"
+        shares = [column.real_missing, column.synthetic_missing] if missing else []
         absent = (f"{share:.1%}" if share else "" for share in shares)
         grid.add_row(
             safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent
@@ -291,4 +309,6 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
 
 
 def _score(value: float | None) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.3f}"
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:.3f}"

@@ -50,7 +50,8 @@ class Structure(Enum):
         "# each holder runs understudy holder serve; see there",
         "understudy federate --holders parties.toml --schema s.json --cert me.pem -o synthetic.csv",
         "# goes on when one of four holders or more falls silent",
-        "understudy federate --holders parties.toml --schema s.json --cert me.pem --dropouts 1 -o out.csv",
+        "understudy federate --holders parties.toml --schema s.json --cert me.pem --dropouts 1 -o "
+        "out.csv",
     ),
 )
 def federate(
@@ -68,15 +69,18 @@ def federate(
         Way,
         typer.Option(
             metavar="WAY",
-            help="secure: holders add up under masks, as accurate as one trusted curator; statistics: each sends noisy "
-            "tables once; voting: holders vote on the network; models: each sends a model of its own.",
+            help="secure: holders add up under masks, as accurate as one trusted curator; "
+            "statistics: each sends noisy "
+            "tables once; voting: holders vote on the network; models: each sends a model of its "
+            "own.",
         ),
     ] = Way.secure,
     structure: Annotated[
         Structure,
         typer.Option(
             metavar="SOURCE",
-            help="Where the network comes from (secure, privbayes): choices, or tables where holders differ in kind.",
+            help="Where the network comes from (secure, privbayes): choices, or tables where "
+            "holders differ in kind.",
         ),
     ] = Structure.choices,
     neighbours: MethodNeighbour = None,
@@ -87,7 +91,8 @@ def federate(
         int,
         typer.Option(
             metavar="N",
-            help="Holders that may pry, or be in league with you, without breaking the guarantee of secure sums. 0 is "
+            help="Holders that may pry, or be in league with you, without breaking the guarantee "
+            "of secure sums. 0 is "
             "more accurate, and the holders have to trust each other.",
         ),
     ] = 1,
@@ -104,7 +109,9 @@ def federate(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Make one private synthetic table out of the rows of many holders, none of whom shows a row."""
+    """Make one private synthetic table out of the rows of many holders, none of whom shows a
+    row.
+    """
     check_extra()
     from understudy.data.files import writable_file
     from understudy.data.schema import Schema

@@ -1,4 +1,5 @@
-"""A guard where memory is limited: libraries that run out of it may crash, which no Python code can catch.
+"""A guard where memory is limited: libraries that run out of it may crash, which no Python code can
+catch.
 
 The command then runs in a process of its own, and this one says what happened if that dies.
 """

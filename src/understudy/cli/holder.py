@@ -1,4 +1,6 @@
-"""``understudy holder``: rows that stay at home, and answer an analyst whom nobody needs to trust."""
+"""``understudy holder``: rows that stay at home, and answer an analyst whom nobody needs to
+trust.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ def check_extra() -> None:
     lacking = [name for name in needed if find_spec(name) is None]
     if lacking:
         raise InputError(
-            f"Many holders together need {', '.join(lacking)}; install it by `pip install understudy[federation]`."
+            f"Many holders together need {', '.join(lacking)}; install it by `pip install "
+            "understudy[federation]`."
         )
 
 
@@ -155,7 +158,8 @@ def serve(
         int,
         typer.Option(
             metavar="N",
-            help="Other holders whom you fear to pry, or to be in league with the analyst: sums that guard against "
+            help="Other holders whom you fear to pry, or to be in league with the analyst: sums "
+            "that guard against "
             "fewer are refused.",
         ),
     ] = 1,
@@ -195,8 +199,14 @@ def serve(
     from understudy.privacy.fingerprints import fingerprint
 
     talk = Talk(quiet)
-    book = ledger if ledger is not None else table.with_suffix(".ledger")
-    journal = log if log is not None else table.with_suffix(".log")
+    if ledger is not None:
+        book = ledger
+    else:
+        book = table.with_suffix(".ledger")
+    if log is not None:
+        journal = log
+    else:
+        journal = table.with_suffix(".log")
     check_distinct(table, schema, cert, key, peers, book, journal)
     identity = identity_of(cert, key)
     parties = Parties.load(peers)
@@ -247,7 +257,8 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         )
     if mine.certificate != identity.certificate:
         raise InputError(
-            f"{path} has another certificate for {identity.name} than the one of --cert; bring them together."
+            f"{path} has another certificate for {identity.name} than the one of --cert; bring "
+            "them together."
         )
     if not parties.analysts:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
@@ -285,7 +296,8 @@ def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours:
     granted = kept["allowance"]["epsilon"], kept["allowance"]["delta"], kept["neighbours"]
     if allowance is not None and (allowance, delta, neighbours) != granted:
         raise InputError(
-            f"The ledger {path} was started with epsilon {granted[0]:g}, delta {granted[1]:g} and neighbours "
+            f"The ledger {path} was started with epsilon {granted[0]:g}, delta {granted[1]:g} and "
+            "neighbours "
             f"{granted[2]}, which stays so; leave out --allowance to go on with it."
         )
     return book

@@ -53,7 +53,8 @@ def ledger_create(
         file, epsilon, delta, relation_of(neighbours), "person" if per_person else "row"
     )
     Talk(False).say(
-        f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every release: --ledger {file}"
+        f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every "
+        f"release: --ledger {file}"
     )
 
 

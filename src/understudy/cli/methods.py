@@ -71,7 +71,10 @@ def make_synthesizer(
         if value not in (None, False, [])
     }
     name = given.pop("method", None)
-    method = _infer_method(methods, list(given)) if name is None else _find(methods, name)
+    if name is None:
+        method = _infer_method(methods, list(given))
+    else:
+        method = _find(methods, name)
     for option in given:
         _check_owner(methods, method, option)
     presets = [option for option in given if option in method.presets]
@@ -112,7 +115,10 @@ def _owners(methods: Sequence[Method], option: str) -> list[Method]:
 def _check_owner(methods: Sequence[Method], method: Method, option: str) -> None:
     owners = _owners(methods, option)
     if method not in owners:
-        plural = "s" if len(owners) > 1 else ""
+        if len(owners) > 1:
+            plural = "s"
+        else:
+            plural = ""
         names = _list_names([owner.name for owner in owners])
         raise InputError(
             f"--{option} goes with the method{plural} {names}, not with {method.name}."

@@ -139,7 +139,8 @@ Out = Annotated[
         "-o",
         "--output",
         metavar="FILE",
-        help="CSV or Parquet, by its suffix; folder/ for many Parquet files; - for standard output.",
+        help="CSV or Parquet, by its suffix; folder/ for many Parquet files; - for standard "
+        "output.",
     ),
 ]
 Partitions = Annotated[
@@ -170,7 +171,8 @@ RowsAnywhere = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table elsewhere "
+        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
+        "elsewhere "
         "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
@@ -198,4 +200,6 @@ def names_between(text: str) -> list[str]:
 
 def relation_of(neighbours: Relation | None) -> Any:
     """The relation as the library names it; ``None`` where the method's own is to be used."""
-    return None if neighbours is None else neighbours.value
+    if neighbours is None:
+        return None
+    return neighbours.value

@@ -33,7 +33,9 @@ def plan(
     )
     console = Console()
     console.print(
-        f"epsilon {epsilon:g}" + (f", delta {delta:g} (rho {planned.budget.amount:.4g})" if delta else "")
+        "epsilon "
+        f"{epsilon:g}" + (f", delta {delta:g} (rho "
+                                  f"{planned.budget.amount:.4g})" if delta else "")
         + f", {neighbours.value}, about {rows:,} rows. Nothing was read, nothing was spent."
     )  # fmt: skip
     grid = grid_of(
@@ -53,8 +55,10 @@ def plan(
     if planned.network is not None:
         network = planned.network
         console.print(
-            f"\nMethod privbayes: noise of ±{network.deviation:.3g} rows per cell. Tables of up to {network.cells:,} "
+            f"\nMethod privbayes: noise of ±{network.deviation:.3g} rows per cell. Tables of up to "
+            f"{network.cells:,} "
             f"cells are worth measuring (theta {network.theta:g}), which leaves {network.degree} "
-            f"parent{'' if network.degree == 1 else 's'} to an attribute of {network.typical_size} values. "
+            f"parent{'' if network.degree == 1 else 's'} to an attribute of {network.typical_size} "
+            "values. "
             f"Expected error of a table of {network.cells:,} cells: {network.error:.3f}."
         )

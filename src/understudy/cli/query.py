@@ -28,7 +28,9 @@ def query(
     ],
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
 ) -> None:
-    """Answer queries from a model, with error bars: exact, without drawing rows and without spending anything."""
+    """Answer queries from a model, with error bars: exact, without drawing rows and without
+    spending anything.
+    """
     from understudy.models.model import Model
 
     released = Model.load(model)
@@ -38,5 +40,8 @@ def query(
         return
     console = Console(highlight=False)
     for answer in answers:
-        label = f"{answer.query}: " if len(answers) > 1 else ""
+        if len(answers) > 1:
+            label = f"{answer.query}: "
+        else:
+            label = ""
         print_sentence(console, f"{label}{answer!r}")

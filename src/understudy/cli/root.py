@@ -10,12 +10,15 @@ from typer.core import TyperGroup
 
 
 def examples(*lines: str) -> str:
-    """The end of a help page: commands to copy. Paragraphs, since typer may join the lines of one."""
+    """The end of a help page: commands to copy. Paragraphs, since typer may join the lines of
+    one.
+    """
     from rich.markup import escape
 
-    heading = (
-        "Example" if len([line for line in lines if not line.startswith("#")]) == 1 else "Examples"
-    )
+    if len([line for line in lines if not line.startswith("#")]) == 1:
+        heading = "Example"
+    else:
+        heading = "Examples"
     shown = [
         f"[dim]{escape(line)}[/]" if line.startswith("#") else f"[cyan]{escape(line)}[/]"
         for line in lines
@@ -72,7 +75,8 @@ _LOOKS: dict[str, Any] = {
 app = typer.Typer(
     name="understudy",
     cls=_Commands,
-    help="Turn a table that is too sensitive to share into a synthetic one, with differential privacy.",
+    help="Turn a table that is too sensitive to share into a synthetic one, with differential "
+    "privacy.",
     epilog=examples(
         "understudy demo",
         "understudy synthesize patients.csv --epsilon 1 -o synthetic.csv",

@@ -73,9 +73,10 @@ def sample(
     check_output(output, safe_for_spreadsheets)
     released = Model.load(model)
     how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
-    conditions = (
-        {"given": given_from_text(given, released.schema), "method": how.value} if given else {}
-    )
+    if given:
+        conditions = {"given": given_from_text(given, released.schema), "method": how.value}
+    else:
+        conditions = {}
     write_rows(released, output, rows, seed, talk, **how_written, **conditions)
 
 
@@ -85,14 +86,19 @@ def folder_of(output: str) -> str:
 
     if output == "-":
         raise InputError("Partitions are files in a folder; name one, like -o rows/.")
-    return output if names_folder(output) else f"{output}/"
+    if names_folder(output):
+        return output
+    return f"{output}/"
 
 
 def write_rows(
     released: Any, output: str, rows: int | None, seed: int | None, talk: Talk, **conditions: Any
 ) -> None:
     """Draw rows into a file, into a folder, or to standard output."""
-    wanted = rows if rows is not None else released.draws or released.rows
+    if rows is not None:
+        wanted = rows
+    else:
+        wanted = released.draws or released.rows
     with talk.working("writing rows", wanted) as progress:
 
         def drawn(count: int) -> None:

@@ -69,7 +69,9 @@ def schema_command(
     engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for nothing."""
+    """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for
+    nothing.
+    """
     from understudy.data.files import writable_file, write_json
     from understudy.engines.urls import is_url
     from understudy.privacy.discovery import Draft
@@ -122,7 +124,8 @@ def schema_command(
         talk.note(sentence)
     if blank:
         talk.say(
-            "Nothing was spent. Replace every null by a public bound or list of values (not one read off the data)."
+            "Nothing was spent. Replace every null by a public bound or list of values (not one "
+            "read off the data)."
         )
     else:
         talk.say(book.statement())

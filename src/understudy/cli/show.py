@@ -44,15 +44,25 @@ def show(
         Talk(False).say(f"Picture: {plot}")
     ledger = released.ledger
     console = Console()
-    rows = "unknown" if released.rows is None else f"{released.rows:,}"
+    if released.rows is None:
+        rows = "unknown"
+    else:
+        rows = f"{released.rows:,}"
     console.print(
-        f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: {rows}"
+        f"[bold]{safe(model)}[/]: method {safe(released.method['name'])}, rows of the original: "
+        f"{rows}"
     )
     console.print(safe(ledger.statement()), style=None if ledger.private else "bold red")
     grid = grid_of("Attributes", "attribute", "kind", "#codes", "#levels", "values")
     for attribute in released.schema.attributes[:MAX_LINES]:
-        codes = str(attribute.size) if attribute.modelled else ""
-        levels = str(len(attribute.sizes_by_level())) if attribute.modelled else ""
+        if attribute.modelled:
+            codes = str(attribute.size)
+        else:
+            codes = ""
+        if attribute.modelled:
+            levels = str(len(attribute.sizes_by_level()))
+        else:
+            levels = ""
         grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
     console.print(grid)
     _print_rest(console, len(released.schema))
@@ -74,7 +84,10 @@ def show(
             safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}"
         )
     epsilon, delta = ledger.spent()
-    unit = "" if ledger.currency == "epsilon" else "epsilon "
+    if ledger.currency == "epsilon":
+        unit = ""
+    else:
+        unit = "epsilon "
     grid.add_section()
     protected = f"neighbours: {ledger.neighbours}"
     if ledger.unit == "person":
@@ -96,10 +109,18 @@ def _domain(attribute: Any) -> str:
     if isinstance(attribute, Identifier):
         return "made anew"
     if isinstance(attribute, Text):
-        return "left out" if attribute.replacement is None else f"always {attribute.replacement}"
+        if attribute.replacement is None:
+            return "left out"
+        return f"always {attribute.replacement}"
     if isinstance(attribute, Quantity):
-        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
-        missing = "" if attribute.missing is None else ", missing"
+        if attribute.whole:
+            last = attribute.edges[-1] - 1
+        else:
+            last = attribute.edges[-1]
+        if attribute.missing is None:
+            missing = ""
+        else:
+            missing = ", missing"
         return f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}{missing}"
     labels = [attribute.label(code) for code in range(min(attribute.size, 5))]
     return ", ".join(labels) + (", …" if attribute.size > 5 else "")

@@ -1,7 +1,7 @@
 """Being stopped: Ctrl-C, an end that the system asks for, a terminal that goes away.
 
-The first signal unwinds the program like any error, so that whoever has a temporary file removes it; further ones are
-ignored meanwhile. What the ledger has reserved stays spent.
+The first signal unwinds the program like any error, so that whoever has a temporary file removes
+it; further ones are ignored meanwhile. What the ledger has reserved stays spent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """While this lasts, a signal ends the program in one line on standard error and the usual exit status."""
+    """While this lasts, a signal ends the program in one line on standard error and the usual exit
+    status.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are not for other threads
         return
@@ -54,11 +56,15 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # Libraries turn it into errors of their own (an import that fails, a query that was interrupted).
+        # Libraries turn it into errors of their own (an import that fails, a query that was
+        # interrupted).
         ended_well = isinstance(error, SystemExit) and not error.code
         if ended_well or not (received or isinstance(error, KeyboardInterrupt)):
             raise
-        number = received[0] if received else signal.SIGINT
+        if received:
+            number = received[0]
+        else:
+            number = signal.SIGINT
         sys.stderr.write(
             f"understudy: Stopped by {signal.Signals(number).name}; no file is half-written, and "
             f"what a ledger has reserved stays spent.\n"

@@ -155,7 +155,9 @@ def run_synthesis(
     header: bool | None = None,
     safe_for_spreadsheets: bool = False,
 ) -> None:
-    """Check everything that can be checked, then read, learn, draw and write; files appear only at the end."""
+    """Check everything that can be checked, then read, learn, draw and write; files appear only at
+    the end.
+    """
     from understudy.data.files import writable_file
     from understudy.data.schema import Schema
     from understudy.engines.urls import is_url
@@ -172,7 +174,9 @@ def run_synthesis(
         output = folder_of(output)
     check_output(output, safe_for_spreadsheets)
     table = str(table)
-    book = None if ledger is None else ledger.path
+    book = None
+    if ledger is not None:
+        book = ledger.path
     check_distinct(None if is_url(table) else table, output, model, report, book, schema)
     if to is not None:
         check_target(to)
@@ -187,13 +191,18 @@ def run_synthesis(
         )
     if seed is not None and seed < 0:
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
-    public = Schema.load(schema) if schema is not None else None
+    public = None
+    if schema is not None:
+        public = Schema.load(schema)
     if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
         raise InputError(
-            "The random method measures nothing, not even the number of rows; say how many by --rows."
+            "The random method measures nothing, not even the number of rows; say how many by "
+            "--rows."
         )
     notes: list[str] = []
-    plan = notes.append if explain else None
+    plan = None
+    if explain:
+        plan = notes.append
 
     def say_notes() -> None:
         while notes:
@@ -249,10 +258,13 @@ def unmodelled(schema: Any) -> list[str]:
 
 
 def _say_undiscovered(released: Any, talk: Talk) -> None:
-    """A column whose values all stayed below the threshold comes out as text; nobody should have to wonder why."""
+    """A column whose values all stayed below the threshold comes out as text; nobody should have to
+    wonder why.
+    """
     names = [attribute.name for attribute in released.schema if attribute.kind == "text"]
     if names:
         talk.say(
-            f"No value of {', '.join(names)} is frequent enough to be told from the noise, so every row has [text] "
+            f"No value of {', '.join(names)} is frequent enough to be told from the noise, so "
+            "every row has [text] "
             f"there; list the values in a schema (understudy schema --blank), or give more budget."
         )

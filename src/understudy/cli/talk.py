@@ -80,7 +80,9 @@ def printable(text: Any) -> str:
 
 
 def print_json(document: Any) -> None:
-    """A JSON document on standard output; what the terminal cannot show is escaped, as JSON does it."""
+    """A JSON document on standard output; what the terminal cannot show is escaped, as JSON does
+    it.
+    """
     in_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     text = json.dumps(document, indent=2, ensure_ascii=in_ascii, allow_nan=False)
     sys.stdout.write(text + "\n")

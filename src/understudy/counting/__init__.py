@@ -1,4 +1,6 @@
-"""Exact contingency tables of coded rows. Exact counts are private: only a curator may hold a counter."""
+"""Exact contingency tables of coded rows. Exact counts are private: only a curator may hold a
+counter.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from understudy.data.marginals import Axis, Marginal
 
 
 class Counter(Protocol):
-    """Whatever can count rows: a table in memory (``counting.memory``) or an engine that holds them."""
+    """Whatever can count rows: a table in memory (``counting.memory``) or an engine that holds
+    them.
+    """
 
     @property
     def rows(self) -> int:
@@ -25,9 +29,11 @@ class Counter(Protocol):
         ...
 
     def count(self, marginals: Sequence[Marginal]) -> list[NDArray[np.int64]]:
-        """One table per marginal, shaped by the sizes of its axes; 0-d, holding the rows, for the empty one.
+        """One table per marginal, shaped by the sizes of its axes; 0-d, holding the rows, for the
+        empty one.
 
-        The tables are views of one buffer, see `count_flat`: copy one to keep it and let the others go.
+        The tables are views of one buffer, see `count_flat`: copy one to keep it and let the others
+        go.
         """
         flat, offsets = self.count_flat(marginals)
         return [
@@ -38,5 +44,7 @@ class Counter(Protocol):
     def count_flat(
         self, marginals: Sequence[Marginal]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
+        """The same tables one after the other in one buffer, and where each of them starts (and the
+        last one ends).
+        """
         ...

@@ -1,7 +1,8 @@
-"""The columns of a table one by one, as domain discovery asks about them: their kinds, and how often values occur.
+"""The columns of a table one by one, as domain discovery asks about them: their kinds, and how
+often values occur.
 
-:class:`Columns` is all that discovery needs of a table, in memory (:class:`MemoryColumns`) or inside an engine
-(:class:`understudy.engines.columns.EngineColumns`).
+:class:`Columns` is all that discovery needs of a table, in memory (:class:`MemoryColumns`) or
+inside an engine (:class:`understudy.engines.columns.EngineColumns`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ SPELLINGS = (("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
 """How a column of texts may write truth values."""
 
 Edges = Sequence[float]
-"""Where cells begin, and where the last one ends. What lies outside of all counts in the nearest."""
+"""Where cells begin, and where the last one ends. What lies outside of all counts in the
+nearest.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Columns(Protocol):
     def counted(self, asked: Mapping[str, Edges | None]) -> Mapping[str, ColumnCounts]:
         """Count the values of some columns, in one pass where that matters.
 
-        Asked for are cells, by their edges; nothing but missing values, where there are no edges; or texts (None).
+        Asked for are cells, by their edges; nothing but missing values, where there are no edges;
+        or texts (None).
         """
 
 
@@ -81,7 +85,10 @@ class MemoryColumns:
 
 
 def _counted(column: Column, edges: Edges | None) -> ColumnCounts:
-    absent = np.zeros(len(column), dtype=np.uint8) if column.missing is None else column.missing
+    if column.missing is None:
+        absent = np.zeros(len(column), dtype=np.uint8)
+    else:
+        absent = column.missing
     missing = np.bincount(absent, minlength=len(MARKS) + 1)[1:]
     values = column.values[absent == 0]
     if edges is None:

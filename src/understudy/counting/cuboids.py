@@ -1,9 +1,10 @@
 """Counting rows that lie elsewhere: an engine groups them, memory counts the groups.
 
-An engine is asked for *cuboids*: the distinct combinations of codes of some attributes, and how many rows have each.
-All tables over these attributes, at any level, are then summed from the cuboid in memory, where the kernels of
-:mod:`understudy.counting.memory` do it some thousand times faster than a query each. So the passes over the rows are
-few: one, where all attributes together fit; see :mod:`understudy.counting.planning` for which cuboids are asked for.
+An engine is asked for *cuboids*: the distinct combinations of codes of some attributes, and how
+many rows have each. All tables over these attributes, at any level, are then summed from the cuboid
+in memory, where the kernels of :mod:`understudy.counting.memory` do it some thousand times faster
+than a query each. So the passes over the rows are few: one, where all attributes together fit; see
+:mod:`understudy.counting.planning` for which cuboids are asked for.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from understudy.errors import InputError
 
 @dataclass(frozen=True)
 class Cuboid:
-    """The distinct combinations of codes of some attributes, and how many rows have each: as private as the rows."""
+    """The distinct combinations of codes of some attributes, and how many rows have each: as
+    private as the rows.
+    """
 
     codes: Mapping[str, NDArray[Any]]
     weights: NDArray[Any]
@@ -74,13 +77,17 @@ class CuboidCounter(Counter):
     def __init__(self, source: CodedRows, bits: Bits | None = None) -> None:
         self._source = source
         self._bits = bits
-        self.schema = source.schema if bits is None else bits.schema
+        if bits is None:
+            self.schema = source.schema
+        else:
+            self.schema = bits.schema
         whole = source.schema.modelled
-        self._base = (
-            {attribute.name: attribute.name for attribute in whole}
-            if bits is None
-            else {name: attribute.name for attribute in whole for name in bits.names(attribute)}
-        )
+        if bits is None:
+            self._base = {attribute.name: attribute.name for attribute in whole}
+        else:
+            self._base = {
+                name: attribute.name for attribute in whole for name in bits.names(attribute)
+            }
         self._base_sizes = {attribute.name: attribute.size for attribute in whole}
         self._sizes = {
             Axis(attribute.name, level): size
@@ -112,7 +119,9 @@ class CuboidCounter(Counter):
     def count_flat(
         self, marginals: Sequence[Marginal]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
+        """The same tables one after the other in one buffer, and where each of them starts (and the
+        last one ends).
+        """
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum([self._cells(axes) for axes in marginals], out=offsets[1:])
         flat = np.full(
@@ -154,12 +163,15 @@ class CuboidCounter(Counter):
             cells *= self.size(axis)
         if cells > MAX_CELLS:
             raise InputError(
-                f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer attributes."
+                f"The table of {describe(axes)} has more than {MAX_CELLS:,} cells; take fewer "
+                "attributes."
             )
         return cells
 
     def explained(self) -> list[str]:
-        """How the rows were counted, in sentences: for the owner, since it depends on how many rows there are."""
+        """How the rows were counted, in sentences: for the owner, since it depends on how many rows
+        there are.
+        """
         return [*self._source.explained(), *(plan.explained() for plan in self.plans)]
 
     # ---- cuboids

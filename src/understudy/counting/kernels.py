@@ -1,15 +1,16 @@
 """The inner loops of counting in memory, compiled by numba.
 
-Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter lock. The
-caller runs one kernel on several Python threads at once, each on its share of the work. That is as fast as
-``numba.prange``, loads balance better, and it needs no threading layer (of numba's, one aborts when two threads
-call it, another when the process has forked).
+Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter
+lock. The caller runs one kernel on several Python threads at once, each on its share of the work.
+That is as fast as ``numba.prange``, loads balance better, and it needs no threading layer (of
+numba's, one aborts when two threads call it, another when the process has forked).
 
-Words used below. An *axis* is numbered; ``sizes[axis]`` is its number of values and ``base[axis]`` the number of
-the same attribute at level 0. Its codes stand in row ``place[axis]`` of one of three matrices, by code width:
-``narrow`` (uint8), ``middle`` (uint16), ``wide`` (uint32). ``maps[map_start[axis] + v]`` is the code at that axis
-of base code v. A set of axes is a *mask*: bit ``63 - axis % 64`` of word ``axis // 64``. Marginal m has the axes
-``axes[starts[m]:starts[m + 1]]``, and its table, in C order, goes to ``flat[offsets[m]:offsets[m + 1]]``.
+Words used below. An *axis* is numbered; ``sizes[axis]`` is its number of values and ``base[axis]``
+the number of the same attribute at level 0. Its codes stand in row ``place[axis]`` of one of three
+matrices, by code width: ``narrow`` (uint8), ``middle`` (uint16), ``wide`` (uint32).
+``maps[map_start[axis] + v]`` is the code at that axis of base code v. A set of axes is a *mask*:
+bit ``63 - axis % 64`` of word ``axis // 64``. Marginal m has the axes ``axes[starts[m]:starts[m +
+1]]``, and its table, in C order, goes to ``flat[offsets[m]:offsets[m + 1]]``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ TOO_LARGE = -1
 REPEATED = -2
 
 
-# --- Marginals ------------------------------------------------------------------------------------------------
+# --- Marginals
+# ------------------------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
@@ -43,8 +45,8 @@ def outline(
 ) -> None:
     """Find the number of cells and the mask of every marginal.
 
-    ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes with one value do
-    not enter the mask: they never move an index.
+    ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes
+    with one value do not enter the mask: they never move an index.
     """
     for m in range(len(cells)):
         product = 1
@@ -75,13 +77,15 @@ def merge(
 ) -> None:
     """Decide which tables to count so that every marginal can be summed from one of them.
 
-    This takes the sharing of prefixes to its end: the table over (a, b, c, d, e) costs one pass over the rows and
-    holds ten triples. Greedily, the first marginal without a table starts one, which then takes in the axis that
-    saves most, while it saves anything. An axis of level 0 also provides the coarser levels of its attribute.
+    This takes the sharing of prefixes to its end: the table over (a, b, c, d, e) costs one pass
+    over the rows and holds ten triples. Greedily, the first marginal without a table starts one,
+    which then takes in the axis that saves most, while it saves anything. An axis of level 0 also
+    provides the coarser levels of its attribute.
 
-    The unit of cost is one row counted into a small table. Summing one cell for one marginal costs about as
-    much, and a row of a table of MERGED_CELLS some three more, as that no longer fits the caches (measured).
-    Marginals are compared with those near them only (`window`), so that planning stays a small part of counting.
+    The unit of cost is one row counted into a small table. Summing one cell for one marginal costs
+    about as much, and a row of a table of MERGED_CELLS some three more, as that no longer fits the
+    caches (measured). Marginals are compared with those near them only (`window`), so that planning
+    stays a small part of counting.
 
     Parameters
     ----------
@@ -165,7 +169,9 @@ def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
 def _best(
     gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int
 ) -> tuple[int, int]:
-    """The axis that saves most when added to a table, and the table's size with it; -1 if none saves anything."""
+    """The axis that saves most when added to a table, and the table's size with it; -1 if none
+    saves anything.
+    """
     best = -1
     best_size = 0
     best_saving = 0.0
@@ -219,7 +225,8 @@ def _bit(axis: int) -> Number:
     return np.uint64(1) << np.uint64(63 - (axis & 63))
 
 
-# --- Counting rows --------------------------------------------------------------------------------------------
+# --- Counting rows
+# --------------------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
@@ -243,11 +250,12 @@ def count_merged(
     offsets: Array,
     flat: Array,
 ) -> None:
-    """Count the merged tables numbered in `chosen` over rows `first` to `last`, and sum their marginals from them.
+    """Count the merged tables numbered in `chosen` over rows `first` to `last`, and sum their
+    marginals from them.
 
     Table t has the axes of mask ``tables[t]`` and serves the marginals
-    ``members[member_starts[t]:member_starts[t + 1]]``. `weights` (uint32) says how often each row stands in the
-    data; it is empty when each stands once.
+    ``members[member_starts[t]:member_starts[t + 1]]``. `weights` (uint32) says how often each row
+    stands in the data; it is empty when each stands once.
     """
     index = np.empty(BLOCK, np.uint16)
     counts = np.empty(max(4 * LANE_CELLS, MERGED_CELLS), np.uint32)
@@ -262,12 +270,26 @@ def count_merged(
                 depth += 1
         columns = own[:depth]
         strides, cells = _strides(columns, sizes)
-        # A common cell is hit again before its last increment has settled. Four tables side by side, taken in
-        # turn, avoid that wait (3x on skewed data), while they fit the cache and are few beside the rows.
+        # A common cell is hit again before its last increment has settled. Four tables side by
+        # side, taken in turn, avoid that wait (3x on skewed data), while they fit the cache and are
+        # few beside the rows.
         lanes = 4 if cells <= LANE_CELLS and 4 * cells <= last - first else 1
         _clear(counts[: lanes * cells])
-        tally(narrow, middle, no_wide, columns, strides, sizes, place, weights, first, last, index, lanes,
-              counts[: lanes * cells])  # fmt: skip
+        tally(
+            narrow,
+            middle,
+            no_wide,
+            columns,
+            strides,
+            sizes,
+            place,
+            weights,
+            first,
+            last,
+            index,
+            lanes,
+            counts[: lanes * cells],
+        )
         table = counts[:cells]
         for lane in range(1, lanes):
             _add_to(table, counts[lane * cells : (lane + 1) * cells])
@@ -341,11 +363,13 @@ def tally(
     lanes: int,
     counts: Array,
 ) -> None:
-    """Add rows `first` to `last`, counted over some axes, to `counts`: `lanes` (1 or 4) tables side by side.
+    """Add rows `first` to `last`, counted over some axes, to `counts`: `lanes` (1 or 4) tables side
+    by side.
 
-    `index` is working space for BLOCK row indices, of a type that holds the number of cells. The indices of a
-    block are computed column by column, which the compiler turns into vector instructions: a fraction of the
-    price of the increments, so that sharing them between tables would gain little.
+    `index` is working space for BLOCK row indices, of a type that holds the number of cells. The
+    indices of a block are computed column by column, which the compiler turns into vector
+    instructions: a fraction of the price of the increments, so that sharing them between tables
+    would gain little.
     """
     cells = len(counts) // lanes
     zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
@@ -404,7 +428,8 @@ def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
     return strides, cells
 
 
-# --- Summing a merged table -----------------------------------------------------------------------------------
+# --- Summing a merged table
+# -----------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
@@ -419,10 +444,12 @@ def spread(
     spare: Array,
     out: Array,
 ) -> None:
-    """Sum the table over `columns` into the table `out` over `marginal`, whose axes `columns` provide.
+    """Sum the table over `columns` into the table `out` over `marginal`, whose axes `columns`
+    provide.
 
-    First the axes that the marginal has not are summed away, one by one from the outermost, which are runs of
-    vector additions; then the little that is left is generalised and put in the marginal's order of axes.
+    First the axes that the marginal has not are summed away, one by one from the outermost, which
+    are runs of vector additions; then the little that is left is generalised and put in the
+    marginal's order of axes.
     """
     if _same(columns, marginal):
         _add_to(out, table)
@@ -458,7 +485,9 @@ def spread(
 
 @kernel(nogil=True)
 def _sum_away(source: Array, outer: int, size: int, inner: int, out: Array) -> None:
-    """Sum the middle axis of an (outer, size, inner) table; `out` may be `source`, being written behind the reads."""
+    """Sum the middle axis of an (outer, size, inner) table; `out` may be `source`, being written
+    behind the reads.
+    """
     for o in range(outer):
         begin = o * size * inner
         if inner >= 16:  # long runs: worth a vector operation each
@@ -488,7 +517,9 @@ def _place(
     map_start: Array,
     out: Array,
 ) -> None:
-    """Add a table over the kept columns to `out`, generalised and in the marginal's order of axes."""
+    """Add a table over the kept columns to `out`, generalised and in the marginal's order of
+    axes.
+    """
     depth = len(kept)
     strides, _ = _strides(marginal, sizes)
     if depth == 0:
@@ -529,7 +560,8 @@ def _place(
             reached[j + 1] = reached[j] + steps[step_start[j] + digits[j]]
 
 
-# --- Packed bits ----------------------------------------------------------------------------------------------
+# --- Packed bits
+# ----------------------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
@@ -545,18 +577,19 @@ def count_packed(
     offsets: Array,
     flat: Array,
 ) -> None:
-    """Count the marginals in `chosen`, of up to PACKED_AXES binary axes at level 0, from packed columns.
+    """Count the marginals in `chosen`, of up to PACKED_AXES binary axes at level 0, from packed
+    columns.
 
-    The rows where all of a set of attributes are 1 are counted by ANDing their bits, 64 rows at a time. These
-    counts for all subsets of a marginal give its cells by inclusion and exclusion.
+    The rows where all of a set of attributes are 1 are counted by ANDing their bits, 64 rows at a
+    time. These counts for all subsets of a marginal give its cells by inclusion and exclusion.
 
     Parameters
     ----------
     packed : uint64 (columns, words)
         Row r of column ``place[axis]`` is one bit of word r // 64; bits past the last row are 0.
     known : int64 (columns, columns)
-        Counts for single columns and pairs, or -1: filled as they are met, and kept between calls. Threads may
-        share it, as they can only write the same number twice.
+        Counts for single columns and pairs, or -1: filled as they are met, and kept between calls.
+        Threads may share it, as they can only write the same number twice.
     """
     picked = np.empty(PACKED_AXES, np.int64)
     for m in chosen:
@@ -567,7 +600,8 @@ def count_packed(
                 depth += 1
         columns = picked[:depth]
         out = flat[offsets[m] : offsets[m + 1]]
-        # out[s] is first the count for subset s, whose bits read like the cell's index: last axis lowest.
+        # out[s] is first the count for subset s, whose bits read like the cell's index: last axis
+        # lowest.
         out[0] = rows
         for i in range(depth):
             for j in range(i + 1):
@@ -632,7 +666,9 @@ def _four(a: Array, b: Array, c: Array, d: Array, out: Array) -> None:
 
 @kernel(nogil=True)
 def _ones(word: Number) -> Number:
-    """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own instructions)."""
+    """Number of 1 bits in a uint64 (LLVM recognises this and uses the processor's own
+    instructions).
+    """
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (
         (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -641,14 +677,17 @@ def _ones(word: Number) -> Number:
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-# --- Equal rows -----------------------------------------------------------------------------------------------
+# --- Equal rows
+# -----------------------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
 def number_distinct(keys: Array, limit: int, ids: Array, examples: Array) -> int:
-    """Number the distinct keys in order of appearance, and stop with -1 once there are more than `limit`.
+    """Number the distinct keys in order of appearance, and stop with -1 once there are more than
+    `limit`.
 
-    Keys are found again by a hash table that grows with their number, so that it is small where they are few.
+    Keys are found again by a hash table that grows with their number, so that it is small where
+    they are few.
 
     Parameters
     ----------
@@ -687,7 +726,9 @@ def _number_some(
     slots: Array,
     bits: int,
 ) -> tuple[int, int]:
-    """Go on from row `done` until more than `most` keys are found; returns how many rows are done, and keys found."""
+    """Go on from row `done` until more than `most` keys are found; returns how many rows are done,
+    and keys found.
+    """
     for r in range(done, len(keys)):
         slot = _slot(keys, keys[r], examples, slots, bits)
         if slots[slot] == 0:
@@ -719,7 +760,8 @@ def sum_weights(ids: Array, weights: Array, totals: Array) -> None:
         totals[ids[r]] += 1 if len(weights) == 0 else weights[r]
 
 
-# --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these ------------------------------
+# --- Arrays: plain loops, as numba takes seconds to compile numpy's own words for these
+# ------------------------------
 
 
 @kernel(nogil=True)

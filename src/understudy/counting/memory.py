@@ -2,12 +2,12 @@
 
 Four things make it fast, each used where the shape of the data says that it pays:
 
-- **Merged tables.** Marginals that share axes are summed from one larger table, which costs one pass over the rows
-  instead of many (`kernels.merge` has the rule).
+- **Merged tables.** Marginals that share axes are summed from one larger table, which costs one
+  pass over the rows instead of many (`kernels.merge` has the rule).
 - **Collapsed rows.** Equal rows become one row with a weight (`_collapse` has the rule).
 - **Packed bits.** Marginals of up to four binary attributes are counted 64 rows at a time.
-- **Threads.** The kernels leave Python's lock alone; many tables are shared out among threads, and for few tables
-  the rows are.
+- **Threads.** The kernels leave Python's lock alone; many tables are shared out among threads, and
+  for few tables the rows are.
 """
 
 from __future__ import annotations
@@ -37,29 +37,34 @@ _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more tha
 Ints = NDArray[np.int64]
 
 STRETCH = 1 << 20
-"""Generalised columns are made for so many rows at a time: much longer than a table, much shorter than a large file."""
+"""Generalised columns are made for so many rows at a time: much longer than a table, much shorter
+than a large file.
+"""
 
 
 class MemoryCounter(Counter):
     """Exact tables of counts over columns of codes held in memory.
 
-    The counter copies what it needs and never changes afterwards, so it can be used from several threads.
+    The counter copies what it needs and never changes afterwards, so it can be used from several
+    threads.
 
     Parameters
     ----------
     codes
         A column of codes per attribute, unsigned, all of one length.
     generalisations
-        Per attribute, for each level from 1 up, the code at that level of each base code. An attribute that is
-        not mentioned has level 0 only.
+        Per attribute, for each level from 1 up, the code at that level of each base code. An
+        attribute that is not mentioned has level 0 only.
     sizes
         Per attribute, how many base codes there are.
     collapse, pack
         Whether to collapse equal rows and to pack binary columns; by default, where it pays.
     threads
-        How many threads to use; by default numba's number (``NUMBA_NUM_THREADS``, else the processors).
+        How many threads to use; by default numba's number (``NUMBA_NUM_THREADS``, else the
+        processors).
     weights
-        How many rows each entry of the columns stands for, where equal rows were collapsed elsewhere.
+        How many rows each entry of the columns stands for, where equal rows were collapsed
+        elsewhere.
     """
 
     def __init__(
@@ -88,13 +93,20 @@ class MemoryCounter(Counter):
 
         columns = {name: np.ascontiguousarray(codes[name]) for name in codes}
         packable = [name for name in columns if sizes[name] == 2]
-        self._weights = np.empty(0, np.uint32) if weights is None else weights.astype(np.uint32)
+        if weights is None:
+            self._weights = np.empty(0, np.uint32)
+        else:
+            self._weights = weights.astype(np.uint32)
         collapsed = _collapse(columns, sizes, self._rows, collapse)
-        kept = self._rows if weights is None else len(weights)
+        if weights is None:
+            kept = self._rows
+        else:
+            kept = len(weights)
         if collapsed is not None:
             examples, self._weights = collapsed
             kept = len(examples)
-        # A word of packed bits costs about as much as a row: packing loses against very few collapsed rows.
+        # A word of packed bits costs about as much as a row: packing loses against very few
+        # collapsed rows.
         if pack is False or (pack is None and 64 * kept < self._rows):
             packable = []
         self._pack({name: columns[name] for name in packable})
@@ -110,7 +122,9 @@ class MemoryCounter(Counter):
     @property
     def distinct_rows(self) -> int | None:
         """How many rows are left after equal ones were collapsed; None if they were not."""
-        return len(self._weights) if self._collapsed else None
+        if self._collapsed:
+            return len(self._weights)
+        return None
 
     @property
     def _collapsed(self) -> bool:
@@ -133,8 +147,9 @@ class MemoryCounter(Counter):
 
         Notes
         -----
-        The buffer takes 8 bytes per cell of every marginal: ask in batches of up to some 10^8 cells. Within that,
-        larger batches are faster, for more tables can be merged. The order of marginals does not matter.
+        The buffer takes 8 bytes per cell of every marginal: ask in batches of up to some 10^8
+        cells. Within that, larger batches are faster, for more tables can be merged. The order of
+        marginals does not matter.
         """
         starts, axes = self._lookup(marginals)
         words = self._closures.shape[1]
@@ -167,7 +182,9 @@ class MemoryCounter(Counter):
         return self._codes.nbytes + self._packed.nbytes + self._weights.nbytes
 
     def rolled_up(self, kept: Collection[str], room: int | None = None) -> MemoryCounter | None:
-        """The same rows without some attributes, equal ones collapsed; None where they need more room (in bytes)."""
+        """The same rows without some attributes, equal ones collapsed; None where they need more
+        room (in bytes).
+        """
         names = [name for name in self.attributes if name in kept]
         columns = {name: self._codes.column(self._numbers[name, 0]) for name in names}
         sizes = {name: int(self._sizes[self._numbers[name, 0]]) for name in names}
@@ -190,8 +207,9 @@ class MemoryCounter(Counter):
     def joining_order(self) -> list[str]:
         """The attributes, those first without which most rows become equal.
 
-        For each attribute, groups of rows that differ in nothing else are sampled, by a hash of all other codes: of
-        a group in the sample all rows are, so their average number is an unbiased estimate.
+        For each attribute, groups of rows that differ in nothing else are sampled, by a hash of all
+        other codes: of a group in the sample all rows are, so their average number is an unbiased
+        estimate.
         """
         rng = np.random.default_rng(0)  # decides about speed only
         tables = {
@@ -219,7 +237,9 @@ class MemoryCounter(Counter):
         generalisations: Mapping[str, Sequence[NDArray[Any]]],
         sizes: Mapping[str, int],
     ) -> None:
-        """Number the axes, those of an attribute consecutively and from level 0, as the kernels want them."""
+        """Number the axes, those of an attribute consecutively and from level 0, as the kernels
+        want them.
+        """
         unknown = next((name for name in generalisations if name not in sizes), None)
         if unknown is not None:
             raise InputError(f"Generalisations are given for {unknown!r}, which is not a column.")
@@ -242,7 +262,10 @@ class MemoryCounter(Counter):
         self._sizes = np.array(axis_sizes, np.int64)
         self._base = np.array(base, np.int64)
         self._map_start = np.array(map_start, np.int64)
-        self._maps = np.concatenate(maps) if maps else np.empty(0, np.uint32)
+        if maps:
+            self._maps = np.concatenate(maps)
+        else:
+            self._maps = np.empty(0, np.uint32)
         self._closures = np.zeros((len(base), max(1, -(-len(base) // 64))), np.uint64)
         for axis, first in enumerate(base):
             for provider in {first, axis}:
@@ -269,10 +292,12 @@ class MemoryCounter(Counter):
     def _stretches(
         self, axes: NDArray[np.intp]
     ) -> Iterator[tuple[int, _Matrices, NDArray[np.uint32]]]:
-        """The codes of all rows at these axes, and their weights, some rows at a time, and how many these are.
+        """The codes of all rows at these axes, and their weights, some rows at a time, and how many
+        these are.
 
-        Where all axes are at level 0, the columns are there. Generalised ones are made for a stretch of rows, counted,
-        and made for the next, so that they take little room however many rows there are.
+        Where all axes are at level 0, the columns are there. Generalised ones are made for a
+        stretch of rows, counted, and made for the next, so that they take little room however many
+        rows there are.
         """
         if np.array_equal(self._base[axes], axes):
             yield self._kept, self._codes, self._weights
@@ -295,7 +320,9 @@ class MemoryCounter(Counter):
     # Counting
 
     def _lookup(self, marginals: Sequence[Marginal]) -> tuple[Ints, Ints]:
-        """Turn marginals into axis numbers, one after the other, and where each marginal's begin."""
+        """Turn marginals into axis numbers, one after the other, and where each marginal's
+        begin.
+        """
         starts = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, marginals), np.int64, len(marginals)), out=starts[1:])
         try:
@@ -324,12 +351,15 @@ class MemoryCounter(Counter):
         for axis in marginal:
             product *= self.size(axis)
         raise InputError(
-            f"The table over {describe(marginal)} would have {product:,} cells, more than the {MAX_CELLS:,} that "
+            f"The table over {describe(marginal)} would have {product:,} cells, more than the "
+            f"{MAX_CELLS:,} that "
             "can be counted; take fewer attributes or coarser levels."
         )
 
     def _find_packed(self, starts: Ints, axes: Ints) -> NDArray[np.bool_]:
-        """Which marginals are counted from packed bits: those of a few packed axes and, maybe, some of size 1."""
+        """Which marginals are counted from packed bits: those of a few packed axes and, maybe, some
+        of size 1.
+        """
         if not len(self._packed):
             return np.zeros(len(starts) - 1, np.bool_)
         binary = np.cumsum(np.append(0, self._packed_place[axes] >= 0))
@@ -342,8 +372,18 @@ class MemoryCounter(Counter):
         self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
     ) -> None:
         def work(part: NDArray[np.intp]) -> None:
-            kernels.count_packed(part, starts, axes, self._sizes, self._packed, self._packed_place, self._rows,
-                                 self._known, offsets, flat)  # fmt: skip
+            kernels.count_packed(
+                part,
+                starts,
+                axes,
+                self._sizes,
+                self._packed,
+                self._packed_place,
+                self._rows,
+                self._known,
+                offsets,
+                flat,
+            )
 
         self._share(work, chosen, self._packed.shape[1])
 
@@ -376,9 +416,26 @@ class MemoryCounter(Counter):
             last: int,
             into: Ints,
         ) -> None:
-            kernels.count_merged(part, tables, members, member_starts, starts, axes, self._sizes, self._base,
-                                 self._maps, self._map_start, codes.narrow, codes.middle, codes.place, weights,
-                                 first, last, offsets, into)  # fmt: skip
+            kernels.count_merged(
+                part,
+                tables,
+                members,
+                member_starts,
+                starts,
+                axes,
+                self._sizes,
+                self._base,
+                self._maps,
+                self._map_start,
+                codes.narrow,
+                codes.middle,
+                codes.place,
+                weights,
+                first,
+                last,
+                offsets,
+                into,
+            )
 
         for rows, codes, weights in self._stretches(_axes_of(tables, len(self._sizes))):
             self._share_tables_or_rows(work, np.arange(len(tables)), rows, codes, weights, flat)
@@ -407,8 +464,21 @@ class MemoryCounter(Counter):
             last: int,
             into: Ints,
         ) -> None:
-            kernels.count_alone(part, starts, axes, self._sizes, codes.narrow, codes.middle, codes.wide, codes.place,
-                                weights, first, last, offsets, into)  # fmt: skip
+            kernels.count_alone(
+                part,
+                starts,
+                axes,
+                self._sizes,
+                codes.narrow,
+                codes.middle,
+                codes.wide,
+                codes.place,
+                weights,
+                first,
+                last,
+                offsets,
+                into,
+            )
 
         for rows, codes, weights in self._stretches(used):
             self._share_tables_or_rows(work, chosen, rows, codes, weights, flat)
@@ -424,7 +494,9 @@ class MemoryCounter(Counter):
         weights: NDArray[np.uint32],
         flat: Ints,
     ) -> None:
-        """Give each thread some of the tables or, if tables are few and rows many, some of the rows of each."""
+        """Give each thread some of the tables or, if tables are few and rows many, some of the rows
+        of each.
+        """
         threads = self._threads
         if (
             threads == 1
@@ -449,7 +521,9 @@ class MemoryCounter(Counter):
     def _share(
         self, work: Callable[[NDArray[np.intp]], None], items: NDArray[np.intp], visits: int
     ) -> None:
-        """Give each thread some of the items; several portions each, as some items take longer than others."""
+        """Give each thread some of the items; several portions each, as some items take longer than
+        others.
+        """
         if self._threads == 1 or len(items) * visits < _THREAD_WORK:
             if len(items):
                 work(items)
@@ -530,7 +604,8 @@ def _check_generalisation(name: str, level: int, mapping: NDArray[Any], size: in
     fits = mapping.shape == (size,) and mapping.dtype.kind in "iu"
     if not fits or int(mapping.min()) < 0 or int(mapping.max()) >= size:
         raise InputError(
-            f"Level {level} of attribute {name!r} must give each of its {size} base codes a code below {size}."
+            f"Level {level} of attribute {name!r} must give each of its {size} base codes a code "
+            f"below {size}."
         )
     return int(mapping.max()) + 1
 
@@ -546,14 +621,18 @@ def _collapse(
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
     """Find the distinct rows and how often each occurs, or None where that does not pay.
 
-    It pays when at most half as many rows remain. Finding out costs about as much as counting some twenty tables,
-    so a sample is asked first: with f1 rows that occur in it once and f2 that occur twice, the data has about
-    ``distinct + f1 (f1 - 1) / (2 (f2 + 1))`` distinct rows (Chao's estimate, a lower bound). If that promises to pay,
-    all rows are taken, and left again as soon as more than half have turned out distinct.
+    It pays when at most half as many rows remain. Finding out costs about as much as counting some
+    twenty tables, so a sample is asked first: with f1 rows that occur in it once and f2 that occur
+    twice, the data has about ``distinct + f1 (f1 - 1) / (2 (f2 + 1))`` distinct rows (Chao's
+    estimate, a lower bound). If that promises to pay, all rows are taken, and left again as soon as
+    more than half have turned out distinct.
     """
     if wanted is False or rows == 0:
         return None
-    limit = rows if wanted else rows // 2
+    if wanted:
+        limit = rows
+    else:
+        limit = rows // 2
     if not wanted and rows > 2 * _SAMPLE_ROWS:
         sample = np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.intp)
         found = _distinct(
@@ -573,10 +652,12 @@ def _distinct(
     limit: int,
     weights: NDArray[np.uint32] | None = None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]] | None:
-    """Find an example and the number (or weight) of each distinct row, or None if there are more than `limit`.
+    """Find an example and the number (or weight) of each distinct row, or None if there are more
+    than `limit`.
 
-    Columns are packed into a 64-bit key until the next would not fit; then the keys so far are replaced by small
-    numbers, and packing goes on. So keys are exact, however many columns there are.
+    Columns are packed into a 64-bit key until the next would not fit; then the keys so far are
+    replaced by small numbers, and packing goes on. So keys are exact, however many columns there
+    are.
     """
     rows = len(next(iter(columns.values())))
     keys = np.zeros(rows, np.uint64)

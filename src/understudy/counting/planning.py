@@ -1,7 +1,7 @@
 """Which groupings to ask of an engine: few passes over the rows, and answers that fit into memory.
 
-Everything that is decided here is decided from public facts (the sizes of domains) and from the number of rows that an
-engine holds, which never shows in what is released.
+Everything that is decided here is decided from public facts (the sizes of domains) and from the
+number of rows that an engine holds, which never shows in what is released.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 SETS_AT_A_TIME = 8
-"""Up to so many groupings are asked for in one query (grouping sets): one pass over the rows serves all of them."""
+"""Up to so many groupings are asked for in one query (grouping sets): one pass over the rows serves
+all of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Plan:
 def planned(
     wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int
 ) -> Plan:
-    """Groupings that hold all the wanted sets of attributes, none of more than ``most`` groups if that can be.
+    """Groupings that hold all the wanted sets of attributes, none of more than ``most`` groups if
+    that can be.
 
     Parameters
     ----------
@@ -43,7 +46,8 @@ def planned(
     distinct
         How many distinct rows there are at most.
     most
-        How many groups may be fetched by one query; a wanted set that has more all the same is fetched by itself.
+        How many groups may be fetched by one query; a wanted set that has more all the same is
+        fetched by itself.
     """
     everything = frozenset(sizes)
     if groups(everything, sizes, distinct) <= most:
@@ -78,7 +82,9 @@ def _grown(
     distinct: int,
     most: int,
 ) -> tuple[frozenset[str], list[frozenset[str]]]:
-    """A grouping that takes in, one by one, the attributes that let it hold most of the waiting sets."""
+    """A grouping that takes in, one by one, the attributes that let it hold most of the waiting
+    sets.
+    """
     grouping = seed
     while True:
         waiting = [names for names in waiting if not names <= grouping]

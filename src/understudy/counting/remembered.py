@@ -43,7 +43,9 @@ class Remembered(Counter):
     def count_flat(
         self, marginals: Sequence[Marginal]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The same tables one after the other, and where each of them starts (and the last one ends)."""
+        """The same tables one after the other, and where each of them starts (and the last one
+        ends).
+        """
         new = [axes for axes in dict.fromkeys(marginals) if axes not in self._known]
         if not new:
             return _joined([self._known[axes] for axes in marginals])

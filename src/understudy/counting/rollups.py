@@ -1,11 +1,13 @@
-"""Counting from fewer rows: collapsed rows collapse further once attributes that a table does not need are left out.
+"""Counting from fewer rows: collapsed rows collapse further once attributes that a table does not
+need are left out.
 
-Ten million distinct rows of fifteen attributes may be a hundred thousand of eight. A search that asks for thousands of
-tables over different attributes gains much from that, a single question nothing. So rows are rolled up only after
-tables that it would have served have cost as much as rolling up does: at worst that doubles the work.
+Ten million distinct rows of fifteen attributes may be a hundred thousand of eight. A search that
+asks for thousands of tables over different attributes gains much from that, a single question
+nothing. So rows are rolled up only after tables that it would have served have cost as much as
+rolling up does: at worst that doubles the work.
 
-Attributes are left out one at a time, in one fixed order, those first whose absence joins most rows. Tables that lack
-the same leading attributes of the order so share their rolled-up rows.
+Attributes are left out one at a time, in one fixed order, those first whose absence joins most
+rows. Tables that lack the same leading attributes of the order so share their rolled-up rows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Axis, Marginal
 
 ROLL_UP_PRICE = 50
-"""Rolling up is taken to cost as much as counting so many tables: a round figure; if it is wrong, it costs time."""
+"""Rolling up is taken to cost as much as counting so many tables: a round figure; if it is wrong,
+it costs time.
+"""
 
 SMALLEST = 1 << 16
 """Fewer rows than this are not rolled up further."""
@@ -77,7 +81,9 @@ class RollUps(Counter):
     def count_flat(
         self, marginals: Sequence[Marginal]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The same tables one after the other in one buffer, and where each of them starts (and the last one ends)."""
+        """The same tables one after the other in one buffer, and where each of them starts (and the
+        last one ends).
+        """
         if self._root.entries <= SMALLEST:
             return self._counter.count_flat(marginals)
         if self._order is None:
@@ -106,7 +112,9 @@ class RollUps(Counter):
     def _homes(
         self, node: _Node, wanted: Sequence[frozenset[str]], places: Sequence[int]
     ) -> list[tuple[MemoryCounter, list[int]]]:
-        """Who counts which of the marginals at these places: a node, or those further up that it rolls up to."""
+        """Who counts which of the marginals at these places: a node, or those further up that it
+        rolls up to.
+        """
         homes: list[tuple[MemoryCounter, list[int]]] = []
         staying: list[int] = []
         leaving: defaultdict[str, list[int]] = defaultdict(list)
@@ -122,7 +130,9 @@ class RollUps(Counter):
                 homes += self._homes(above, wanted, those)
             else:
                 staying += those
-        return [(node.counter, sorted(staying)), *homes] if staying else homes
+        if staying:
+            return [(node.counter, sorted(staying)), *homes]
+        return homes
 
     def _spare(self, node: _Node, wanted: frozenset[str]) -> str | None:
         """The next attribute in the order that can be left out."""

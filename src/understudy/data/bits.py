@@ -1,8 +1,9 @@
 """Attributes taken apart into bits: the binary and Gray encodings of the paper.
 
-An attribute of l values becomes ceil(log2 l) attributes of two values, most significant bit first. In Gray code
-neighbouring values differ in one bit only. A network over bits may draw a number that is no code (40 of a 6-bit
-attribute with 37 values); its most significant bit is then dropped, which always gives a code.
+An attribute of l values becomes ceil(log2 l) attributes of two values, most significant bit first.
+In Gray code neighbouring values differ in one bit only. A network over bits may draw a number that
+is no code (40 of a 6-bit attribute with 37 values); its most significant bit is then dropped, which
+always gives a code.
 """
 
 from __future__ import annotations
@@ -46,11 +47,9 @@ class Bits:
     def names(attribute: Attribute) -> list[str]:
         """The names of an attribute's bits, most significant first."""
         width = (attribute.size - 1).bit_length()
-        return (
-            [attribute.name]
-            if width == 1
-            else [f"{attribute.name} bit {place + 1}" for place in range(width)]
-        )
+        if width == 1:
+            return [attribute.name]
+        return [f"{attribute.name} bit {place + 1}" for place in range(width)]
 
     def split(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.uint8]]:
         """Codes to bits."""

@@ -144,7 +144,10 @@ def read_form(path: Path, *, compressed: bool, header: bool | None = None) -> Cs
 
 def check_names(names: Sequence[str], path: Path, otherwise: str = "") -> None:
     """Refuse names that are missing or do not tell columns apart."""
-    otherwise = f", or {otherwise}" if otherwise else ""
+    if otherwise:
+        otherwise = f", or {otherwise}"
+    else:
+        otherwise = ""
     for place, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(
@@ -225,7 +228,10 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
                     f"or write the file again."
                 )
             first = block.find(b"\n")
-            length += first if first >= 0 else len(block)
+            if first >= 0:
+                length += first
+            else:
+                length += len(block)
             if length > MAX_LINE:
                 raise InputError(
                     f"The table {path}, line {line}, is longer than {_MAX_LINE_TEXT}; shorten it."
@@ -282,7 +288,10 @@ def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
     if name_file and file:
         source = f"The table {file[1]}"
     line = re.search(r"CSV Error on Line: (\d+)", message)
-    where = f"{source}, line {line[1]}," if line else source
+    if line:
+        where = f"{source}, line {line[1]},"
+    else:
+        where = source
     if re.search(r"^Maximum line size of", message, re.MULTILINE):
         return (
             f"{where} is longer than {_MAX_LINE_TEXT}; shorten it, or close the quote that was "

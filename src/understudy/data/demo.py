@@ -1,7 +1,8 @@
 """The demo: a real survey on a delicate matter, synthesized from beginning to end.
 
-The survey is Fair's (1978): 6,366 married women on their marriage and affairs. It comes inside statsmodels, so
-nothing is downloaded. Codes are spelled out by the survey's code book, which is public, and so is the schema below.
+The survey is Fair's (1978): 6,366 married women on their marriage and affairs. It comes inside
+statsmodels, so nothing is downloaded. Codes are spelled out by the survey's code book, which is
+public, and so is the schema below.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ _CODE_BOOK: dict[str, dict[float, str]] = {
     "rate_marriage": dict(enumerate(["very poor", "poor", "fair", "good", "very good"], start=1)),
     "religious": dict(enumerate(["not", "mildly", "fairly", "strongly"], start=1)),
     "educ": {
-        9: "grade school", 12: "high school", 14: "some college", 16: "college", 17: "some graduate", 20: "advanced",
+        9: "grade school",
+        12: "high school",
+        14: "some college",
+        16: "college",
+        17: "some graduate",
+        20: "advanced",
     },
     "occupation": dict(enumerate(_JOBS, start=1)),
     "occupation_husb": dict(enumerate(_JOBS, start=1)),
-}  # fmt: skip
+}
 
 
 def demo_schema() -> Schema:
@@ -68,7 +74,8 @@ def demo_frame() -> Any:
         from statsmodels.datasets import fair
     except ImportError as error:
         raise InputError(
-            "The demo's survey comes with statsmodels; install it by `pip install understudy[demo]`."
+            "The demo's survey comes with statsmodels; install it by `pip install "
+            "understudy[demo]`."
         ) from error
     frame = fair.load_pandas().data
     for name, words in _CODE_BOOK.items():

@@ -1,8 +1,8 @@
 """Values to small integer codes, and codes back to values.
 
-Encoding is total: once a column has the kind that the schema says, every value gets a code, so that nothing about the
-run tells whether some row held an unexpected one. Values outside the domain count at its edge; how many there were is
-told to the owner (:class:`Outside`) and to nobody else.
+Encoding is total: once a column has the kind that the schema says, every value gets a code, so that
+nothing about the run tells whether some row held an unexpected one. Values outside the domain count
+at its edge; how many there were is told to the owner (:class:`Outside`) and to nobody else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class Outside:
     remedy: str
 
     def __str__(self) -> str:
-        plural = "s" if self.count != 1 else ""
+        if self.count != 1:
+            plural = "s"
+        else:
+            plural = ""
         found = f"{self.column}: {self.count:,} value{plural} outside the domain"
         return f"{found} counted as {self.counted_as}; {self.remedy}"
 
@@ -75,7 +78,9 @@ def encode(table: Table, schema: Schema) -> Coded:
 
 
 def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The values of a quantity in its unit, not cut into bins, and where they are missing: as private as the table."""
+    """The values of a quantity in its unit, not cut into bins, and where they are missing: as
+    private as the table.
+    """
     encoder = _Encoder(attribute, table.columns[attribute.name], table.source)
     absent = encoder.absent()
     if encoder.column.kind == "empty":
@@ -86,13 +91,17 @@ def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], ND
 class _Encoder:
     """Encodes one column.
 
-    The code of a cell is a function of that cell and the schema alone. Where it depended on other cells (on the kind
-    that the whole column looks like, say), one row could change the codes of thousands: no noise would be enough.
+    The code of a cell is a function of that cell and the schema alone. Where it depended on other
+    cells (on the kind that the whole column looks like, say), one row could change the codes of
+    thousands: no noise would be enough.
     """
 
     def __init__(self, attribute: Attribute, column: Column, source: str) -> None:
         self.attribute = attribute
-        self.column = column.raw if column.raw is not None else column
+        if column.raw is not None:
+            self.column = column.raw
+        else:
+            self.column = column
         self.source = source
         self.outside: list[Outside] = []
 
@@ -112,13 +121,18 @@ class _Encoder:
 
     def absent(self) -> NDArray[np.bool_]:
         column = self.column
-        return np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
+        if column.missing is None:
+            return np.zeros(len(column), dtype=bool)
+        return column.missing > 0
 
     def with_missing(self, found: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
         attribute = self.attribute
         if attribute.missing is not None:
             return np.where(absent, attribute.values_size, found)
-        instead = attribute.outside if isinstance(attribute, Category) else 0
+        if isinstance(attribute, Category):
+            instead = attribute.outside
+        else:
+            instead = 0
         self.report(int(absent.sum()), instead, 'allow "missing" in the schema to keep them apart')
         return np.where(absent, instead, found)
 
@@ -160,10 +174,15 @@ class _Encoder:
     def number_of(self, attribute: Quantity, word: str) -> float | None:
         if word == attribute.missing or word in MARKS:
             return None
-        number = float(word) if _NUMBER.fullmatch(word) else float("nan")
+        if _NUMBER.fullmatch(word):
+            number = float(word)
+        else:
+            number = float("nan")
         if np.isnan(number):
             raise self.wrong_kind(attribute.kind, word)
-        return None if attribute.missing and number == _number(attribute.missing) else number
+        if attribute.missing and number == _number(attribute.missing):
+            return None
+        return number
 
     def moments(self, attribute: Quantity, absent: NDArray[np.bool_]) -> NDArray[Any]:
         column = self.column
@@ -192,7 +211,9 @@ class _Encoder:
                 attribute.kind + (f" written {form}" if form else ""), word
             ) from None
         since = moment.replace(tzinfo=None) - EPOCH
-        return since.days if attribute.kind == "date" else since.days * 86400 + since.seconds
+        if attribute.kind == "date":
+            return since.days
+        return since.days * 86400 + since.seconds
 
     def bins(
         self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]
@@ -227,7 +248,8 @@ class _Encoder:
     def words(self) -> tuple[Sequence[str], NDArray[Any]]:
         """The distinct values as text, and where in them each row's value stands.
 
-        A number is written the same whatever type its column has: adding a missing value makes integers real in pandas.
+        A number is written the same whatever type its column has: adding a missing value makes
+        integers real in pandas.
         """
         column = self.column
         if column.kind == "text":
@@ -255,7 +277,8 @@ class _Encoder:
 
     def wrong_kind(self, kind: str, found: str) -> InputError:
         return InputError(
-            f"{self.source}, column {self.attribute.name!r}: the schema says {kind}, but the column holds {found!r}; "
+            f"{self.source}, column {self.attribute.name!r}: the schema says {kind}, but the "
+            f"column holds {found!r}; "
             f"mend the value or the schema."
         )
 
@@ -268,7 +291,8 @@ _WHOLE_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{
 def _moment(word: str, form: str | None) -> dt.datetime:
     """Read a point in time.
 
-    A data frame that mixes types holds points in time as objects, which have no format: they come as ISO 8601.
+    A data frame that mixes types holds points in time as objects, which have no format: they come
+    as ISO 8601.
     """
     if not form:
         return dt.datetime.fromisoformat(word)
@@ -281,10 +305,15 @@ def _moment(word: str, form: str | None) -> dt.datetime:
 
 
 def _category_codes(attribute: Category) -> Callable[[str], int]:
-    """What turns a text into a code: by itself, without spaces around it, as a truth value, as a number."""
+    """What turns a text into a code: by itself, without spaces around it, as a truth value, as a
+    number.
+    """
     domain = attribute.domain
     numeric = not isinstance(domain[0], str)
-    by_word = {} if numeric else {str(value): code for code, value in enumerate(domain)}
+    if numeric:
+        by_word = {}
+    else:
+        by_word = {str(value): code for code, value in enumerate(domain)}
     by_truth = {
         word.casefold(): code
         for word, code in by_word.items()
@@ -314,7 +343,10 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
             return by_word[bare]
         if bare.casefold() in by_truth:
             return by_truth[bare.casefold()]
-        number = float(bare) if _NUMBER.fullmatch(bare) else float("nan")
+        if _NUMBER.fullmatch(bare):
+            number = float(bare)
+        else:
+            number = float("nan")
         if attribute.missing and number == _number(attribute.missing):
             return _MISSING
         return by_number.get(number, _OUTSIDE)
@@ -323,7 +355,9 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
 
 
 def _written(number: float) -> str:
-    return str(int(number)) if np.isfinite(number) and number == int(number) else repr(number)
+    if np.isfinite(number) and number == int(number):
+        return str(int(number))
+    return repr(number)
 
 
 def _number(value: Any) -> float:
@@ -429,7 +463,8 @@ def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
 
 
 def _with_missing(column: Column, attribute: Attribute, codes: NDArray[Any]) -> Column:
-    # Also where no row happens to be without a value: the type of a column in a frame depends on it.
+    # Also where no row happens to be without a value: the type of a column in a frame depends on
+    # it.
     if attribute.missing is None:
         return column
     return replace(column, missing=(codes == attribute.values_size).astype(np.uint8))

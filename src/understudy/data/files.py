@@ -20,7 +20,9 @@ from typing import Any
 from understudy.errors import InputError
 
 LARGEST_DOCUMENT = 1 << 27
-"""A JSON document above this many bytes, once unpacked, is refused: nobody writes one by honest means."""
+"""A JSON document above this many bytes, once unpacked, is refused: nobody writes one by honest
+means.
+"""
 
 GZIP_ABOVE = 1 << 20
 """A JSON document above this many bytes is written compressed."""
@@ -40,12 +42,16 @@ def holds_password(word: str) -> bool:
 
 
 def shown(path: str | Path) -> str:
-    """A file's name for messages; of what looks like a URL, which may hold a password, only how it begins."""
+    """A file's name for messages; of what looks like a URL, which may hold a password, only how it
+    begins.
+    """
     name = str(path)
     if not re.search(f":/|{_COLON}.*@|{_PASSWORD}", name, re.DOTALL | re.IGNORECASE):
         return name
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", name)
-    return f"{scheme[1]}:..." if scheme else "..."
+    if scheme:
+        return f"{scheme[1]}:..."
+    return "..."
 
 
 def existing_file(path: str | Path, what: str) -> Path:
@@ -69,8 +75,9 @@ def existing_file(path: str | Path, what: str) -> Path:
 def writable_file(path: str | Path, what: str) -> Path:
     """Return ``path`` if a file can be put there, else say why not.
 
-    Tried out with an empty file that is gone again at once: permissions alone do not tell (a full disk, a name too
-    long, a file system of the kernel's), and after a debit it would be too late to find out.
+    Tried out with an empty file that is gone again at once: permissions alone do not tell (a full
+    disk, a name too long, a file system of the kernel's), and after a debit it would be too late to
+    find out.
     """
     path = Path(path)
     if os.path.isdir(path):
@@ -80,7 +87,8 @@ def writable_file(path: str | Path, what: str) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
         raise InputError(
-            f"The {what} cannot be written to {shown(path)}: there is no folder {shown(folder)}; make it first."
+            f"The {what} cannot be written to {shown(path)}: there is no folder {shown(folder)}; "
+            "make it first."
         )
     beside = name_beside(path)
     try:
@@ -97,7 +105,8 @@ def writable_file(path: str | Path, what: str) -> Path:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a name beside ``path`` to write to; it takes the place of ``path`` only when all went well.
+    """Give a name beside ``path`` to write to; it takes the place of ``path`` only when all went
+    well.
 
     The suffixes are kept, so that writers which look at them see the right ones.
     """
@@ -169,8 +178,8 @@ def name_beside(path: Path) -> Path:
 def read_json(path: str | Path, what: str) -> Any:
     """Read a JSON document, gzipped or not, from a file that may be hostile.
 
-    Refuses documents that are too large or too deep, repeat a key, or hold numbers that are not finite or halves of
-    characters.
+    Refuses documents that are too large or too deep, repeat a key, or hold numbers that are not
+    finite or halves of characters.
     """
     path = existing_file(path, what)
     try:
@@ -198,7 +207,8 @@ def read_json(path: str | Path, what: str) -> Any:
         raise InputError(f"The {what} {path} is not UTF-8 text; is it the right file?") from error
     except json.JSONDecodeError as error:
         raise InputError(
-            f"The {what} {path} is not valid JSON at line {error.lineno}, column {error.colno} ({error.msg})."
+            f"The {what} {path} is not valid JSON at line {error.lineno}, column {error.colno} "
+            f"({error.msg})."
         ) from error
     except ValueError as error:
         raise InputError(f"The {what} {path} cannot be used: {error}.") from error

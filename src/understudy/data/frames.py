@@ -31,8 +31,8 @@ from understudy.data.tables import Column, Table, read_table
 from understudy.errors import InputError
 
 Frame = Any
-"""A Table, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file; and, where rows may stay
-inside an engine, what :func:`understudy.engines.sources.opened` takes."""
+"""A Table, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file; and,
+where rows may stay inside an engine, what :func:`understudy.engines.sources.opened` takes."""
 
 
 Library = Literal["table", "pandas", "polars", "arrow"]
@@ -70,7 +70,9 @@ def as_table(
 def as_frame(table: Table, library: Library) -> Frame:
     """Turn a table into a frame of a library."""
     convert = {"pandas": to_pandas, "polars": to_polars, "arrow": to_arrow}.get(library)
-    return table if convert is None else convert(table)
+    if convert is None:
+        return table
+    return convert(table)
 
 
 def _check(names: list[str], rows: int) -> None:
@@ -89,7 +91,9 @@ def _check(names: list[str], rows: int) -> None:
 def _from_pandas(pandas: Any, series: Any) -> Column:
     types = pandas.api.types
     absent = series.isna().to_numpy(dtype=bool)
-    missing = absent.astype(np.uint8) if absent.any() else None
+    missing = None
+    if absent.any():
+        missing = absent.astype(np.uint8)
     if absent.all():
         return Column(
             "empty",
@@ -104,7 +108,10 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     if types.is_float_dtype(dtype):
         return Column("real", series.to_numpy(dtype=np.float64, na_value=np.nan), missing=missing)
     if types.is_datetime64_any_dtype(dtype):
-        naive = series.dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else series
+        if getattr(dtype, "tz", None) is not None:
+            naive = series.dt.tz_localize(None)
+        else:
+            naive = series
         return _moments(naive.to_numpy(dtype="datetime64[s]"), missing)
     if isinstance(dtype, pandas.CategoricalDtype) and types.is_integer_dtype(
         dtype.categories.dtype
@@ -131,17 +138,27 @@ def to_pandas(table: Table) -> Any:
 
 
 def _to_pandas(pandas: Any, column: Column) -> Any:
-    absent = None if column.missing is None else column.missing > 0
+    absent = None
+    if column.missing is not None:
+        absent = column.missing > 0
     if column.kind == "text":
         # The last word makes pandas take all of them for texts, even where the others are missing.
         words = pandas.Series([*_words(column), ""])
         return pandas.Series(words.array.take(_places(column)))
     if column.kind in ("date", "datetime"):
-        unit = "datetime64[D]" if column.kind == "date" else "datetime64[s]"
+        if column.kind == "date":
+            unit = "datetime64[D]"
+        else:
+            unit = "datetime64[s]"
         series = pandas.Series(column.values.astype(unit).astype("datetime64[s]"))
-        return series if absent is None else series.mask(absent)
+        if absent is None:
+            return series
+        return series.mask(absent)
     if column.kind == "real":
-        values = column.values if absent is None else np.where(absent, np.nan, column.values)
+        if absent is None:
+            values = column.values
+        else:
+            values = np.where(absent, np.nan, column.values)
         return pandas.Series(values, dtype="float64")
     if absent is None:
         return pandas.Series(column.values, dtype=_PANDAS_PLAIN[column.kind])
@@ -160,7 +177,9 @@ def _from_polars(polars: Any, series: Any) -> Column:
     if dtype.is_float():
         series = series.fill_nan(None)
     absent = series.is_null().to_numpy()
-    missing = absent.astype(np.uint8) if absent.any() else None
+    missing = None
+    if absent.any():
+        missing = absent.astype(np.uint8)
     if absent.all():
         return Column(
             "empty",
@@ -225,13 +244,18 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
     import pyarrow.compute as compute
 
     kind = chunked.type
-    values = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
+    if chunked.num_chunks != 1:
+        values = chunked.combine_chunks()
+    else:
+        values = chunked.chunk(0)
     if isinstance(values, arrow.ChunkedArray):
         values = arrow.concat_arrays(values.chunks)
     if arrow.types.is_floating(kind):
         values = compute.if_else(compute.is_nan(values), None, values)
     absent = values.is_null().to_numpy(zero_copy_only=False)
-    missing = absent.astype(np.uint8) if absent.any() else None
+    missing = None
+    if absent.any():
+        missing = absent.astype(np.uint8)
     if absent.all():
         return Column(
             "empty",
@@ -277,7 +301,9 @@ def to_arrow(table: Table) -> Any:
 
 
 def _to_arrow(arrow: Any, column: Column) -> Any:
-    absent = None if column.missing is None else column.missing > 0
+    absent = None
+    if column.missing is not None:
+        absent = column.missing > 0
     if column.kind == "text":
         return arrow.array(_words(column), type=arrow.string()).take(arrow.array(_places(column)))
     if column.kind == "date":
@@ -309,7 +335,9 @@ def _places(column: Column) -> NDArray[np.int64]:
 
 
 def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | None) -> Column:
-    """A text column; empty texts count as missing, and the words are sorted, so that their order tells nothing."""
+    """A text column; empty texts count as missing, and the words are sorted, so that their order
+    tells nothing.
+    """
     order = sorted(range(len(words)), key=words.__getitem__)
     rank = np.empty(len(words) + 1, dtype=np.uint32)
     rank[order] = np.arange(len(words), dtype=np.uint32)
@@ -317,7 +345,10 @@ def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | N
     values = rank[places]
     kept = tuple(words[place] for place in order)
     if kept and kept[0] == "":
-        empty = (values == 0) if missing is None else (values == 0) | (missing > 0)
+        if missing is None:
+            empty = values == 0
+        else:
+            empty = (values == 0) | (missing > 0)
         missing = empty.astype(np.uint8)
     return Column("text", values, kept, missing)
 

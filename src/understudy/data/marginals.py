@@ -13,7 +13,9 @@ class Axis(NamedTuple):
 
     def __str__(self) -> str:
         """``age`` at the finest level, ``age^2`` two levels up."""
-        return f"{self.attribute}^{self.level}" if self.level else self.attribute
+        if self.level:
+            return f"{self.attribute}^{self.level}"
+        return self.attribute
 
 
 Marginal = tuple[Axis, ...]
@@ -32,4 +34,6 @@ def marginal(*parts: str | tuple[str, int]) -> Marginal:
 
 def describe(axes: Marginal) -> str:
     """How a marginal is written in ledgers and messages."""
-    return " x ".join(str(axis) for axis in axes) if axes else "(rows)"
+    if axes:
+        return " x ".join(str(axis) for axis in axes)
+    return "(rows)"

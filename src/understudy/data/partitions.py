@@ -1,7 +1,7 @@
 """A table in several Parquet files of one folder, written on all cores at once.
 
-Each file is one partition: a run of rows that somebody can draw by themselves. The folder appears under its name only
-when all files are complete.
+Each file is one partition: a run of rows that somebody can draw by themselves. The folder appears
+under its name only when all files are complete.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def write_folder(
     partitions: Sequence[Iterable[Table]],
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write each partition, given in pieces that fit into memory, to a file of its own; returns the number of rows.
+    """Write each partition, given in pieces that fit into memory, to a file of its own; returns the
+    number of rows.
 
     Parameters
     ----------
@@ -84,7 +85,9 @@ def write_folder(
 
 @contextmanager
 def _folder_written_whole(path: Path) -> Iterator[Path]:
-    """Give a folder beside ``path`` to write to; it takes the place of ``path`` only when all went well."""
+    """Give a folder beside ``path`` to write to; it takes the place of ``path`` only when all went
+    well.
+    """
     folder = name_beside(path)
     try:
         folder.mkdir()

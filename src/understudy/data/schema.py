@@ -1,8 +1,8 @@
 """What is public about a table: its attributes, their kinds, domains, taxonomies and missing marks.
 
 Everything here is fixed before a private row is read. An attribute turns values into small integer
-*codes* (see :mod:`understudy.data.encoding`); this module says how many codes there are, what each of them
-stands for, and how codes merge into coarser ones (*generalisation levels*).
+*codes* (see :mod:`understudy.data.encoding`); this module says how many codes there are, what each
+of them stands for, and how codes merge into coarser ones (*generalisation levels*).
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Attribute:
     name: str
     kind: str
     missing: str | None = None
-    """How a missing value is written (the empty string: an empty cell); ``None`` when none can be."""
+    """How a missing value is written (the empty string: an empty cell); ``None`` when none
+    can be.
+    """
 
     modelled: ClassVar[bool] = True
 
@@ -100,8 +102,9 @@ class Attribute:
 class Quantity(Attribute):
     """A number or a point in time, cut into bins: kinds integer, real, date and datetime.
 
-    Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``. Edges of dates are days and
-    edges of datetimes seconds since 1970, so all kinds but real live on the integers.
+    Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``. Edges of
+    dates are days and edges of datetimes seconds since 1970, so all kinds but real live on the
+    integers.
     """
 
     edges: tuple[float, ...] = (0, 1)
@@ -109,7 +112,9 @@ class Quantity(Attribute):
     format: str | None = None
     """How dates are written, as for ``strftime``; ISO 8601 when not given."""
     decimals: int | None = None
-    """Places after the point of a real; by default enough to tell a thousand values in a bin apart."""
+    """Places after the point of a real; by default enough to tell a thousand values in a bin
+    apart.
+    """
 
     @property
     def whole(self) -> bool:
@@ -132,7 +137,9 @@ class Quantity(Attribute):
         if self.decimals is not None:
             return self.decimals
         narrowest = min(b - a for a, b in itertools.pairwise(self.edges))
-        return min(12, max(0, 3 - math.floor(math.log10(narrowest)))) if narrowest > 0 else 0
+        if narrowest > 0:
+            return min(12, max(0, 3 - math.floor(math.log10(narrowest))))
+        return 0
 
     def _value_label(self, code: int) -> str:
         low, high = self.edges[code], self.edges[code + 1]
@@ -140,18 +147,27 @@ class Quantity(Attribute):
             return self.write(low)
         if self.whole:
             return f"{self.write(low)} to {self.write(high - 1)}"
-        closing = "]" if code == self.bins - 1 else ")"
+        if code == self.bins - 1:
+            closing = "]"
+        else:
+            closing = ")"
         return f"[{low:g}, {high:g}{closing}"
 
     def write(self, number: float) -> str:
         """A number of this attribute's unit as text."""
         if self.kind == "date":
             day = EPOCH.date() + dt.timedelta(days=int(number))
-            return day.strftime(self.format) if self.format else day.isoformat()
+            if self.format:
+                return day.strftime(self.format)
+            return day.isoformat()
         if self.kind == "datetime":
             moment = EPOCH + dt.timedelta(seconds=int(number))
-            return moment.strftime(self.format) if self.format else moment.isoformat(sep=" ")
-        return str(int(number)) if self.whole else f"{number:g}"
+            if self.format:
+                return moment.strftime(self.format)
+            return moment.isoformat(sep=" ")
+        if self.whole:
+            return str(int(number))
+        return f"{number:g}"
 
     @cached_property
     def generalisations(self) -> tuple[NDArray[np.uint32], ...]:
@@ -160,7 +176,10 @@ class Quantity(Attribute):
 
     def _details(self) -> dict[str, Any]:
         if self.equal_width:
-            last = self.edges[-1] - 1 if self.whole else self.edges[-1]
+            if self.whole:
+                last = self.edges[-1] - 1
+            else:
+                last = self.edges[-1]
             details: dict[str, Any] = {
                 "min": self._plain(self.edges[0]),
                 "max": self._plain(last),
@@ -179,14 +198,17 @@ class Quantity(Attribute):
             return (EPOCH.date() + dt.timedelta(days=int(number))).isoformat()
         if self.kind == "datetime":
             return (EPOCH + dt.timedelta(seconds=int(number))).isoformat(sep=" ")
-        return int(number) if self.whole else float(number)
+        if self.whole:
+            return int(number)
+        return float(number)
 
 
 @dataclass(frozen=True)
 class Category(Attribute):
     """One of a list of values: kinds categorical and boolean.
 
-    A value that is not on the list counts as ``other`` where that is named, else as the last one listed.
+    A value that is not on the list counts as ``other`` where that is named, else as the last one
+    listed.
     """
 
     values: tuple[Value, ...] = ()
@@ -197,13 +219,16 @@ class Category(Attribute):
     @cached_property
     def domain(self) -> tuple[Value, ...]:
         """The values by code, ``other`` included."""
-        extra = (self.other,) if self.other is not None and self.other not in self.values else ()
-        return self.values + extra
+        if self.other is not None and self.other not in self.values:
+            return (*self.values, self.other)
+        return self.values
 
     @property
     def outside(self) -> int:
         """The code that values outside the domain count as."""
-        return self.domain.index(self.other) if self.other is not None else len(self.domain) - 1
+        if self.other is not None:
+            return self.domain.index(self.other)
+        return len(self.domain) - 1
 
     @property
     def values_size(self) -> int:
@@ -215,10 +240,14 @@ class Category(Attribute):
 
     @cached_property
     def generalisations(self) -> tuple[NDArray[np.uint32], ...]:
-        """The taxonomy cut at each height; without one, a binary tree where the values have an order."""
+        """The taxonomy cut at each height; without one, a binary tree where the values have an
+        order.
+        """
         if self.taxonomy is not None:
             return _taxonomy_levels(self.taxonomy, self.domain, self.size)
-        return _binary_tree(len(self.domain), self.size) if self.ordered else ()
+        if self.ordered:
+            return _binary_tree(len(self.domain), self.size)
+        return ()
 
     def _details(self) -> dict[str, Any]:
         details: dict[str, Any] = {}
@@ -238,17 +267,23 @@ class Identifier(Attribute):
     """A column that tells rows apart: made anew for every synthetic row, never read."""
 
     pattern: str | None = None
-    """Text with one ``#`` run that stands for the row's number (``P-######``); plain numbers without one."""
+    """Text with one ``#`` run that stands for the row's number (``P-######``); plain numbers
+    without one.
+    """
 
     modelled: ClassVar[bool] = False
 
     def _details(self) -> dict[str, Any]:
-        return {} if self.pattern is None else {"pattern": self.pattern}
+        if self.pattern is None:
+            return {}
+        return {"pattern": self.pattern}
 
 
 @dataclass(frozen=True)
 class Text(Attribute):
-    """Free text: never read; every synthetic row has the same replacement, or the column is left out."""
+    """Free text: never read; every synthetic row has the same replacement, or the column is left
+    out.
+    """
 
     replacement: str | None = "[text]"
 
@@ -313,13 +348,15 @@ class Schema:
         for name in self.names:
             if name not in names:
                 raise InputError(
-                    f"{source} has no column {name!r}, which the schema describes; add it or drop it "
+                    f"{source} has no column {name!r}, which the schema describes; add it or drop "
+                    "it "
                     f"from the schema."
                 )
         for name in names:
             if name not in self:
                 raise InputError(
-                    f"{source} has a column {name!r} that the schema does not describe; describe it "
+                    f"{source} has a column {name!r} that the schema does not describe; describe "
+                    "it "
                     f"or drop it."
                 )
         return Schema(tuple(self[name] for name in names))
@@ -331,7 +368,8 @@ class Schema:
         Parameters
         ----------
         document
-            ``{"attributes": {name: {"kind": ..., ...}, ...}}``; see the schema reference in the docs.
+            ``{"attributes": {name: {"kind": ..., ...}, ...}}``; see the schema reference in the
+            docs.
         source
             What to call it in messages.
         """
@@ -374,18 +412,22 @@ def check_columns(names: Sequence[str], source: str) -> None:
     """Refuse columns that no schema can describe: too many of them, or names that are too long."""
     if len(names) > MAX_ATTRIBUTES:
         raise InputError(
-            f"{source} has {len(names):,} columns; at most {MAX_ATTRIBUTES:,} can be modelled. Leave some out."
+            f"{source} has {len(names):,} columns; at most {MAX_ATTRIBUTES:,} can be modelled. "
+            "Leave some out."
         )
     longest = max(names, key=len, default="")
     if len(longest) > MAX_NAME_LENGTH:
         raise InputError(
-            f"{source} has a column whose name, {longest[:20]!r}..., is {len(longest):,} characters long; "
+            f"{source} has a column whose name, {longest[:20]!r}..., is {len(longest):,} "
+            "characters long; "
             f"at most {MAX_NAME_LENGTH:,} are allowed. Shorten it."
         )
 
 
 class _Reader:
-    """Checks a schema document; every complaint names the schema, the column, the cause and a remedy."""
+    """Checks a schema document; every complaint names the schema, the column, the cause and a
+    remedy.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -432,18 +474,23 @@ class _Reader:
     def check_length(self, text: Any) -> None:
         if isinstance(text, str) and len(text) > MAX_TEXT_LENGTH:
             raise self.bad(
-                f"it holds a text of {len(text):,} characters, {text[:20]!r}...; at most {MAX_TEXT_LENGTH:,} are allowed"
+                f"it holds a text of {len(text):,} characters, {text[:20]!r}...; at most "
+                f"{MAX_TEXT_LENGTH:,} are allowed"
             )
 
     def count_codes(self, entry: Mapping[str, Any]) -> None:
         """Add up what is asked for before any of it is made."""
         bins: Any = entry.get("bins")
         lists = [entry.get(option) for option in ("values", "edges")]
-        self.codes += bins if _is_whole(bins) else 0
+        if _is_whole(bins):
+            self.codes += bins
+        else:
+            self.codes += 0
         self.codes += sum(len(given) for given in lists if isinstance(given, list))
         if self.codes > MAX_CODES:
             raise self.bad(
-                f"with it, the columns have {self.codes:,} bins and values together; at most {MAX_CODES:,} can be "
+                f"with it, the columns have {self.codes:,} bins and values together; at most "
+                f"{MAX_CODES:,} can be "
                 f"modelled. Use fewer bins"
             )
 
@@ -482,7 +529,8 @@ class _Reader:
             raise self.bad('"values" must all be texts or all be finite numbers')
         if any(not isinstance(v, str) and abs(v) > 2**53 for v in values):
             raise self.bad(
-                "a value lies beyond 2^53, where numbers are no longer exact; write the values as texts"
+                "a value lies beyond 2^53, where numbers are no longer exact; write the values as "
+                "texts"
             )
         if kind == "boolean" and len({str(v).casefold() for v in values}) < 2:
             raise self.bad(
@@ -522,7 +570,9 @@ class _Reader:
         return pruned
 
     def pruned(self, tree: list[Any], values: set[Value], seen: set[Value], depth: int) -> Taxonomy:
-        """The tree without leaves that are no values of this attribute: one taxonomy may serve many tables."""
+        """The tree without leaves that are no values of this attribute: one taxonomy may serve many
+        tables.
+        """
         if depth > DEEPEST_TAXONOMY:
             raise self.bad(f"the taxonomy is more than {DEEPEST_TAXONOMY} levels deep")
         kept: list[Any] = []
@@ -562,7 +612,8 @@ class _Reader:
             raise self.bad('"edges" must be a list of at least two numbers, smallest first')
         if len(given) > LARGEST_DOMAIN + 1:
             raise self.bad(
-                f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be modelled'
+                f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be '
+                "modelled"
             )
         edges = tuple(self.number(kind, edge, "an edge") for edge in given)
         if any(b <= a for a, b in itertools.pairwise(edges)):
@@ -593,12 +644,17 @@ class _Reader:
                 raise self.bad(f'there is no room for {count} bins between "min" and "max"')
             return self.bounded(edges)
         span = int(high) - int(low) + 1
-        count = bins if bins is not None else min(DEFAULT_BINS, span)
+        if bins is not None:
+            count = bins
+        else:
+            count = min(DEFAULT_BINS, span)
         if count > span:
             raise self.bad(
-                f'{count} bins are more than the {span} values from "min" to "max"; use {span} or fewer'
+                f'{count} bins are more than the {span} values from "min" to "max"; use {span} or '
+                "fewer"
             )
-        # Value v lies in bin floor((v - low) * count / span), so bin i starts at the next whole number.
+        # Value v lies in bin floor((v - low) * count / span), so bin i starts at the next whole
+        # number.
         return self.bounded(tuple(int(low) - (-i * span // count) for i in range(count + 1)))
 
     def bounded(self, edges: tuple[float, ...]) -> tuple[float, ...]:
@@ -612,13 +668,17 @@ class _Reader:
         """A bound in the attribute's unit: itself, days or seconds."""
         if kind in ("date", "datetime"):
             try:
-                moment = dt.datetime.fromisoformat(given) if isinstance(given, str) else None
+                moment = None
+                if isinstance(given, str):
+                    moment = dt.datetime.fromisoformat(given)
             except ValueError:
                 moment = None
             if moment is None:
                 raise self.bad(f'{what} must be an ISO date such as "2020-01-31", not {given!r}')
             since = moment.replace(tzinfo=None) - EPOCH
-            return since.days if kind == "date" else since.days * 86400 + since.seconds
+            if kind == "date":
+                return since.days
+            return since.days * 86400 + since.seconds
         if kind == "integer":
             if not _is_number(given) or given != int(given):
                 raise self.bad(f"{what} must be a whole number, not {given!r}")
@@ -646,7 +706,10 @@ class _Reader:
         return given
 
     def bad(self, cause: str) -> InputError:
-        where = f"{self.source}, column {self.column!r}" if self.column else self.source
+        if self.column:
+            where = f"{self.source}, column {self.column!r}"
+        else:
+            where = self.source
         return InputError(f"{where}: {cause}.")
 
 
@@ -675,10 +738,12 @@ def _is_whole(value: Any) -> bool:
 
 def _did_you_mean(name: str, known: Sequence[str] | Mapping[str, Any] | set[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}" if close else f"; known are {', '.join(sorted(known))}"
+    if close:
+        return f"; did you mean {close[0]!r}"
+    return f"; known are {', '.join(sorted(known))}"
 
 
-# --------------------------------------------------------------------------- generalisation levels
+# ----------------------------------------------- generalisation levels
 
 
 def _binary_tree(values: int, size: int) -> tuple[NDArray[np.uint32], ...]:
@@ -695,7 +760,9 @@ def _binary_tree(values: int, size: int) -> tuple[NDArray[np.uint32], ...]:
 def _taxonomy_levels(
     tree: Taxonomy, domain: tuple[Value, ...], size: int
 ) -> tuple[NDArray[np.uint32], ...]:
-    """Cut the tree at each height: at level l, values deeper than (height - l) merge into their ancestor there."""
+    """Cut the tree at each height: at level l, values deeper than (height - l) merge into their
+    ancestor there.
+    """
     paths = dict(_paths(tree, ()))
     height = max(len(path) for path in paths.values())
     levels: list[NDArray[np.uint32]] = []
@@ -705,12 +772,13 @@ def _taxonomy_levels(
         coarse = np.empty(size, dtype=np.uint32)
         for code in range(size):
             # "other" and "missing" are not in the tree: they hang from its root.
-            value = domain[code] if code < len(domain) else None
-            path = (
-                paths.get(value, (("outside", code),))
-                if value is not None
-                else (("missing", code),)
-            )
+            value = None
+            if code < len(domain):
+                value = domain[code]
+            if value is not None:
+                path = paths.get(value, (("outside", code),))
+            else:
+                path = (("missing", code),)
             coarse[code] = groups.setdefault(path[: height - level], len(groups))
         if 1 < len(groups) < finest:
             levels.append(coarse)

@@ -1,4 +1,6 @@
-"""Tables that are safe to open in a spreadsheet, where a text that starts like a formula is run as one."""
+"""Tables that are safe to open in a spreadsheet, where a text that starts like a formula is run as
+one.
+"""
 
 from __future__ import annotations
 
@@ -47,4 +49,6 @@ def disarm_formulas(table: Table) -> Table:
 
 def _disarmed(text: str) -> str:
     harmless = not text.startswith(FORMULA_STARTS) or text in MARKS or _NUMBER.fullmatch(text)
-    return text if harmless else f"'{text}"
+    if harmless:
+        return text
+    return f"'{text}"

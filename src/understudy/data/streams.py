@@ -1,7 +1,8 @@
 """Random numbers that stay the same: with any numpy, on any machine, in any later version.
 
-numpy promises never to change the raw output of PCG64 and of SeedSequence, but not what its generators make of it.
-So a generator only gives keys here, and the numbers that rows are drawn with come from a stream by that key.
+numpy promises never to change the raw output of PCG64 and of SeedSequence, but not what its
+generators make of it. So a generator only gives keys here, and the numbers that rows are drawn with
+come from a stream by that key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Tables of rows: CSV and Parquet in and out, strictly read and written whole.
 
-DuckDB does the reading and writing. A file of the wrong shape (ragged rows, two columns of one name, not UTF-8) is
-refused with a sentence; what kind of values a CSV column holds is told from all of its values, never from a sample.
+DuckDB does the reading and writing. A file of the wrong shape (ragged rows, two columns of one
+name, not UTF-8) is refused with a sentence; what kind of values a CSV column holds is told from all
+of its values, never from a sample.
 """
 
 from __future__ import annotations
@@ -45,20 +46,24 @@ class Column:
     Attributes
     ----------
     kind
-        "text", "integer", "real", "boolean", "date" (days) or "datetime" (seconds; both since 1970).
+        "text", "integer", "real", "boolean", "date" (days) or "datetime" (seconds; both since
+        1970).
     values
-        One entry a row; for text, places in ``words``. Whatever stands where a value is missing means nothing.
+        One entry a row; for text, places in ``words``. Whatever stands where a value is missing
+        means nothing.
     words
         The distinct texts of a text column.
     missing
-        0 where there is a value, else 1 + the place in ``MARKS`` of how its absence was written; ``None``: all there.
+        0 where there is a value, else 1 + the place in ``MARKS`` of how its absence was written;
+        ``None``: all there.
     mark
         How a missing value is to be written.
     format
         How a date is to be written, as for ``strftime``; ISO 8601 when empty.
     raw
-        The texts as they stand in the file, for a column of a CSV file whose kind was told from all of its values.
-        Where a schema says what the column is, only these count: how one cell is read must not depend on other rows.
+        The texts as they stand in the file, for a column of a CSV file whose kind was told from all
+        of its values. Where a schema says what the column is, only these count: how one cell is
+        read must not depend on other rows.
     """
 
     kind: str
@@ -96,7 +101,9 @@ class Table:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(next(iter(self.columns.values()))) if self.columns else 0
+        if self.columns:
+            return len(next(iter(self.columns.values())))
+        return 0
 
     def write(self, path: str | Path) -> None:
         """Write a CSV or Parquet file, by the suffix."""
@@ -128,7 +135,8 @@ def read_table(
     if path.stat().st_size == 0:
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     with (
-        tempfile.TemporaryDirectory() as spill,  # by default DuckDB would spill rows into the working folder
+        # by default DuckDB would spill rows into the working folder
+        tempfile.TemporaryDirectory() as spill,
         closing(_engine(preserve_insertion_order="true", temp_directory=spill)) as engine,
     ):
         if suffix == ".parquet":
@@ -149,11 +157,10 @@ def read_table(
             if column in skip:
                 columns[column] = Column("text", np.zeros(rows, dtype=np.uint8), ("",))
             else:
-                columns[column] = (
-                    _fetch(engine, column, kind)
-                    if kind
-                    else _fetch_csv(engine, column, told[column])
-                )
+                if kind:
+                    columns[column] = _fetch(engine, column, kind)
+                else:
+                    columns[column] = _fetch_csv(engine, column, told[column])
     return Table(columns, f"The table {path}")
 
 
@@ -164,7 +171,8 @@ def table_suffix(path: str | Path) -> str:
         if name.endswith(suffix):
             return suffix
     raise InputError(
-        f"{shown(path)} is not a kind of table that is known here; its name must end in {', '.join(SUFFIXES)}."
+        f"{shown(path)} is not a kind of table that is known here; its name must end in "
+        f"{', '.join(SUFFIXES)}."
     )
 
 
@@ -178,7 +186,8 @@ def _load_parquet(engine: Any, path: Path) -> dict[str, str | None]:
         engine.execute(f"CREATE TABLE raw AS SELECT {wanted} FROM {relation}")
     except duckdb.Error as error:
         raise InputError(
-            f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or something else?"
+            f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or "
+            "something else?"
         ) from error
     return {row[0]: _parquet_kind(row[1]) for row in described}
 
@@ -205,7 +214,9 @@ def _load_csv(
 
 
 def parquet_relation(files: Sequence[Path]) -> str:
-    """What stands after FROM to read Parquet files as one table; ``name=value`` in folder names is no column."""
+    """What stands after FROM to read Parquet files as one table; ``name=value`` in folder names is
+    no column.
+    """
     names = ", ".join(literal(plain_name(path)) for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"
 
@@ -227,8 +238,8 @@ _TESTS = {
 def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
     """Of each column the narrowest kind that all of its values fit; "empty" where there are none.
 
-    A number with a needless leading zero makes the column text: it is a code (a postcode, say) that must keep its
-    zeros.
+    A number with a needless leading zero makes the column text: it is a code (a postcode, say) that
+    must keep its zeros.
     """
     conditions: dict[tuple[str, str], str] = {}
     for name in names:
@@ -243,7 +254,9 @@ def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]
     def kind_of(name: str) -> str:
         if (name, "present") in found:
             return next((kind for kind in _TESTS if (name, kind) not in found), "text")
-        return "text" if (name, "something") in found else "empty"
+        if (name, "something") in found:
+            return "text"
+        return "empty"
 
     return {name: kind_of(name) for name in names}
 
@@ -258,8 +271,8 @@ _CONDITIONS_AT_A_TIME = 500
 def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
     """Which of the conditions hold in some row of a relation.
 
-    What a few rows show is settled; only for the rest all of them are looked at. So the answer is the same whichever
-    the few are.
+    What a few rows show is settled; only for the rest all of them are looked at. So the answer is
+    the same whichever the few are.
     """
     found: set[Any] = set()
     for rows in (f"(SELECT * FROM {relation} LIMIT {_FEW_ROWS}) few", relation):
@@ -287,17 +300,24 @@ _CASTS = {
 
 
 def csv_number(name: str, kind: str) -> tuple[str, str]:
-    """How SQL reads a cell of a CSV file as a number (a date is one, too) and how the cell says that it is missing.
+    """How SQL reads a cell of a CSV file as a number (a date is one, too) and how the cell says
+    that it is missing.
 
-    The number is NULL where it is missing. Of the second, 0 means that it is there, else see :class:`Column`.
+    The number is NULL where it is missing. Of the second, 0 means that it is there, else see
+    :class:`Column`.
     """
     value = f"trim({quoted(name)})"
-    mark = f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], {value}), 0) END"
+    mark = (
+        f"CASE WHEN {value} IS NULL THEN 1 ELSE coalesce(list_position([{_MARKS_SQL}], "
+        f"{value}), 0) END"
+    )
     return _CASTS[kind].format(v=f"CASE WHEN {mark} = 0 THEN {value} END"), mark
 
 
 def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]:
-    """How columns of datetimes of a CSV file are written: with a T before the time, if all are, to the second."""
+    """How columns of datetimes of a CSV file are written: with a T before the time, if all are, to
+    the second.
+    """
     pattern = f"{_DATE}T{_MINUTE}:[0-5][0-9]"
     others = {}
     for name in names:
@@ -312,11 +332,9 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
 def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
     """A column of a CSV file: its texts, and what they look like taken together."""
     raw = _fetch_text(engine, quoted(column))
-    return (
-        raw
-        if kind in ("text", "empty")
-        else replace(_fetch(engine, column, kind, from_text=True), raw=raw)
-    )
+    if kind in ("text", "empty"):
+        return raw
+    return replace(_fetch(engine, column, kind, from_text=True), raw=raw)
 
 
 def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
@@ -326,10 +344,16 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
     if from_text:
         number, mark = csv_number(column, kind)
     else:
-        absent = f"{name} IS NULL OR isnan({name})" if kind == "real" else f"{name} IS NULL"
+        if kind == "real":
+            absent = f"{name} IS NULL OR isnan({name})"
+        else:
+            absent = f"{name} IS NULL"
         mark = f"CASE WHEN {absent} THEN 1 ELSE 0 END"
         number = _CASTS[kind].format(v=f"CASE WHEN {mark} = 0 THEN {name} END")
-    zero = "false" if kind == "boolean" else "0"
+    if kind == "boolean":
+        zero = "false"
+    else:
+        zero = "0"
     cast = f"coalesce({number}, {zero})"
     try:
         fetched = engine.execute(
@@ -361,7 +385,8 @@ def _fetch_text(engine: Any, name: str) -> Column:
         )
     engine.execute("DROP TYPE IF EXISTS words")
     engine.execute(
-        f"CREATE TYPE words AS ENUM (SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v)"
+        f"CREATE TYPE words AS ENUM (SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT "
+        "NULL ORDER BY v)"
     )
     fetched = engine.execute(
         f"SELECT coalesce(enum_code(CAST({value} AS words)), 0) AS v, "
@@ -377,7 +402,8 @@ def _fetch_text(engine: Any, name: str) -> Column:
 def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
     """Write chunks of one table to a CSV or Parquet file as they come; returns the number of rows.
 
-    Memory stays flat however many chunks there are. The file appears only when all of them are written.
+    Memory stays flat however many chunks there are. The file appears only when all of them are
+    written.
     """
     path = writable_file(path, "table")
     suffix = table_suffix(path)
@@ -395,7 +421,10 @@ def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
 def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: bool) -> int:
     rows = 0
     part = path.with_name(path.name + ".part")
-    options = f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION {literal('gzip' if compressed else 'none')}"
+    options = (
+        f"FORMAT csv, DELIMITER {literal(delimiter)}, COMPRESSION "
+        f"{literal('gzip' if compressed else 'none')}"
+    )
     try:
         with closing(_engine()) as engine, new_file(path) as whole:
             for chunk in chunks:
@@ -413,7 +442,9 @@ def _write_csv(path: Path, chunks: Iterable[Table], delimiter: str, compressed: 
 
 
 def write_plain_csv(path: Path, table: Table) -> None:
-    """Write the rows of a table as a database takes them: no header, and nothing where a value is missing."""
+    """Write the rows of a table as a database takes them: no header, and nothing where a value is
+    missing.
+    """
     with closing(_engine()) as engine:
         query = _register(engine, table, marks_in_text=False)
         engine.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT csv, HEADER false)")
@@ -422,7 +453,8 @@ def write_plain_csv(path: Path, table: Table) -> None:
 def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
     """Write chunks of one table to a Parquet file at ``path`` itself; returns the number of rows.
 
-    A single chunk goes straight out; more become files of their own, joined at the end: memory stays flat.
+    A single chunk goes straight out; more become files of their own, joined at the end: memory
+    stays flat.
     """
     target = f"{literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
     ahead = iter(chunks)
@@ -461,13 +493,15 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
         expression = value
         listed = column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS
         if listed:
-            # As an enumeration, words are written several times faster; in the file they are texts like others.
+            # As an enumeration, words are written several times faster; in the file they are texts
+            # like others.
             engine.execute(
                 f"SET VARIABLE words{place} = ?::VARCHAR[]", [[*column.words, column.mark]]
             )
             engine.execute(f"DROP TYPE IF EXISTS words{place}")
             engine.execute(
-                f"CREATE TYPE words{place} AS ENUM (SELECT DISTINCT unnest(getvariable('words{place}')))"
+                f"CREATE TYPE words{place} AS ENUM (SELECT DISTINCT "
+                f"unnest(getvariable('words{place}')))"
             )
             engine.execute(f"SET VARIABLE words{place} = ?::words{place}[]", [list(column.words)])
             # CAST: adding 1 to a small unsigned code must not overflow it.
@@ -484,7 +518,10 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
             arrays[f"m{place}"] = column.missing
             absent = "NULL"
             if column.mark and (marks_in_text or column.kind == "text"):
-                kind = f"words{place}" if listed else "VARCHAR"
+                if listed:
+                    kind = f"words{place}"
+                else:
+                    kind = "VARCHAR"
                 absent = f"CAST({literal(column.mark)} AS {kind})"
                 expression = f"CAST({expression} AS {kind})"
             expression = f"CASE WHEN m{place} > 0 THEN {absent} ELSE {expression} END"

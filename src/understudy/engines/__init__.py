@@ -1,7 +1,9 @@
-"""Engines that hold rows: files larger than memory (DuckDB), databases (PostgreSQL) and clusters (Spark).
+"""Engines that hold rows: files larger than memory (DuckDB), databases (PostgreSQL) and clusters
+(Spark).
 
-An engine groups rows and counts the groups; nothing else is asked of it, so everything behind the curator is the same
-wherever the rows are. :mod:`understudy.engines.sources` finds the engine for what a user names.
+An engine groups rows and counts the groups; nothing else is asked of it, so everything behind the
+curator is the same wherever the rows are. :mod:`understudy.engines.sources` finds the engine for
+what a user names.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ TEXTS_AT_A_TIME = 1 << 16
 
 
 class EngineError(UnderstudyError):
-    """An engine did not do what it was asked: gone, out of space, no rights, or its table changed."""
+    """An engine did not do what it was asked: gone, out of space, no rights, or its table
+    changed.
+    """
 
 
 class Engine(Protocol):
@@ -30,14 +34,20 @@ class Engine(Protocol):
     relation: str
     """What stands after FROM to name the table."""
     types: Mapping[str, tuple[str, str]]
-    """For each column its type as the engine names it, and the kind of values that it holds; empty if not known here"""
+    """For each column its type as the engine names it, and the kind of values that it holds; empty
+    if not known here
+    """
     csv: bool
-    """Whether the columns are those of CSV files: texts, of which all values together tell what they stand for."""
+    """Whether the columns are those of CSV files: texts, of which all values together tell what
+    they stand for.
+    """
     most_groups: int
     """How many groups are worth fetching at once."""
 
     def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
-        """The columns of an answer that holds whole numbers only, none of them missing; ``many`` of them, maybe."""
+        """The columns of an answer that holds whole numbers only, none of them missing; ``many`` of
+        them, maybe.
+        """
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""

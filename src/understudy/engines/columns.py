@@ -1,8 +1,10 @@
-"""The columns of a table inside an engine, for domain discovery: counted there, in one pass over the rows.
+"""The columns of a table inside an engine, for domain discovery: counted there, in one pass over
+the rows.
 
-What is counted is what :class:`understudy.counting.columns.MemoryColumns` counts, so the same noise gives the same
-schema. Typed columns have the kind of their type. The columns of a CSV file are texts; their kinds are told from all
-values, and the texts read as numbers, by the very queries that read the file into memory.
+What is counted is what :class:`understudy.counting.columns.MemoryColumns` counts, so the same noise
+gives the same schema. Typed columns have the kind of their type. The columns of a CSV file are
+texts; their kinds are told from all values, and the texts read as numbers, by the very queries that
+read the file into memory.
 """
 
 from __future__ import annotations
@@ -62,9 +64,10 @@ class EngineColumns:
         spellings = {
             name: next((s for s in SPELLINGS if (name, s) not in found), None) for name in texts
         }
-        moments = (
-            [name for name, kind in kinds.items() if kind == "datetime"] if self._engine.csv else []
-        )
+        if self._engine.csv:
+            moments = [name for name, kind in kinds.items() if kind == "datetime"]
+        else:
+            moments = []
         forms = csv_format(self._one, relation, moments)
         self._engine.check_unchanged()
         return {
@@ -79,7 +82,8 @@ class EngineColumns:
             return csv_kinds(self._one, self._engine.relation, self._table.names)
         kinds = {}
         for name, (_, kind) in self._engine.types.items():
-            # A type that has no place here is refused by name, unless nothing is asked about the column.
+            # A type that has no place here is refused by name, unless nothing is asked about the
+            # column.
             kinds[name] = kind or (
                 "text" if is_identifier(name, self._person) else self._table.raw(name).kind
             )
@@ -98,7 +102,10 @@ class EngineColumns:
         for some in batched(cells, COLUMNS_AT_A_TIME):
             columns = ", ".join(f"CAST({cell.name} AS {text}) AS {cell.name}" for cell in some)
             sets = ", ".join(f"({cell.name})" for cell in some)
-            grouped = f"SELECT {columns}, CAST(count(*) AS {text}) AS n FROM ({query}) t GROUP BY GROUPING SETS ({sets})"
+            grouped = (
+                f"SELECT {columns}, CAST(count(*) AS {text}) AS n FROM ({query}) t GROUP BY "
+                f"GROUPING SETS ({sets})"
+            )
             for batch in self._engine.texts(grouped):
                 *values, numbers = zip(*batch, strict=True)
                 for cell, column in zip(some, values, strict=True):
@@ -121,7 +128,9 @@ class EngineColumns:
         return {cell.column: cell.counts() for cell in cells}
 
     def _try_reading(self, asked: Mapping[str, Edges | None]) -> None:
-        """Look at texts of a CSV file as the coding will: what it refuses must be refused before anything is paid."""
+        """Look at texts of a CSV file as the coding will: what it refuses must be refused before
+        anything is paid.
+        """
         if not self._engine.csv:
             return
         cells = []
@@ -171,11 +180,13 @@ class EngineColumns:
         return [int(column[0]) for column in self._engine.numbers(query)]
 
 
-# --------------------------------------------------------------------------- what is counted of a cell
+# ------------------------------------------- what is counted of a cell
 
 
 class _Cell(ABC):
-    """What is counted of a cell of one column: a text, or a code that says where it belongs; never NULL."""
+    """What is counted of a cell of one column: a text, or a code that says where it belongs; never
+    NULL.
+    """
 
     def __init__(self, place: int, column: str, raw: Raw) -> None:
         self.place = place
@@ -215,7 +226,8 @@ class _Texts(_Cell):
         super().take(found)
         if len(self.found) > MOST_WORDS:
             raise InputError(
-                f"{self.source}, column {self.column!r} holds more than {MOST_WORDS:,} different texts, too many to "
+                f"{self.source}, column {self.column!r} holds more than {MOST_WORDS:,} different "
+                "texts, too many to "
                 f"discover categories; give a schema that says what it is."
             )
 
@@ -229,7 +241,10 @@ class _Presence(_Cell):
     """Whether there is a value."""
 
     def sql(self) -> str:
-        there = f"c{self.place} <> ''" if self.raw.kind == "text" else f"c{self.place} IS NOT NULL"
+        if self.raw.kind == "text":
+            there = f"c{self.place} <> ''"
+        else:
+            there = f"c{self.place} IS NOT NULL"
         return f"CASE WHEN {there} THEN 0 ELSE 1 END"
 
     def counts(self) -> ColumnCounts:
@@ -272,7 +287,9 @@ class _Written(_Number):
 
     @property
     def coded_kind(self) -> str:
-        return "real" if self.kind == "real" else "integer"
+        if self.kind == "real":
+            return "real"
+        return "integer"
 
     def read(self) -> list[str]:
         number, mark = csv_number(self.column, self.kind)

@@ -1,7 +1,9 @@
-"""How the engines write what is needed of SQL: a few types, literals and functions; all else is the same in all three.
+"""How the engines write what is needed of SQL: a few types, literals and functions; all else is the
+same in all three.
 
-The code of a cell must come out the same to the last case whichever engine works it out. That is why the SQL is written
-here, in full sight, and not by a translator whose rounding, trimming and casting differ from engine to engine.
+The code of a cell must come out the same to the last case whichever engine works it out. That is
+why the SQL is written here, in full sight, and not by a translator whose rounding, trimming and
+casting differ from engine to engine.
 """
 
 from __future__ import annotations
@@ -37,9 +39,13 @@ class Dialect:
     collation: str
     """The one in which texts are equal only if they are so byte by byte."""
     looked_up: Callable[[str, Sequence[str], Sequence[int]], str] | None = None
-    """A key looked up among a few keys and their codes, where that is faster than a join; NULL if it is not there."""
+    """A key looked up among a few keys and their codes, where that is faster than a join; NULL if
+    it is not there.
+    """
     logs_queries: bool = False
-    """Whether the engine is known to write queries where others read them: private texts must not stand in one."""
+    """Whether the engine is known to write queries where others read them: private texts must not
+    stand in one.
+    """
     quote: str = '"'
     escapes: bool = False
     """Whether a backslash in a literal means something."""
@@ -57,14 +63,18 @@ class Dialect:
         return "'" + text.replace("'", "''") + "'"
 
     def number(self, value: float, kind: str) -> str:
-        """A number that a column of the kind is compared with: read from its shortest text, which is exact."""
+        """A number that a column of the kind is compared with: read from its shortest text, which
+        is exact.
+        """
         if kind == "integer":
             return str(int(value))
         return f"CAST('{float(value)!r}' AS {self.types['real']})"
 
     def key(self, value: Any, kind: str) -> str:
         """A key of a lookup: a text, or a number."""
-        return self.literal(value) if kind == "text" else self.number(value, kind)
+        if kind == "text":
+            return self.literal(value)
+        return self.number(value, kind)
 
     def code_type(self, codes: int) -> str:
         """The narrowest type for so many codes."""
@@ -73,11 +83,14 @@ class Dialect:
     def cast(self, value: str, kind: str) -> str:
         """A value as the kind.
 
-        A text is compared byte by byte from then on. In the collation of its column, "male" and "MALE" may be the same:
-        one row that is spelled otherwise could then change how all others are read, and two persons become one.
+        A text is compared byte by byte from then on. In the collation of its column, "male" and
+        "MALE" may be the same: one row that is spelled otherwise could then change how all others
+        are read, and two persons become one.
         """
         cast = f"CAST({value} AS {self.types[kind]})"
-        return f"({cast} COLLATE {self.collation})" if kind == "text" else cast
+        if kind == "text":
+            return f"({cast} COLLATE {self.collation})"
+        return cast
 
 
 DUCKDB = Dialect(
@@ -145,7 +158,8 @@ SPARK = Dialect(
     random="rand()",
     collation="UTF8_BINARY",
     looked_up=lambda key, keys, codes: (
-        f"element_at(map_from_arrays(array({', '.join(keys)}), array({', '.join(map(str, codes))})), {key})"
+        f"element_at(map_from_arrays(array({', '.join(keys)}), "
+        f"array({', '.join(map(str, codes))})), {key})"
     ),
     logs_queries=True,
     quote="`",

@@ -1,4 +1,6 @@
-"""DuckDB: files larger than memory. It runs inside this process; its copy lies in a private folder on disk."""
+"""DuckDB: files larger than memory. It runs inside this process; its copy lies in a private folder
+on disk.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ MEMORY = 768
 THREAD_MEMORY = 125  # megabytes that a thread needs at least, say DuckDB's makers
 
 ROWS_AT_A_TIME = 1 << 20
-"""Answers of many rows are fetched so many rows at a time: while it hands them over, DuckDB holds them thrice."""
+"""Answers of many rows are fetched so many rows at a time: while it hands them over, DuckDB holds
+them thrice.
+"""
 
 
 class DuckDBEngine:
@@ -67,11 +71,16 @@ class DuckDBEngine:
         self._files = {path: _state(path) for path in files}
         self._own = connection is None
         self._stored: set[str] = set()
-        self._folder = (folder or PrivateFolder()) if self._own else None
+        self._folder: PrivateFolder | None = None
+        if self._own:
+            self._folder = folder or PrivateFolder()
         self._connection: Any = None
         try:
             with self._speaking("opened"):
-                self._connection = connection if connection is not None else self._connected()
+                if connection is not None:
+                    self._connection = connection
+                else:
+                    self._connection = self._connected()
             with self._speaking("looked at"):
                 self.types = self._types()
         except BaseException:
@@ -122,7 +131,9 @@ class DuckDBEngine:
         return columns
 
     def _let_go(self) -> None:
-        """Give back memory that DuckDB keeps in case that something is read again; the answer is there, in memory."""
+        """Give back memory that DuckDB keeps in case that something is read again; the answer is
+        there, in memory.
+        """
         if self._own:
             with contextlib.suppress(duckdb.Error):  # it needs more at the moment
                 self._connection.execute("SET memory_limit = '64MB'")
@@ -152,7 +163,8 @@ class DuckDBEngine:
             self._connection.execute(
                 f"CREATE OR REPLACE {self._temporary}TABLE {name} AS "
                 f"SELECT {self.dialect.cast('key', kind)} AS key, code FROM "
-                f"(SELECT unnest(?::{self.dialect.types[kind]}[]) AS key, unnest(?::INTEGER[]) AS code)",
+                f"(SELECT unnest(?::{self.dialect.types[kind]}[]) AS key, unnest(?::INTEGER[]) AS "
+                "code)",
                 [list(keys), list(codes)],
             )
             self._stored.add(name)
@@ -178,7 +190,9 @@ class DuckDBEngine:
 
     @property
     def _temporary(self) -> str:
-        return "" if self._own else "TEMPORARY "
+        if self._own:
+            return ""
+        return "TEMPORARY "
 
     @contextlib.contextmanager
     def _speaking(self, done: str) -> Iterator[None]:

@@ -1,12 +1,14 @@
-"""Values to codes inside an engine: the same codes as :func:`understudy.data.encoding.encode` gives, cell by cell.
+"""Values to codes inside an engine: the same codes as :func:`understudy.data.encoding.encode`
+gives, cell by cell.
 
-Numbers, dates and truth values become codes by SQL expressions. Of texts, the distinct ones are fetched and handed to
-the very encoder that works in memory; what it says goes back as a lookup table. Only plain numbers and datetimes
-written out as text, of which there may be as many as rows, are read by the engine itself.
+Numbers, dates and truth values become codes by SQL expressions. Of texts, the distinct ones are
+fetched and handed to the very encoder that works in memory; what it says goes back as a lookup
+table. Only plain numbers and datetimes written out as text, of which there may be as many as rows,
+are read by the engine itself.
 
-The codes are those of the *extended* attribute, in which what lies outside the domain has codes of its own: so the
-engine can tell the owner how much there is of it, at no further pass. :func:`folded` joins them with the codes that
-they count as.
+The codes are those of the *extended* attribute, in which what lies outside the domain has codes of
+its own: so the engine can tell the owner how much there is of it, at no further pass.
+:func:`folded` joins them with the codes that they count as.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ LISTED_KEYS = 64
 """Lookups of up to this many keys are written out in the query, where the engine has a way to."""
 
 _UNKNOWN = "\x00"  # no text of a table holds it
-# All engines round these to the nearest double, as Python does; none is too large or too small for one.
+# All engines round these to the nearest double, as Python does; none is too large or too small for
+# one.
 _PLAIN_NUMBER = "[-+]?([0-9]{1,20}([.][0-9]{0,25})?|[.][0-9]{1,25})([eE][-+]?[0-9]{1,2})?"
 _DAY = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
 _MINUTE = "([01][0-9]|2[0-3]):[0-5][0-9]"
@@ -47,7 +50,9 @@ _LINEAR_BINS = 8
 
 @dataclass(frozen=True)
 class Raw:
-    """A column inside an engine: what kind of values it holds and how SQL names it, once cast to its kind."""
+    """A column inside an engine: what kind of values it holds and how SQL names it, once cast to
+    its kind.
+    """
 
     name: str
     kind: str
@@ -58,12 +63,17 @@ class Raw:
 
 
 def extended(attribute: Attribute) -> Attribute:
-    """The attribute with codes of their own for values below, above or not in the domain, and for missing ones."""
+    """The attribute with codes of their own for values below, above or not in the domain, and for
+    missing ones.
+    """
     missing = attribute.missing or ""
     if isinstance(attribute, Quantity):
         last = attribute.edges[-1]
         # The last bin of a real holds its upper edge.
-        above = last if attribute.whole else math.nextafter(last, math.inf)
+        if attribute.whole:
+            above = last
+        else:
+            above = math.nextafter(last, math.inf)
         edges = (attribute.edges[0] - 1, *attribute.edges[:-1], above, above + 1)
         return replace(attribute, missing=missing, edges=edges)
     assert isinstance(attribute, Category)
@@ -98,11 +108,10 @@ def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
         report(numbers[attribute.bins + 1], attribute.bins - 1, remedy)
     elif isinstance(attribute, Category):
         other = 'list them under "values" in the schema to keep them apart'
-        remedy = (
-            other
-            if attribute.other is not None
-            else 'list them under "values" or name an "other" in the schema'
-        )
+        if attribute.other is not None:
+            remedy = other
+        else:
+            remedy = 'list them under "values" or name an "other" in the schema'
         report(numbers[attribute.values_size], attribute.outside, remedy)
     if attribute.missing is None:
         report(numbers[-1], _absent(attribute), 'allow "missing" in the schema to keep them apart')
@@ -113,7 +122,9 @@ def _absent(attribute: Attribute) -> int:
     """The code that a missing value counts as."""
     if attribute.missing is not None:
         return attribute.values_size
-    return attribute.outside if isinstance(attribute, Category) else 0
+    if isinstance(attribute, Category):
+        return attribute.outside
+    return 0
 
 
 # --------------------------------------------------------------------------- the code of a cell
@@ -122,8 +133,8 @@ def _absent(attribute: Attribute) -> int:
 class CellCode:
     """The extended code of a cell of one column, as SQL.
 
-    Where texts must be looked at one by one, ``looked_at`` is the query's part that gives them; :meth:`learn` takes
-    the distinct ones, and ``lookup`` then says which codes they have.
+    Where texts must be looked at one by one, ``looked_at`` is the query's part that gives them;
+    :meth:`learn` takes the distinct ones, and ``lookup`` then says which codes they have.
 
     Parameters
     ----------
@@ -152,11 +163,18 @@ class CellCode:
         """What is looked up, in SQL; empty where nothing is."""
         self.key_kind = "text"
         self.looked_at = ""
-        """The condition under which a key must be among those learned; empty where all keys are known beforehand."""
+        """The condition under which a key must be among those learned; empty where all keys are
+        known beforehand.
+        """
         self.read = ""
-        """A number or datetime that the engine reads off a text, NULL where it cannot; it is named ``n<place>``."""
+        """A number or datetime that the engine reads off a text, NULL where it cannot; it is named
+        ``n<place>``.
+        """
         self._refuse_kind()
-        self._sql = self._quantity() if isinstance(self.attribute, Quantity) else self._category()
+        if isinstance(self.attribute, Quantity):
+            self._sql = self._quantity()
+        else:
+            self._sql = self._category()
 
     @property
     def sql(self) -> str:
@@ -165,7 +183,9 @@ class CellCode:
 
     @property
     def joined(self) -> bool:
-        """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part of the expression."""
+        """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part
+        of the expression.
+        """
         if not self.lookup:
             return False
         # Keys that were learned are private; others stand in the schema.
@@ -185,7 +205,9 @@ class CellCode:
 
     @property
     def codes(self) -> int:
-        """How many codes there are; the last one says that a value cannot be: a fraction in a column of integers."""
+        """How many codes there are; the last one says that a value cannot be: a fraction in a
+        column of integers.
+        """
         return self.attribute.size + 1
 
     @property
@@ -197,19 +219,23 @@ class CellCode:
         """Find the codes of some distinct texts, by the encoder that works in memory."""
         if not keys:
             return
-        unknown = self.attribute.outside if isinstance(self.attribute, Category) else None
+        unknown = None
+        if isinstance(self.attribute, Category):
+            unknown = self.attribute.outside
         found = zip(keys, self._encoded(keys), strict=True)
         self.lookup.update((word, code) for word, code in found if code != unknown)
         if len(self.lookup) > MOST_WORDS:
             raise InputError(
-                f"{self.source}, column {self.raw.name!r} holds more than {MOST_WORDS:,} texts that must be read "
+                f"{self.source}, column {self.raw.name!r} holds more than {MOST_WORDS:,} texts "
+                "that must be read "
                 f"one by one; store it as {_article(self.attribute.kind)} there."
             )
 
     def refusal(self) -> InputError:
         """What to say about a value that cannot be."""
         return InputError(
-            f"{self.source}, column {self.raw.name!r}: the schema says {self.attribute.kind}, but the column holds a "
+            f"{self.source}, column {self.raw.name!r}: the schema says {self.attribute.kind}, but "
+            "the column holds a "
             f"number with a fraction; mend the value or the schema."
         )
 
@@ -231,7 +257,10 @@ class CellCode:
         attribute = self.attribute
         assert isinstance(attribute, Quantity)
         exactly = kind == "integer" and attribute.whole
-        compared = value if exactly or kind == "real" else self.dialect.cast(value, "real")
+        if exactly or kind == "real":
+            compared = value
+        else:
+            compared = self.dialect.cast(value, "real")
         edges = [
             self.dialect.number(edge, "integer" if exactly else "real")
             for edge in attribute.edges[1:-1]
@@ -241,8 +270,14 @@ class CellCode:
             code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.impossible} END"
         mark = _number(attribute.missing)
         if not math.isnan(mark):  # a number may stand for "missing": -99, say
-            as_real = value if kind == "real" else self.dialect.cast(value, "real")
-            code = f"CASE WHEN {as_real} = {self.dialect.number(mark, 'real')} THEN {self.missing} ELSE {code} END"
+            if kind == "real":
+                as_real = value
+            else:
+                as_real = self.dialect.cast(value, "real")
+            code = (
+                f"CASE WHEN {as_real} = {self.dialect.number(mark, 'real')} THEN "
+                f"{self.missing} ELSE {code} END"
+            )
         return code
 
     def _read_numbers(self, attribute: Quantity) -> str:
@@ -276,21 +311,30 @@ class CellCode:
 
     def _moments(self, kind: str) -> list[str]:
         """The inner edges as dates or datetimes; those beyond the calendar hold nothing back."""
-        unit = dt.timedelta(days=1) if self.attribute.kind == "date" else dt.timedelta(seconds=1)
-        compared = "date" if kind == self.attribute.kind == "date" else "datetime"
+        if self.attribute.kind == "date":
+            unit = dt.timedelta(days=1)
+        else:
+            unit = dt.timedelta(seconds=1)
+        if kind == self.attribute.kind == "date":
+            compared = "date"
+        else:
+            compared = "datetime"
         edges = []
         assert isinstance(self.attribute, Quantity)
         for edge in self.attribute.edges[1:-1]:
             with contextlib.suppress(OverflowError):
                 moment = EPOCH + int(edge) * unit
-                written = (
-                    moment.date().isoformat() if compared == "date" else moment.isoformat(sep=" ")
-                )
+                if compared == "date":
+                    written = moment.date().isoformat()
+                else:
+                    written = moment.isoformat(sep=" ")
                 edges.append(self.dialect.cast(f"'{written}'", compared))
         return edges
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
-        """Which stretch between the edges a value lies in: half of them at a time, the last few one by one."""
+        """Which stretch between the edges a value lies in: half of them at a time, the last few one
+        by one.
+        """
         if len(edges) <= _LINEAR_BINS:
             if not edges:
                 return str(first)
@@ -312,7 +356,8 @@ class CellCode:
             false, true = self._encoded([False, True])
             return self._case(self._null(), f"CASE WHEN {raw.sql} THEN {true} ELSE {false} END")
         marks = {_number(value) for value in (*attribute.domain, attribute.missing)}
-        # Beyond 2^53 several integers are the same real: there, they are told apart by how they are written.
+        # Beyond 2^53 several integers are the same real: there, they are told apart by how they are
+        # written.
         exact = raw.kind == "real" or all(
             abs(mark) < 2.0**53 for mark in marks if math.isfinite(mark)
         )
@@ -355,8 +400,14 @@ class CellCode:
         if self.raw.kind == "datetime":
             return cast(self.dialect.seconds(value), "text")
         if self.raw.kind == "real":  # dates written as numbers: 20200131, say
-            whole = f"{self.dialect.whole(value)} AND abs({value}) < {self.dialect.number(2.0**53, 'real')}"
-            return f"CASE WHEN {whole} THEN {cast(cast(value, 'integer'), 'text')} ELSE 'a fraction' END"
+            whole = (
+                f"{self.dialect.whole(value)} AND abs({value}) < "
+                f"{self.dialect.number(2.0**53, 'real')}"
+            )
+            return (
+                f"CASE WHEN {whole} THEN {cast(cast(value, 'integer'), 'text')} ELSE 'a "
+                "fraction' END"
+            )
         return cast(value, "text")
 
     def _encoded(self, values: Sequence[Any]) -> list[int]:
@@ -369,7 +420,9 @@ class CellCode:
         return codes.tolist()
 
     def _refuse_kind(self) -> None:
-        """The encoder says itself when it does not go with the kind of column; a missing value suffices to ask."""
+        """The encoder says itself when it does not go with the kind of column; a missing value
+        suffices to ask.
+        """
         kind = self.raw.kind
         zero = np.zeros(1, dtype=np.float64 if kind == "real" else np.int64)
         self._codes_of(Column(kind, zero, ("",) if kind == "text" else (), np.ones(1, np.uint8)))
@@ -392,4 +445,6 @@ def _number(value: Any) -> float:
 
 
 def _article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+    if kind[0] in "aeiou":
+        return f"an {kind}"
+    return f"a {kind}"

@@ -1,4 +1,6 @@
-"""Private folders for coded copies, which are removed even if the run that made them is killed: by the next one."""
+"""Private folders for coded copies, which are removed even if the run that made them is killed: by
+the next one.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,12 @@ _LOCK = "lock"
 
 
 class PrivateFolder:
-    """A new folder that only this user can open; those that killed runs left behind are removed first.
+    """A new folder that only this user can open; those that killed runs left behind are removed
+    first.
 
-    Whoever uses a folder holds a lock on a file in it, which the system lets go of when the process ends, however that
-    comes about. The number of a process would not tell: it may belong to another by now, or to one in a container.
+    Whoever uses a folder holds a lock on a file in it, which the system lets go of when the process
+    ends, however that comes about. The number of a process would not tell: it may belong to another
+    by now, or to one in a container.
     """
 
     def __init__(self) -> None:
@@ -27,7 +31,8 @@ class PrivateFolder:
             with contextlib.suppress(OSError):
                 if left.lstat().st_uid == os.getuid():
                     _remove_unused(left)
-        # It gets the name by which others look for it once it is locked: they must not take it for left behind.
+        # It gets the name by which others look for it once it is locked: they must not take it for
+        # left behind.
         new = Path(tempfile.mkdtemp(prefix=_NEW, dir=home))
         self._lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)

@@ -1,4 +1,6 @@
-"""At most so many rows of each person, inside an engine; :mod:`understudy.privacy.contributions` says why."""
+"""At most so many rows of each person, inside an engine; :mod:`understudy.privacy.contributions`
+says why.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ def bounded(
 ) -> str:
     """The rows of a query that count, without those that are nobody's (NULL in ``p``).
 
-    The rows of each person are numbered in an order that is random, and the same if the query is made again: that of a
-    keyed digest of their values and, for equal rows, of which of them it is. It does not matter which of equal rows is
-    called the first. So an engine that loses part of an answer and works it out anew keeps the same rows of the same
-    person.
+    The rows of each person are numbered in an order that is random, and the same if the query is
+    made again: that of a keyed digest of their values and, for equal rows, of which of them it is.
+    It does not matter which of equal rows is called the first. So an engine that loses part of an
+    answer and works it out anew keeps the same rows of the same person.
 
     Parameters
     ----------
@@ -47,7 +49,10 @@ def bounded(
         Those among ``names`` that hold texts.
     """
     listed = ", ".join(names)
-    alike = f"SELECT *, row_number() OVER (PARTITION BY p, {listed} ORDER BY p) AS c FROM ({query}) a WHERE p IS NOT NULL"
+    alike = (
+        f"SELECT *, row_number() OVER (PARTITION BY p, {listed} ORDER BY p) AS c FROM "
+        f"({query}) a WHERE p IS NOT NULL"
+    )
     text = dialect.types["text"]
     # A text is digested by itself: it may hold what stands between two values.
     written = [

@@ -1,7 +1,8 @@
 """PostgreSQL: rows in a database.
 
-Everything happens in one transaction that sees the table as it was at its start (REPEATABLE READ) and is never
-committed: copies are temporary tables, which are gone with the connection, however it ends.
+Everything happens in one transaction that sees the table as it was at its start (REPEATABLE READ)
+and is never committed: copies are temporary tables, which are gone with the connection, however it
+ends.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class PostgresEngine:
     Parameters
     ----------
     parameters
-        Where the database is, as libpq names it (host, port, dbname, user, ...). The password, if one is needed, comes
-        from where libpq looks for it: PGPASSWORD, a password file, a service file.
+        Where the database is, as libpq names it (host, port, dbname, user, ...). The password, if
+        one is needed, comes from where libpq looks for it: PGPASSWORD, a password file, a service
+        file.
     table
         The table's name, with or without its schema before a dot.
     source
@@ -81,7 +83,10 @@ class PostgresEngine:
             with self._speaking("opened"):
                 for setting in _SETTINGS:
                     self._connection.execute(setting)
-                self.relation = self._found(table) if table else f"({query}) AS source"
+                if table:
+                    self.relation = self._found(table)
+                else:
+                    self.relation = f"({query}) AS source"
                 self.types = self._types()
         except BaseException:
             self.close()
@@ -91,7 +96,8 @@ class PostgresEngine:
         """The table's full name: a temporary one of the same name must not come before it."""
         quoted = ".".join(self.dialect.quoted(part) for part in table.split("."))
         found = self._connection.execute(
-            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = "
+            "c.relnamespace "
             "WHERE c.oid = to_regclass(%s)",
             [quoted],
         ).fetchone()
@@ -106,8 +112,10 @@ class PostgresEngine:
         types: dict[str, tuple[str, str]] = {}
         for column in described or ():
             found = self._connection.execute(
-                "SELECT format_type(t.oid, NULL), COALESCE(b.typname, t.typname), COALESCE(b.typtype, t.typtype) "
-                "FROM pg_type t LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd' WHERE t.oid = %s",
+                "SELECT format_type(t.oid, NULL), COALESCE(b.typname, t.typname), "
+                "COALESCE(b.typtype, t.typtype) "
+                "FROM pg_type t LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd' "
+                "WHERE t.oid = %s",
                 [column.type_code],
             ).fetchone()
             assert found is not None
@@ -116,7 +124,9 @@ class PostgresEngine:
         return types
 
     def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
-        """The columns of an answer that holds whole numbers only, as the server sends them: in binary."""
+        """The columns of an answer that holds whole numbers only, as the server sends them: in
+        binary.
+        """
         with self._speaking("counted"), self._connection.cursor() as cursor:
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
                 data = b"".join(bytes(part) for part in copy)
@@ -173,7 +183,8 @@ class PostgresEngine:
         errors = self._psycopg.errors
         if isinstance(error, errors.InsufficientPrivilege):
             return EngineError(
-                f"{self.source} could not be {done}: {first_line(error)}; the user needs the right to SELECT from it, "
+                f"{self.source} could not be {done}: {first_line(error)}; the user needs the right "
+                "to SELECT from it, "
                 f"and to make TEMPORARY tables in the database."
             )
         if isinstance(error, errors.DataError):
@@ -182,7 +193,8 @@ class PostgresEngine:
             )
         if self._connection.closed or isinstance(error, errors.OperationalError):
             return EngineError(
-                f"{self.source} could not be {done}, the database is gone or has no room: {first_line(error)}."
+                f"{self.source} could not be {done}, the database is gone or has no room: "
+                f"{first_line(error)}."
             )
         return EngineError(f"{self.source} could not be {done}: {first_line(error)}.")
 
@@ -193,13 +205,16 @@ def driver() -> Any:
         import psycopg
     except ImportError as error:
         raise InputError(
-            "PostgreSQL needs a library that is not installed; install it with: pip install 'understudy[postgres]'"
+            "PostgreSQL needs a library that is not installed; install it with: pip install "
+            "'understudy[postgres]'"
         ) from error
     return psycopg
 
 
 def _columns(data: bytes) -> list[NDArray[Any]]:
-    """The columns of a binary COPY of integers that are all there: every row has the same length."""
+    """The columns of a binary COPY of integers that are all there: every row has the same
+    length.
+    """
     start = 19 + int.from_bytes(data[15:19], "big")
     fields = int.from_bytes(data[start : start + 2], "big", signed=True)
     if fields < 0:

@@ -51,7 +51,8 @@ class EngineTable:
         kind = self.raw(person).kind
         if kind not in ("integer", "text"):
             raise InputError(
-                f"{self.source}, column {person!r} holds {kind} values, which do not tell persons apart; name a "
+                f"{self.source}, column {person!r} holds {kind} values, which do not tell persons "
+                "apart; name a "
                 f"column of whole numbers or text."
             )
 
@@ -73,13 +74,16 @@ class EngineTable:
         type_name, kind = engine.types[name]
         if not kind:
             raise InputError(
-                f"{self.source}, column {name!r} is of type {type_name}, which has no place in a table of values; "
+                f"{self.source}, column {name!r} is of type {type_name}, which has no place in a "
+                "table of values; "
                 f"cast it in a view, or make it a text in the schema."
             )
         return Raw(name, kind, engine.dialect.cast(engine.dialect.quoted(name), kind))
 
     def coded(self, schema: Schema, person: str | None = None, most: int = 1) -> EngineRows:
-        """The rows as codes, at most ``most`` of each person; the columns must be those of the schema."""
+        """The rows as codes, at most ``most`` of each person; the columns must be those of the
+        schema.
+        """
         schema = schema.ordered_as(self.names, self.source)
         if not schema.modelled:
             raise InputError(
@@ -88,13 +92,17 @@ class EngineTable:
         return EngineRows(self, schema, person, most)
 
     def read(self, cells: Sequence[CellCode], person: str | None = None) -> str:
-        """The columns that are needed, cast to their kinds, and the numbers and datetimes read off texts."""
+        """The columns that are needed, cast to their kinds, and the numbers and datetimes read off
+        texts.
+        """
         parts = [f"{self.raw(cell.raw.name).sql} AS c{cell.place}" for cell in cells]
         if person is not None:
             parts.append(f"{whose(self.engine.dialect, self.raw(person))} AS p")
         inner = f"SELECT {', '.join(parts)} FROM {self.engine.relation}"
         read = [f"{cell.read} AS n{cell.place}" for cell in cells if cell.read]
-        return f"SELECT *, {', '.join(read)} FROM ({inner}) q" if read else inner
+        if read:
+            return f"SELECT *, {', '.join(read)} FROM ({inner}) q"
+        return inner
 
     def learn_words(self, cells: Sequence[CellCode]) -> None:
         """Look at the distinct texts of the columns where they matter, many columns in one pass."""
@@ -116,15 +124,17 @@ class EngineTable:
         """Refuse more rows than can be counted."""
         if rows > MAX_ROWS:
             raise InputError(
-                f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be counted."
+                f"{self.source} has more than {MAX_ROWS:,} rows, which are more than can be "
+                "counted."
             )
 
 
 class EngineRows:
     """Coded rows inside an engine.
 
-    The copy holds small integers: the codes of the extended attributes (see :mod:`understudy.engines.encoding`), one
-    column an attribute. Where equal rows are many, it holds each once, with the number of times that it occurs.
+    The copy holds small integers: the codes of the extended attributes (see
+    :mod:`understudy.engines.encoding`), one column an attribute. Where equal rows are many, it
+    holds each once, with the number of times that it occurs.
     """
 
     def __init__(self, table: EngineTable, schema: Schema, person: str | None, most: int) -> None:
@@ -168,7 +178,8 @@ class EngineRows:
             for cell in self.cells
         ]
         joins = "".join(
-            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = {cell.key}"
+            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = "
+            f"{cell.key}"
             for cell in joined
         )
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
@@ -199,11 +210,16 @@ class EngineRows:
         return LeftOut(known - self.rows, every - known, person, most)
 
     def _collapse(self, names: str) -> None:
-        """Keep equal rows once, with a weight, where that leaves at most half of them; a sample is asked first."""
+        """Keep equal rows once, with a weight, where that leaves at most half of them; a sample is
+        asked first.
+        """
         coded, grouped = self._named("coded"), self._named("grouped")
         if self.rows > 2 * SAMPLE_ROWS:
             share = SAMPLE_ROWS / self.rows
-            sample = f"SELECT count(*) AS n FROM {coded} WHERE {self.engine.dialect.random} < {share!r} GROUP BY {names}"
+            sample = (
+                f"SELECT count(*) AS n FROM {coded} WHERE {self.engine.dialect.random} < "
+                f"{share!r} GROUP BY {names}"
+            )
             once = "CASE WHEN n = 1 THEN 1 ELSE 0 END"
             twice = "CASE WHEN n = 2 THEN 1 ELSE 0 END"
             found, singles, pairs = self._one(
@@ -265,7 +281,8 @@ class EngineRows:
         if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
             half = len(sets) // 2
             return self._grouped(sets[:half]) + self._grouped(sets[half:])
-        weight = f"CAST({'sum(w)' if self._weighted else 'count(*)'} AS INTEGER)"  # they add up to MAX_ROWS at most
+        # they add up to MAX_ROWS at most
+        weight = f"CAST({'sum(w)' if self._weighted else 'count(*)'} AS INTEGER)"
         relation = self._named("grouped" if self._weighted else "coded")
         wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
         if len(sets) == 1:
@@ -274,7 +291,10 @@ class EngineRows:
                 query = f"SELECT {columns}CAST(w AS INTEGER) AS w FROM {relation}"
             else:
                 query = f"SELECT {columns}{weight} AS w FROM {relation}"
-                query += f" GROUP BY {wanted[0]}" if wanted[0] else ""
+                if wanted[0]:
+                    query += f" GROUP BY {wanted[0]}"
+                else:
+                    query += ""
             *codes, weights = self.engine.numbers(query, many=True)
             answers = [(codes, weights)]
         else:
@@ -284,7 +304,8 @@ class EngineRows:
             )
             grouping = ", ".join(f"({names})" for names in wanted)
             *every, weights = self.engine.numbers(
-                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS ({grouping})",
+                f"SELECT {columns}, {weight} AS w FROM {relation} GROUP BY GROUPING SETS "
+                f"({grouping})",
                 many=True,
             )
             answers = [
@@ -297,7 +318,9 @@ class EngineRows:
 
     def _signed(self, place: int) -> str:
         """A type that holds the codes of a column, and -1."""
-        return "SMALLINT" if self.cells[place].codes <= 1 << 15 else "INTEGER"
+        if self.cells[place].codes <= 1 << 15:
+            return "SMALLINT"
+        return "INTEGER"
 
     def _part(
         self, every: Mapping[int, NDArray[Any]], weights: NDArray[Any], names: Sequence[str]

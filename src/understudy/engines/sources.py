@@ -38,18 +38,22 @@ def opened(
     header: bool | None = None,
     skip: Sequence[str] = (),
 ) -> Iterator[tuple[Table | EngineTable, Library]]:
-    """The rows of whatever the user names, and whose frame it was; what was opened is closed at the end.
+    """The rows of whatever the user names, and whose frame it was; what was opened is closed at the
+    end.
 
     Parameters
     ----------
     frame
-        A frame, an ibis table expression, a URL, or the name of a file, of a folder of files, or a pattern of names.
+        A frame, an ibis table expression, a URL, or the name of a file, of a folder of files, or a
+        pattern of names.
     engine
-        For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into it, else duckdb.
+        For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into
+        it, else duckdb.
     notify
         Told, for the owner's eyes, when rows are copied to this machine.
     header
-        Whether the first line of CSV files holds names; see :func:`understudy.data.tables.read_table`.
+        Whether the first line of CSV files holds names; see
+        :func:`understudy.data.tables.read_table`.
     skip
         Columns of a file that are not read into memory.
     """
@@ -66,7 +70,9 @@ def opened(
 
 
 def read_into_memory(name: str, engine: str | None = None) -> bool:
-    """Whether what a user names is one file that memory is the place for (or that whoever reads it will refuse)."""
+    """Whether what a user names is one file that memory is the place for (or that whoever reads it
+    will refuse).
+    """
     if is_url(name) or engine in ("duckdb", "spark"):
         return False
     path = Path(name)
@@ -173,7 +179,8 @@ def _one_suffix(files: Sequence[Path]) -> str:
     suffixes = {table_suffix(path) for path in files}
     if len(suffixes) > 1:
         raise InputError(
-            f"{files[0].parent} holds files of several kinds ({', '.join(sorted(suffixes))}); name one."
+            f"{files[0].parent} holds files of several kinds ({', '.join(sorted(suffixes))}); name "
+            "one."
         )
     return suffixes.pop()
 
@@ -211,7 +218,9 @@ def _fits(path: Path) -> bool:
 def free_memory() -> int:
     """Bytes of memory that are free and that this process may take."""
     left = memory_left()
-    return _system_memory() if left is None else min(left, _system_memory())
+    if left is None:
+        return _system_memory()
+    return min(left, _system_memory())
 
 
 def _system_memory() -> int:
@@ -230,9 +239,11 @@ def _system_memory() -> int:
 
 def _spark_files(files: Sequence[Path], source: str) -> Any:
     if _one_suffix(files) != ".parquet":
-        # Spark makes rows of whatever a CSV file holds: a cell with line breaks may become many rows.
+        # Spark makes rows of whatever a CSV file holds: a cell with line breaks may become many
+        # rows.
         raise InputError(
-            f"{source} is CSV, which Spark reads otherwise than we do; store it as Parquet, or use the engine duckdb."
+            f"{source} is CSV, which Spark reads otherwise than we do; store it as Parquet, or use "
+            "the engine duckdb."
         )
     names = [str(path.resolve()) for path in files]
     for name in names:
@@ -269,7 +280,8 @@ def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
     backend = expression.get_backend()
     if backend.name not in ("duckdb", "pyspark", "postgres"):
         notify(
-            f"The rows of the ibis table are copied into a private folder of this machine and removed at the end: "
+            "The rows of the ibis table are copied into a private folder of this machine and "
+            "removed at the end: "
             f"{backend.name} cannot count them where they are."
         )
         if backend.name == "polars":  # its batches are cut from a whole table in memory
@@ -292,7 +304,9 @@ def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
 
 
 def _write_batches(expression: Any, backend: str, path: Path) -> None:
-    """Write the rows of an ibis table to a Parquet file, never more of them in memory than the backend hands out."""
+    """Write the rows of an ibis table to a Parquet file, never more of them in memory than the
+    backend hands out.
+    """
     import pyarrow.parquet
 
     try:

@@ -1,7 +1,9 @@
-"""Spark: rows on a cluster. The executors code and group; the driver, where this runs, gets the groups.
+"""Spark: rows on a cluster. The executors code and group; the driver, where this runs, gets the
+groups.
 
-The coded copy is kept by the executors (``persist``). When one of them is lost, Spark works its part out anew, and gets
-the same codes: nothing in the query depends on chance, see ``rows.EngineRows``.
+The coded copy is kept by the executors (``persist``). When one of them is lost, Spark works its
+part out anew, and gets the same codes: nothing in the query depends on chance, see
+``rows.EngineRows``.
 """
 
 from __future__ import annotations
@@ -118,13 +120,15 @@ def session(master: str | None = None) -> tuple[Any, bool]:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise InputError(
-            "Spark needs a library that is not installed; install it with: pip install 'understudy[spark]'"
+            "Spark needs a library that is not installed; install it with: pip install "
+            "'understudy[spark]'"
         ) from error
     running = SparkSession.getActiveSession()
     if running is not None:
         if master not in (None, running.sparkContext.master):
             raise InputError(
-                f"Spark runs here with another master than {master} already; stop that session first."
+                f"Spark runs here with another master than {master} already; stop that session "
+                "first."
             )
         return running, False
     builder = SparkSession.builder.appName("understudy").config("spark.sql.session.timeZone", "UTC")

@@ -1,7 +1,8 @@
 """Where a database or a cluster is, by its URL; and what a message may repeat of that.
 
-Whoever pastes a URL may paste a password along, where one is expected or where none is. So a URL is taken apart
-strictly, what does not fit is refused without being repeated, and messages leave out the options.
+Whoever pastes a URL may paste a password along, where one is expected or where none is. So a URL is
+taken apart strictly, what does not fit is refused without being repeated, and messages leave out
+the options.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _FORMS = {
     "spark": "spark://host:port?table=NAME",
 }
 _OPTIONS = {
-    # Of libpq's options those that say how to connect; none holds a secret, or is an argument of psycopg's own.
+    # Of libpq's options those that say how to connect; none holds a secret, or is an argument of
+    # psycopg's own.
     "postgresql": (
         *("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "target_session_attrs"),
         *("service", "passfile"),
@@ -44,8 +46,14 @@ class Place:
 
     def __str__(self) -> str:
         """The place for messages: without the options."""
-        user = f"{self.user}@" if self.user else ""
-        database = f"/{self.database}" if self.database else ""
+        if self.user:
+            user = f"{self.user}@"
+        else:
+            user = ""
+        if self.database:
+            database = f"/{self.database}"
+        else:
+            database = ""
         return f"{self.scheme}://{user}{self.server}{database}"
 
     def parameters(self) -> dict[str, str]:
@@ -54,7 +62,10 @@ class Place:
             *(_host_and_port(server) for server in self.server.split(",")), strict=True
         )
         named = {"host": ",".join(hosts), "user": self.user, "dbname": self.database}
-        named["port"] = ",".join(ports) if any(ports) else ""
+        if any(ports):
+            named["port"] = ",".join(ports)
+        else:
+            named["port"] = ""
         return {**self.options, **{name: value for name, value in named.items() if value}}
 
 
@@ -71,22 +82,24 @@ def is_url(name: str) -> bool:
 
 
 def place_of(url: str) -> Place:
-    """Take a URL apart; one that does not name a table, or holds a password or an unknown option, is refused."""
+    """Take a URL apart; one that does not name a table, or holds a password or an unknown option,
+    is refused.
+    """
     scheme, _, rest = url.partition("://")
     scheme = scheme.strip().lower()
     if scheme == "postgres":
         scheme = "postgresql"
     if scheme not in _FORMS:
-        kind = (
-            f"A URL that begins with {scheme}://"
-            if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme)
-            else "Such a URL"
-        )
+        if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
+            kind = f"A URL that begins with {scheme}://"
+        else:
+            kind = "Such a URL"
         raise InputError(f"{kind} is no place for rows; give {' or '.join(_FORMS.values())}.")
     found = _URL.fullmatch(rest)
     if found is None or not all(_SERVER.fullmatch(server) for server in found[2].split(",")):
         raise InputError(
-            f"The {scheme}:// URL cannot be read; write {_FORMS[scheme]}, with %40 for @ and %23 for # inside of a "
+            f"The {scheme}:// URL cannot be read; write {_FORMS[scheme]}, with %40 for @ and %23 "
+            "for # inside of a "
             f"name, a port that is a number, and no password."
         )
     user, server, database, query = (part or "" for part in found.groups())
@@ -94,7 +107,8 @@ def place_of(url: str) -> Place:
     options = dict(parse_qsl(query, keep_blank_values=True))
     if ":" in user or any("password" in name.lower() for name in options):
         raise InputError(
-            "A password does not belong into a URL, where others can read it; set PGPASSWORD or use a password file."
+            "A password does not belong into a URL, where others can read it; set PGPASSWORD or "
+            "use a password file."
         )
     table = options.pop("table", "")
     place = Place(scheme, server, user, database, table, options)

@@ -1,8 +1,8 @@
 r"""How close is a synthetic table to the real one? For the owner's eyes: it reads private rows.
 
 >>> from understudy.evaluation import evaluate
->>> found = evaluate("patients.csv", "synthetic.csv", "schema.json", target="smoker")   # doctest: +SKIP
->>> print(*(finding.sentence for finding in found.findings), sep="\n")                   # doctest: +SKIP
+>>> found = evaluate("patients.csv", "synthetic.csv", target="smoker")  # doctest: +SKIP
+>>> print(*(finding.sentence for finding in found.findings), sep="\n")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -51,17 +51,20 @@ def evaluate(
     real, synthetic
         Tables, pandas or polars frames, Arrow tables or file names, with the same columns.
     schema
-        What the columns are, or the file that says so; by default the model's schema, and without a model one that is
-        read off both tables.
+        What the columns are, or the file that says so; by default the model's schema, and without a
+        model one that is read off both tables.
     target
         The column, or columns, that should be learned from the others; by default none.
     learners
-        What to learn a categorical target with: "fast", "thesis" (twelve classifiers), "all", or names out of
-        :data:`understudy.evaluation.classifiers.CLASSIFIERS`. A numeric target is learned by linear regression.
+        What to learn a categorical target with: "fast", "thesis" (twelve classifiers), "all", or
+        names out of :data:`understudy.evaluation.classifiers.CLASSIFIERS`. A numeric target is
+        learned by linear regression.
     orders
-        Of how many attributes marginals are compared; by default 1, 2 and 3, as far as there are columns.
+        Of how many attributes marginals are compared; by default 1, 2 and 3, as far as there are
+        columns.
     most
-        The most marginals of an order that are compared, a uniform sample where there are more; ``None`` for all.
+        The most marginals of an order that are compared, a uniform sample where there are more;
+        ``None`` for all.
     seed
         Makes samples, splits and learners repeatable.
     model
@@ -85,14 +88,18 @@ def evaluate(
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
         raise InputError(
-            'An evaluation needs more packages; install them by `pip install "understudy[evaluation]"`.'
+            "An evaluation needs more packages; install them by `pip install "
+            '"understudy[evaluation]"`.'
         )
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
     if schema is None and model is not None:
         schema = model.schema
     names = chosen_classifiers(learners)
-    targets = [target] if isinstance(target, str) else list(target or ())
+    if isinstance(target, str):
+        targets = [target]
+    else:
+        targets = list(target or ())
 
     steps = 6 + len(ORDERS if orders is None else orders) + len(targets)
     done = 0
@@ -112,7 +119,8 @@ def evaluate(
     for order in orders:
         if not 1 <= order <= len(tables.schema):
             raise InputError(
-                f"There are no tables of {order} columns out of {len(tables.schema)}; choose others."
+                f"There are no tables of {order} columns out of {len(tables.schema)}; choose "
+                "others."
             )
     for name in targets:
         check_target(tables, name)
@@ -127,7 +135,9 @@ def evaluate(
     step("comparing pairs")
     together = pairs(tables)
     tests = agreements(tables, seed=seed)
-    network = network_quality(tables, model) if model is not None else None
+    network = None
+    if model is not None:
+        network = network_quality(tables, model)
     tasks = []
     with one_thread():
         for name in targets:

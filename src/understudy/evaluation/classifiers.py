@@ -1,7 +1,9 @@
-"""The learners that real and synthetic tables are compared with, by name, with the settings of their libraries.
+"""The learners that real and synthetic tables are compared with, by name, with the settings of
+their libraries.
 
-The thesis' twelve classifiers, the paper's support vector machine (hinge loss, C = 1) and logistic regression. Each
-entry makes a fresh learner from a seed. They expect numbers of similar size: scaled quantities, one-hot categories.
+The thesis' twelve classifiers, the paper's support vector machine (hinge loss, C = 1) and logistic
+regression. Each entry makes a fresh learner from a seed. They expect numbers of similar size:
+scaled quantities, one-hot categories.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ def _linear_discriminant(seed: int) -> Learner:
 def _quadratic_discriminant(seed: int) -> Learner:
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
-    # One-hot columns of a category sum to 1, so a class's covariance has no inverse without a little of this.
+    # One-hot columns of a category sum to 1, so a class's covariance has no inverse without a
+    # little of this.
     return QuadraticDiscriminantAnalysis(reg_param=1e-3)
 
 
@@ -130,23 +133,24 @@ CHEAP = ("CART", "Gaussian NB", "KNN", "LDA")
 def for_classes(learner: Learner, classes: int) -> Learner:
     """The learner, set for so many classes.
 
-    A hinge machine for a class against the rest says "the rest" everywhere, and equally loudly, unless the class has
-    most of some neighbourhood: the loudest of them tells nothing. So there is one for each two classes, and they vote.
+    A hinge machine for a class against the rest says "the rest" everywhere, and equally loudly,
+    unless the class has most of some neighbourhood: the loudest of them tells nothing. So there is
+    one for each two classes, and they vote.
     """
     from sklearn.multiclass import OneVsOneClassifier
 
-    return (
-        OneVsOneClassifier(learner)
-        if classes > 2 and getattr(learner, "loss", None) == "hinge"
-        else learner
-    )
+    if classes > 2 and getattr(learner, "loss", None) == "hinge":
+        return OneVsOneClassifier(learner)
+    return learner
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Learners that share rows out among threads wait for each other, busily, where other programs use the processors.
+    """Learners that share rows out among threads wait for each other, busily, where other programs
+    use the processors.
 
-    Measured on two busy processors, XGBoost on 36,000 rows took 17 s of processor time in two threads and 2.4 s in one.
+    Measured on two busy processors, XGBoost on 36,000 rows took 17 s of processor time in two
+    threads and 2.4 s in one.
     """
     import sklearn.cluster  # noqa: F401  (only what is loaded can be told)
     import xgboost  # noqa: F401
@@ -169,11 +173,13 @@ def chosen_classifiers(learners: str | Sequence[str]) -> tuple[str, ...]:
         learners = groups.get(learners, (learners,))
     if not learners:
         raise InputError(
-            f"No learner is named; known are {', '.join(CLASSIFIERS)}, and the groups {', '.join(groups)}."
+            f"No learner is named; known are {', '.join(CLASSIFIERS)}, and the groups "
+            f"{', '.join(groups)}."
         )
     for name in learners:
         if name not in CLASSIFIERS:
             raise InputError(
-                f"There is no learner {name!r}; known are {', '.join(CLASSIFIERS)}, and the groups {', '.join(groups)}."
+                f"There is no learner {name!r}; known are {', '.join(CLASSIFIERS)}, and the groups "
+                f"{', '.join(groups)}."
             )
     return tuple(dict.fromkeys(learners))

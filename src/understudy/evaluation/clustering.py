@@ -21,8 +21,9 @@ MOST_ROWS = 20_000
 def clustering(tables: Comparison, clusters: int = CLUSTERS, seed: int = 0) -> Clustering:
     """Cluster both tables and try both sets of centres on the real rows.
 
-    Numbers are scaled to [0, 1] by the bounds of the schema, and rows of different category are at squared distance 1,
-    so that every column can weigh alike. At most ``MOST_ROWS`` rows of each table are taken, a uniform sample.
+    Numbers are scaled to [0, 1] by the bounds of the schema, and rows of different category are at
+    squared distance 1, so that every column can weigh alike. At most ``MOST_ROWS`` rows of each
+    table are taken, a uniform sample.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -60,13 +61,13 @@ def _points(side: Side, rng: np.random.Generator) -> NDArray[np.float32]:
     points = np.hstack([scaled, flags * weights]).astype(np.float32)
     if not points.shape[1]:  # columns that never vary: all rows lie in one point
         points = np.zeros((side.rows, 1), np.float32)
-    return (
-        points
-        if side.rows <= MOST_ROWS
-        else points[rng.choice(side.rows, MOST_ROWS, replace=False)]
-    )
+    if side.rows <= MOST_ROWS:
+        return points
+    return points[rng.choice(side.rows, MOST_ROWS, replace=False)]
 
 
 def _flag_weights(attribute: Attribute) -> list[float]:
     count = flag_count(attribute)
-    return [1.0] * count if count < 2 else [math.sqrt(0.5)] * count
+    if count < 2:
+        return [1.0] * count
+    return [math.sqrt(0.5)] * count

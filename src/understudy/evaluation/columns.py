@@ -13,8 +13,8 @@ from understudy.evaluation.marginals import half_distance
 from understudy.evaluation.result import ColumnComparison
 
 SMOOTHING = 0.5
-"""Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it is infinite as soon
-as a real value never occurs in the synthetic table."""
+"""Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it
+is infinite as soon as a real value never occurs in the synthetic table."""
 
 
 def column_comparisons(tables: Comparison) -> tuple[ColumnComparison, ...]:
@@ -28,7 +28,10 @@ def _column(tables: Comparison, attribute: Attribute) -> ColumnComparison:
     size = attribute.values_size
     missing = [float(share[size]) if attribute.missing is not None else 0.0 for share in shares]
     labels = tuple(attribute.label(code) for code in range(size))
-    values = [_values(side, attribute) for side in tables] if is_ordered(attribute) else []
+    if is_ordered(attribute):
+        values = [_values(side, attribute) for side in tables]
+    else:
+        values = []
     quantity = isinstance(attribute, Quantity)
     return ColumnComparison(
         name=attribute.name,
@@ -60,7 +63,9 @@ def _values(side: Side, attribute: Attribute) -> NDArray[np.float64]:
 
 
 def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
-    """The largest difference of the distribution functions of two sorted samples; None where one is empty."""
+    """The largest difference of the distribution functions of two sorted samples; None where one is
+    empty.
+    """
     if not len(left) or not len(right):
         return None
     everywhere = np.concatenate([left, right])
@@ -73,7 +78,9 @@ def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) ->
 def kullback_leibler(
     real: NDArray[Any], synthetic: NDArray[Any], smoothing: float = SMOOTHING
 ) -> float:
-    """Divergence of the real distribution from the synthetic one in bits, ``smoothing`` rows added to every cell."""
+    """Divergence of the real distribution from the synthetic one in bits, ``smoothing`` rows added
+    to every cell.
+    """
     p, q = (counts + smoothing for counts in (real, synthetic))
     p, q = p / p.sum(), q / q.sum()
     return float(np.sum(p * np.log2(p / q)))

@@ -1,7 +1,8 @@
-"""A real and a synthetic table read under one schema, so that they can be compared column by column.
+"""A real and a synthetic table read under one schema, so that they can be compared column by
+column.
 
-Where no schema is given, one is read off both tables. That is for the owner's eyes: such a schema is as private as the
-rows, and nothing of it may go into a release.
+Where no schema is given, one is read off both tables. That is for the owner's eyes: such a schema
+is as private as the rows, and nothing of it may go into a release.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from understudy.errors import InputError
 from understudy.privacy.discovery import Draft
 
 MOST_CATEGORIES = 1000
-"""Text with more distinct values than this counts as free text and is not compared, unless a schema lists them."""
+"""Text with more distinct values than this counts as free text and is not compared, unless a schema
+lists them.
+"""
 
 _EXACT = 2.0**53
 """Beyond this not every whole number has a float of its own."""
@@ -63,7 +66,9 @@ class Side:
 
     @property
     def outside(self) -> dict[str, float]:
-        """Per column that has any, the share of rows whose value the schema's domain does not hold."""
+        """Per column that has any, the share of rows whose value the schema's domain does not
+        hold.
+        """
         shares: dict[str, float] = {}
         for found in self.coded.outside:
             shares[found.column] = shares.get(found.column, 0.0) + found.count / self.rows
@@ -74,7 +79,9 @@ class Side:
         return self.coded.codes[name]
 
     def numbers(self, attribute: Quantity) -> NDArray[np.float64]:
-        """The values of a quantity, in its unit; ``nan`` where one is missing, infinite ones at the domain's edge."""
+        """The values of a quantity, in its unit; ``nan`` where one is missing, infinite ones at the
+        domain's edge.
+        """
         if attribute.name not in self._numbers:
             values, absent = quantity_values(attribute, self.table)
             numbers = values.astype(np.float64)
@@ -111,13 +118,17 @@ class Comparison:
 
 
 def as_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
-    """Numbers as learners take them; what 32 bits cannot hold counts as the largest that they can."""
+    """Numbers as learners take them; what 32 bits cannot hold counts as the largest that they
+    can.
+    """
     return np.clip(numbers, -_LARGEST, _LARGEST).astype(np.float32)
 
 
 def is_ordered(attribute: Attribute) -> bool:
     """Whether the values of an attribute have an order."""
-    return attribute.ordered if isinstance(attribute, Category) else True
+    if isinstance(attribute, Category):
+        return attribute.ordered
+    return True
 
 
 def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Comparison:
@@ -126,8 +137,8 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
     Parameters
     ----------
     real, synthetic
-        Tables, frames or file names, with the same columns in any order. Identifiers and text need not be there.
-        A file of the synthetic table has a header, as all have that are written here.
+        Tables, frames or file names, with the same columns in any order. Identifiers and text need
+        not be there. A file of the synthetic table has a header, as all have that are written here.
     schema
         What the columns are.
     """
@@ -156,11 +167,9 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
 
 def _named(table: Table, name: str) -> Table:
     """A frame has no name of its own; a message must still say which of the two it means."""
-    return (
-        replace(table, source=name)
-        if table.source in ("The table", "The frame", "The synthetic table")
-        else table
-    )
+    if table.source in ("The table", "The frame", "The synthetic table"):
+        return replace(table, source=name)
+    return table
 
 
 def _check_columns(schema: Schema, *tables: Table) -> None:
@@ -174,25 +183,28 @@ def _check_columns(schema: Schema, *tables: Table) -> None:
         for name in table.names:
             if name not in schema:
                 raise InputError(
-                    f"{table.source} has a column {name!r} that the schema does not describe; describe it or drop it."
+                    f"{table.source} has a column {name!r} that the schema does not describe; "
+                    "describe it or drop it."
                 )
 
 
-# --------------------------------------------------------------------------- one schema from two tables
+# ------------------------------------------ one schema from two tables
 
 
 def common_schema(real: Table, synthetic: Table) -> Schema:
     """A schema that fits both tables, read off their rows: as private as they are.
 
-    Numbers and dates get bins that hold about equally many values (both tables weigh the same), one bin a value where
-    there are few; categories are those of either table, and a value may be missing where one is in either.
+    Numbers and dates get bins that hold about equally many values (both tables weigh the same), one
+    bin a value where there are few; categories are those of either table, and a value may be
+    missing where one is in either.
     """
     for one, other in ((real, synthetic), (synthetic, real)):
         for name in one.names:
             if name not in other.columns:
                 raise InputError(
                     f"{other.source} has no column {name!r}, which {_within(one.source)} has; "
-                    f"both must have the same columns (or give a schema, where identifiers and text may lack)."
+                    "both must have the same columns (or give a schema, where identifiers and "
+                    "text may lack)."
                 )
     kinds = _common_kinds(real, synthetic)
     return Schema(
@@ -211,8 +223,10 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
         kind = _joined(one, other)
         if kind is None:
             raise InputError(
-                f"The column {name!r} holds {_PLURAL[one or '']} in {_within(real.source)} but {_PLURAL[other or '']} "
-                f"in {_within(synthetic.source)}; mend one of them, or give a schema that says which is meant."
+                f"The column {name!r} holds {_PLURAL[one or '']} in {_within(real.source)} but "
+                f"{_PLURAL[other or '']} "
+                f"in {_within(synthetic.source)}; mend one of them, or give a schema that says "
+                "which is meant."
             )
         kinds[name] = kind
     return kinds
@@ -259,11 +273,9 @@ _JOINT = {
 def _common_attribute(name: str, kind: str, real: Column, synthetic: Column) -> Attribute:
     if kind == "identifier":
         return Identifier(name, kind)
-    missing = (
-        ""
-        if any(column.missing is not None and column.missing.any() for column in (real, synthetic))
-        else None
-    )
+    missing = None
+    if any(column.missing is not None and column.missing.any() for column in (real, synthetic)):
+        missing = ""
     if kind == "text":
         return Text(name, kind)
     if kind in ("categorical", "boolean"):
@@ -288,7 +300,10 @@ def _words(column: Column) -> set[str]:
         return set()
     if column.kind == "boolean":
         return {"true", "false"}
-    present = column.values if column.missing is None else column.values[column.missing == 0]
+    if column.missing is None:
+        present = column.values
+    else:
+        present = column.values[column.missing == 0]
     return {column.words[place].strip() for place in np.unique(present)} - {""}
 
 
@@ -306,15 +321,24 @@ def _held(column: Column, kind: str) -> NDArray[np.float64]:
 
 
 def _common_edges(held: list[NDArray[np.float64]], *, whole: bool) -> tuple[float, ...]:
-    """Edges of up to ``DEFAULT_BINS`` bins that hold about equally many values, each table weighing the same."""
+    """Edges of up to ``DEFAULT_BINS`` bins that hold about equally many values, each table weighing
+    the same.
+    """
     if not held:
         return (0, 1)
     values = np.concatenate(held)
     weights = np.concatenate([np.full(len(part), 1 / len(part)) for part in held])
     distinct, places = np.unique(values, return_inverse=True)
-    last = distinct[-1] + 1 if whole else distinct[-1]
-    # Few numbers that are not whole are told apart half-way between: the last bin includes its upper edge.
-    starts = distinct if whole else np.append(distinct[0], distinct[:-1] / 2 + distinct[1:] / 2)
+    if whole:
+        last = distinct[-1] + 1
+    else:
+        last = distinct[-1]
+    # Few numbers that are not whole are told apart half-way between: the last bin includes its
+    # upper edge.
+    if whole:
+        starts = distinct
+    else:
+        starts = np.append(distinct[0], distinct[:-1] / 2 + distinct[1:] / 2)
     if len(distinct) > DEFAULT_BINS:
         below = np.cumsum(np.bincount(places, weights)) / len(held)
         steps = np.arange(1, DEFAULT_BINS) / DEFAULT_BINS
@@ -322,7 +346,9 @@ def _common_edges(held: list[NDArray[np.float64]], *, whole: bool) -> tuple[floa
     edges = np.append(starts[starts < last], last)
     if len(edges) == 1:  # a real column that holds one value only
         edges = np.append(edges, edges[0] + max(1.0, abs(edges[0])))
-    return tuple(int(edge) for edge in edges) if whole else tuple(edges.tolist())
+    if whole:
+        return tuple(int(edge) for edge in edges)
+    return tuple(edges.tolist())
 
 
 def _within(source: str) -> str:

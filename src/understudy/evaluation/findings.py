@@ -1,9 +1,10 @@
 """What an evaluation comes to: one plain sentence for each measure, with a grade.
 
-The grades are rules of thumb, all of them in this file. They compare with what chance alone would do, or with what the
-real rows themselves achieve, wherever such a yardstick exists. Whatever the thresholds, good is also what is within
-twice, fair within three times, what chance would make of a fresh sample of people as large as the synthetic table.
-Where chance alone makes much, the grade is unknown up to twice that, and poor beyond.
+The grades are rules of thumb, all of them in this file. They compare with what chance alone would
+do, or with what the real rows themselves achieve, wherever such a yardstick exists. Whatever the
+thresholds, good is also what is within twice, fair within three times, what chance would make of a
+fresh sample of people as large as the synthetic table. Where chance alone makes much, the grade is
+unknown up to twice that, and poor beyond.
 """
 
 from __future__ import annotations
@@ -45,10 +46,14 @@ MOST_OUTSIDE = 0.01
 
 GOOD_RELATIVE, FAIR_RELATIVE = 0.10, 0.30
 GOOD_INFORMATION, FAIR_INFORMATION = 0.10, 0.25
-"""The share by which the mutual information of a pair may be off, on average weighted by information."""
+"""The share by which the mutual information of a pair may be off, on average weighted by
+information.
+"""
 
 GOOD_LOSS, FAIR_LOSS = 0.10, 0.33
-"""The share that may be lost of what learners gain on real rows over the majority, or centres over a single one."""
+"""The share that may be lost of what learners gain on real rows over the majority, or centres over
+a single one.
+"""
 
 GOOD_VERDICTS, FAIR_VERDICTS = 0.95, 0.80
 GOOD_AUC, FAIR_AUC = 0.60, 0.75
@@ -91,14 +96,14 @@ def _graded(value: float, good: float, fair: float, by_chance: float = 0.0) -> G
     if value <= good:
         return "good"
     if by_chance > MOST_CHANCE:
-        return "unknown" if value <= 2 * by_chance else "poor"
-    return (
-        "good"
-        if value <= 2 * by_chance
-        else "fair"
-        if value <= max(fair, 3 * by_chance)
-        else "poor"
-    )
+        if value <= 2 * by_chance:
+            return "unknown"
+        return "poor"
+    if value <= 2 * by_chance:
+        return "good"
+    if value <= max(fair, 3 * by_chance):
+        return "fair"
+    return "poor"
 
 
 def _finding(subject: str, grade: Grade, sentence: str) -> Finding:
@@ -115,18 +120,18 @@ def _of_outside(shape: Shape) -> Iterator[Finding]:
         shares.sort(reverse=True)
         sentence = (
             f"Some values are none that the schema allows, and were counted as one that it does: "
-            f"{_listed([where for _, where in shares])}. What follows is about the values as counted."
+            f"{_listed([where for _, where in shares])}. What follows is about the values as "
+            "counted."
         )
         yield Finding("columns", "poor" if shares[0][0] > MOST_OUTSIDE else "fair", sentence)
 
 
 def _of_marginals(found: MarginalErrors) -> Finding:
     what = f"{_WORDS.get(found.order, f'{found.order}-way')} tables"
-    sample = (
-        ""
-        if found.measured == found.of
-        else f" ({found.measured:,} of {found.of:,} were measured, at random)"
-    )
+    if found.measured == found.of:
+        sample = ""
+    else:
+        sample = f" ({found.measured:,} of {found.of:,} were measured, at random)"
     if found.measured == 1:
         sentence = f"The table of {found.worst[0].name} differs by {_percent(found.mean)}"
     else:
@@ -149,7 +154,8 @@ def _of_columns(columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
         f"{column.name} ({_listed(column.only_real)})" for column in columns if column.only_real
     ]
     sentence = (
-        f"{close} of {len(columns)} columns have a distribution within {_percent(GOOD_DISTANCE)} of the real one; "
+        f"{close} of {len(columns)} columns have a distribution within {_percent(GOOD_DISTANCE)} "
+        "of the real one; "
         f"the furthest is {worst.name} at {_percent(worst.total_variation)}."
     )
     if lost:
@@ -163,7 +169,9 @@ def _of_columns(columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
 
 
 def _inside_bins(columns: tuple[ColumnComparison, ...], shape: Shape) -> str:
-    """At the edges of bins, cumulative shares differ by no more than the binned distance: the rest is inside."""
+    """At the edges of bins, cumulative shares differ by no more than the binned distance: the rest
+    is inside.
+    """
     worst = max(columns, key=lambda column: column.kolmogorov_smirnov or 0.0)
     furthest = worst.kolmogorov_smirnov or 0.0
     by_chance = math.sqrt(1 / shape.real_rows + 1 / shape.synthetic_rows)
@@ -171,7 +179,8 @@ def _inside_bins(columns: tuple[ColumnComparison, ...], shape: Shape) -> str:
         return ""
     return (
         f" Value by value {worst.name} is further off than bin by bin (Kolmogorov-Smirnov distance "
-        f"{_percent(furthest)}, by bins {_percent(worst.total_variation)}): synthetic values are spread evenly inside "
+        f"{_percent(furthest)}, by bins {_percent(worst.total_variation)}): synthetic values are "
+        "spread evenly inside "
         f"bins, the real ones are not."
     )
 
@@ -182,11 +191,10 @@ def _of_missing(columns: tuple[ColumnComparison, ...], shape: Shape) -> Iterator
         return
     worst = max(affected, key=lambda column: abs(column.real_missing - column.synthetic_missing))
     gap = abs(worst.real_missing - worst.synthetic_missing)
-    start = (
-        f"Missing values are as frequent as in the real table, give or take {_percent(gap)}"
-        if gap <= FAIR_DISTANCE
-        else "Missing values are not as frequent as in the real table"
-    )
+    if gap <= FAIR_DISTANCE:
+        start = f"Missing values are as frequent as in the real table, give or take {_percent(gap)}"
+    else:
+        start = "Missing values are not as frequent as in the real table"
     sentence = (
         f"{start}; the furthest is {worst.name}: {_percent(worst.real_missing)} of the real rows, "
         f"{_percent(worst.synthetic_missing)} of the synthetic ones."
@@ -198,8 +206,10 @@ def _of_missing(columns: tuple[ColumnComparison, ...], shape: Shape) -> Iterator
 
 def _of_ranges(found: RangeErrors) -> Finding:
     sentence = (
-        f"Counts of rows in random ranges are off by at most {_percent(found.median_relative)} in half of "
-        f"{found.queries:,} queries, by {_percent(found.mean_relative)} on average (by {_percent(found.mean_absolute)} "
+        f"Counts of rows in random ranges are off by at most {_percent(found.median_relative)} in "
+        "half of "
+        f"{found.queries:,} queries, by {_percent(found.mean_relative)} on average (by "
+        f"{_percent(found.mean_absolute)} "
         f"of all rows)."
     )
     return _finding(
@@ -212,8 +222,9 @@ def _of_ranges(found: RangeErrors) -> Finding:
 def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
     """Both tables' information less its bias.
 
-    Of n rows, two columns of r and c values that have nothing to do with each other show (r - 1)(c - 1) / (2 n ln 2)
-    bits on average all the same, with a deviation of the square root of 2 / ((r - 1)(c - 1)) times that.
+    Of n rows, two columns of r and c values that have nothing to do with each other show (r - 1)(c
+    - 1) / (2 n ln 2) bits on average all the same, with a deviation of the square root of 2 / ((r -
+    1)(c - 1)) times that.
     """
     places = np.tril_indices(len(found.names), -1)
     bits, noise = [], np.zeros(len(places[0]))
@@ -232,7 +243,8 @@ def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape)
     widest = int(np.abs(synthetic - real).argmax())
     other, one = (found.names[place[widest]] for place in places)
     sentence = (
-        f"What pairs of columns tell about each other is off by {_percent(off)} in all (chance alone: about "
+        f"What pairs of columns tell about each other is off by {_percent(off)} in all (chance "
+        "alone: about "
         f"{_percent(by_chance)}); the largest gap is {one} and {other}, with "
         f"{synthetic[widest]:.2f} bits instead of {real[widest]:.2f} (less what chance adds)."
     )
@@ -240,11 +252,10 @@ def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape)
 
 
 def _values_held(column: ColumnComparison, side: str) -> int:
-    shares = (
-        (*column.real, column.real_missing)
-        if side == "real"
-        else (*column.synthetic, column.synthetic_missing)
-    )
+    if side == "real":
+        shares = (*column.real, column.real_missing)
+    else:
+        shares = (*column.synthetic, column.synthetic_missing)
     return int(np.count_nonzero(shares))
 
 
@@ -279,19 +290,23 @@ def _of_learning(task: LearningTask) -> Finding:
     name = best.learner + (f", the best of {len(usable)} on real rows," if len(usable) > 1 else "")
     if task.task == "classification":
         sentence = (
-            f"Trained on synthetic rows, {name} gets {task.target} right in {_percent(got)} of real cases; trained on "
+            f"Trained on synthetic rows, {name} gets {task.target} right in {_percent(got)} of "
+            "real cases; trained on "
             f"real rows, in {_percent(ceiling)}; always saying the commonest, in {_percent(floor)}."
         )
     else:
         sentence = (
-            f"Of the variance of {task.target} in real rows, {name} explains {_explained(got)} when trained on "
+            f"Of the variance of {task.target} in real rows, {name} explains {_explained(got)} "
+            "when trained on "
             f"synthetic rows, and {_explained(ceiling)} when trained on real ones."
         )
     return _finding("learning", grade, sentence)
 
 
 def _explained(r2: float) -> str:
-    return _percent(r2) if r2 >= 0 else "nothing (it does worse than always saying the mean)"
+    if r2 >= 0:
+        return _percent(r2)
+    return "nothing (it does worse than always saying the mean)"
 
 
 def _standard_error(task: LearningTask, score: float) -> float:
@@ -311,11 +326,10 @@ def _of_clustering(found: Clustering, shape: Shape) -> Finding:
             "clustering", "good", "The real rows are so alike that there is nothing to group."
         )
     lost = (found.cost_synthetic - found.cost_real) / gain
-    well = (
-        f"group the real rows {_percent(1 - lost)} as well as centres found in the real one"
-        if lost <= 1
-        else "serve the real rows worse than a single centre would"
-    )
+    if lost <= 1:
+        well = f"group the real rows {_percent(1 - lost)} as well as centres found in the real one"
+    else:
+        well = "serve the real rows worse than a single centre would"
     sentence = (
         f"{found.clusters} centres found in the synthetic table {well}; the groups agree to "
         f"{_percent(max(found.rand, 0.0))} (adjusted Rand index)."
@@ -329,13 +343,13 @@ def _of_tests(found: TestAgreement, shape: Shape) -> Finding:
     same = found.both + found.neither
     rows = min(shape.real_rows, shape.synthetic_rows)
     alarms = f"{found.false_alarms} false alarm{'s' if found.false_alarms != 1 else ''}"
-    cut = (
-        ""
-        if shape.real_rows == shape.synthetic_rows
-        else f", on {rows:,} row{'s' if rows != 1 else ''} of each table"
-    )
+    if shape.real_rows == shape.synthetic_rows:
+        cut = ""
+    else:
+        cut = f", on {rows:,} row{'s' if rows != 1 else ''} of each table"
     sentence = (
-        f"{found.test} test comes to the same verdict on {same} of {found.pairs} pairs of columns{cut}; "
+        f"{found.test} test comes to the same verdict on {same} of {found.pairs} pairs of "
+        f"columns{cut}; "
         f"it misses {found.missed} and raises {alarms} (two samples of real rows differ on about "
         f"{found.by_chance * found.pairs:.0f})."
     )
@@ -350,14 +364,17 @@ def _of_propensity(found: Propensity, shape: Shape) -> Finding:
             "unknown",
             "No classifier could be trained to tell real rows from synthetic ones.",
         )
-    use = f", mostly by {found.giveaways[0][0]}" if found.giveaways and found.auc > GOOD_AUC else ""
-    exact = (
-        f"; seeing the exact numbers, in {_percent(found.auc_values)}"
-        if math.isfinite(found.auc_values)
-        else ""
-    )
+    if found.giveaways and found.auc > GOOD_AUC:
+        use = f", mostly by {found.giveaways[0][0]}"
+    else:
+        use = ""
+    if math.isfinite(found.auc_values):
+        exact = f"; seeing the exact numbers, in {_percent(found.auc_values)}"
+    else:
+        exact = ""
     sentence = (
-        f"Shown a real and a synthetic row, cut into the schema's bins, a classifier tells which is which in "
+        "Shown a real and a synthetic row, cut into the schema's bins, a classifier tells which "
+        "is which in "
         f"{_percent(found.auc)} of cases{use} (guessing: 50 %){exact}."
     )
     # The deviation of the area where nobody can tell.
@@ -368,10 +385,14 @@ def _of_propensity(found: Propensity, shape: Shape) -> Finding:
 
 
 def _of_network(found: NetworkQuality) -> Finding:
-    off = abs(found.synthetic - found.real) / found.real if found.real > 0 else 0.0
+    if found.real > 0:
+        off = abs(found.synthetic - found.real) / found.real
+    else:
+        off = 0.0
     more = found.synthetic - found.real
     sentence = (
-        f"The model's network holds {found.real:.2f} bits of mutual information in the real table, and "
+        f"The model's network holds {found.real:.2f} bits of mutual information in the real table, "
+        "and "
         f"{found.synthetic:.2f} in the synthetic one"
         + (f": {more:.2f} bits more, noise that looks like dependence." if more >= 0.005 else ".")
     )
@@ -381,7 +402,9 @@ def _of_network(found: NetworkQuality) -> Finding:
 def _percent(share: float) -> str:
     """Two figures where it is small: 5.1 %, 14 %, 0.23 %."""
     percent = 100 * share
-    return f"{percent:.2g} %" if abs(percent) < 10 else f"{percent:.1f} %"
+    if abs(percent) < 10:
+        return f"{percent:.2g} %"
+    return f"{percent:.1f} %"
 
 
 def _listed(values: tuple[str, ...] | list[str], separator: str = ", ") -> str:

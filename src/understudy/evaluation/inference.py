@@ -1,11 +1,12 @@
 """Tests of independence on synthetic rows, and how far their verdicts can be believed.
 
-A p-value computed from synthetic rows as if they were real ones is not valid. It accounts for the chance by which
-people came into a table, but neither for the noise of the synthesis nor for what the model left out, and it takes the
-number of synthetic rows, which anybody can choose, for the number of people. So a test that should raise a false alarm
-in 5 % of cases raises it more often where noise looks like dependence, and less often where the model has no edge
-between the two columns; a true dependence without an edge is hardly ever found. :func:`power` measures both where the
-truth is known.
+A p-value computed from synthetic rows as if they were real ones is not valid. It accounts for the
+chance by which people came into a table, but neither for the noise of the synthesis nor for what
+the model left out, and it takes the number of synthetic rows, which anybody can choose, for the
+number of people. So a test that should raise a false alarm in 5 % of cases raises it more often
+where noise looks like dependence, and less often where the model has no edge between the two
+columns; a true dependence without an edge is hardly ever found. :func:`power` measures both where
+the truth is known.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from understudy.release.callbacks import Progress, no_progress
 
 LEVEL = 0.05
 ROWS_PER_CELL = 5
-"""Pearson's test is an approximation: it is made where there are this many rows a cell on average."""
+"""Pearson's test is an approximation: it is made where there are this many rows a cell on
+average.
+"""
 
 SPLITS = 2
 """How often two samples of the real rows are tested against each other, to see what chance does."""
@@ -45,9 +48,11 @@ Result = tuple[float, float]
 
 
 def chi_squared(counts: NDArray[Any]) -> Result:
-    """Pearson's test of independence on a table of counts; rows and columns without counts are left out.
+    """Pearson's test of independence on a table of counts; rows and columns without counts are left
+    out.
 
-    Where fewer than two rows or columns are left nothing speaks against independence: statistic 0, p-value 1.
+    Where fewer than two rows or columns are left nothing speaks against independence: statistic 0,
+    p-value 1.
     """
     from scipy.special import chdtrc
 
@@ -61,10 +66,11 @@ def chi_squared(counts: NDArray[Any]) -> Result:
 
 
 def spearman(left: NDArray[Any], right: NDArray[Any]) -> Result:
-    """Spearman's test: rank correlation, ties at their mean rank, and its two-sided p-value by Student's t.
+    """Spearman's test: rank correlation, ties at their mean rank, and its two-sided p-value by
+    Student's t.
 
-    Rows where a value is ``nan`` are left out. Where one side is constant the correlation counts as 0, the p-value
-    as 1.
+    Rows where a value is ``nan`` are left out. Where one side is constant the correlation counts as
+    0, the p-value as 1.
     """
     from scipy.stats import rankdata
 
@@ -84,7 +90,7 @@ def _rank_test(found: float, rows: int) -> Result:
     return found, float(2 * stdtr(rows - 2, -student))
 
 
-# --------------------------------------------------------------------------- verdicts on two tables
+# ---------------------------------------------- verdicts on two tables
 
 
 def agreements(
@@ -92,8 +98,8 @@ def agreements(
 ) -> tuple[TestAgreement, ...]:
     """Both tests over all pairs of columns that they fit, on equally many rows of both tables.
 
-    The more rows, the smaller a dependence that a test finds; so the larger table is cut to the size of the smaller, by
-    a random sample.
+    The more rows, the smaller a dependence that a test finds; so the larger table is cut to the
+    size of the smaller, by a random sample.
     """
     rng = np.random.default_rng(seed)
     fewer = min(side.rows for side in tables)
@@ -191,7 +197,9 @@ def _rank_tests(numbers: NDArray[np.float64]) -> Iterator[tuple[tuple[int, int],
     from scipy.stats import rankdata
 
     whole = not np.isnan(numbers).any()
-    found = correlation(rankdata(numbers, axis=0)) if whole and numbers.size else None
+    found = None
+    if whole and numbers.size:
+        found = correlation(rankdata(numbers, axis=0))
     for i, j in itertools.combinations(range(numbers.shape[1]), 2):
         if found is not None:
             yield (i, j), _rank_test(float(found[i, j]), len(numbers))
@@ -203,7 +211,7 @@ def _paired(names: tuple[str, str], real: Result, synthetic: Result) -> PairTest
     return PairTest(names, real[0], synthetic[0], real[1], synthetic[1])
 
 
-# --------------------------------------------------------------------------- size and power where the truth is known
+# ----------------------------- size and power where the truth is known
 
 
 @dataclass(frozen=True)
@@ -232,8 +240,8 @@ class Rate:
 class Power:
     """How often a test rejects independence, on real rows and on rows synthesised from them.
 
-    Where the columns are independent in truth this is the test's *size*, which should be ``level``; where they are not
-    it is its *power*, which should be near 1.
+    Where the columns are independent in truth this is the test's *size*, which should be ``level``;
+    where they are not it is its *power*, which should be near 1.
     """
 
     level: float
@@ -261,13 +269,15 @@ def power(
     synthesise
         Makes a synthetic table from it; the number is a seed for sampling, a new one each time.
     test
-        The p-values of the tests in question, by name: see :func:`chi_squared_p` and :func:`spearman_p`.
+        The p-values of the tests in question, by name: see :func:`chi_squared_p` and
+        :func:`spearman_p`.
     repeats
         How often to draw, synthesise and test.
     level
         A p-value below this rejects independence.
     seed
-        Makes the truth's draws and the sampling repeatable; the noise of a private synthesis is not.
+        Makes the truth's draws and the sampling repeatable; the noise of a private synthesis is
+        not.
     progress
         Called with what is being done, how many repetitions are done and how many there are.
 
@@ -295,7 +305,9 @@ def power(
 
 
 def chi_squared_p(table: Table, one: str, other: str) -> float:
-    """The p-value of Pearson's test on two columns, each value a category; rows with a missing one are left out."""
+    """The p-value of Pearson's test on two columns, each value a category; rows with a missing one
+    are left out.
+    """
     there = ~(_missing(table.columns[one]) | _missing(table.columns[other]))
     if not there.any():
         return 1.0
@@ -309,7 +321,9 @@ def chi_squared_p(table: Table, one: str, other: str) -> float:
 
 
 def spearman_p(table: Table, one: str, other: str) -> float:
-    """The p-value of Spearman's test on two columns of numbers; rows with a missing one are left out."""
+    """The p-value of Spearman's test on two columns of numbers; rows with a missing one are left
+    out.
+    """
     return spearman(*(_numbers(table, name) for name in (one, other)))[1]
 
 
@@ -323,4 +337,6 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
 
 
 def _missing(column: Column) -> NDArray[np.bool_]:
-    return np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
+    if column.missing is None:
+        return np.zeros(len(column), dtype=bool)
+    return column.missing > 0

@@ -1,11 +1,13 @@
-"""Learning: what a classifier or a regression is worth on real rows when it was trained on synthetic ones.
+"""Learning: what a classifier or a regression is worth on real rows when it was trained on
+synthetic ones.
 
-A fifth of the real rows is kept apart for testing. Each learner is trained twice, on the synthetic rows and on the
-other real rows; both are tested on the rows kept apart, and the second on synthetic rows too (the reverse). The learner
-sees numbers, scaled by mean and deviation of the rows it is trained on, and one column of 0 and 1 for each category.
+A fifth of the real rows is kept apart for testing. Each learner is trained twice, on the synthetic
+rows and on the other real rows; both are tested on the rows kept apart, and the second on synthetic
+rows too (the reverse). The learner sees numbers, scaled by mean and deviation of the rows it is
+trained on, and one column of 0 and 1 for each category.
 
-The rows kept apart were among those that the synthetic table was made from: a private synthesis hardly depends on any
-one of them, one that is not private may.
+The rows kept apart were among those that the synthetic table was made from: a private synthesis
+hardly depends on any one of them, one that is not private may.
 """
 
 from __future__ import annotations
@@ -26,10 +28,14 @@ from understudy.evaluation.result import LearnerScores, LearningTask
 
 TEST_SHARE = 0.2
 MOST_ROWS = 100_000
-"""The most rows that are trained on, and tested on, from each table: a uniform sample where there are more."""
+"""The most rows that are trained on, and tested on, from each table: a uniform sample where there
+are more.
+"""
 
 MOST_CLASSES = 50
-"""Of more classes than this only the learners whose time does not grow with their number are tried."""
+"""Of more classes than this only the learners whose time does not grow with their number are
+tried.
+"""
 
 FEW_NUMBERS = 12
 """A whole number with no more values than this might have been meant as a class."""
@@ -70,7 +76,9 @@ class Examples:
 
 @dataclass(frozen=True)
 class Scale:
-    """How numbers are brought to a common size: by mean and deviation of the rows that are trained on."""
+    """How numbers are brought to a common size: by mean and deviation of the rows that are trained
+    on.
+    """
 
     middle: NDArray[np.float64]
     width: NDArray[np.float64]
@@ -102,7 +110,8 @@ def check_target(tables: Comparison, name: str) -> None:
     """Refuse a target that cannot be learned."""
     if name in tables.left_out:
         raise InputError(
-            f"The target {name!r} is an identifier or text, which is not compared; choose another column."
+            f"The target {name!r} is an identifier or text, which is not compared; choose another "
+            "column."
         )
     attribute = tables.schema[name]
     if len(tables.schema) < 2:
@@ -119,7 +128,8 @@ def check_target(tables: Comparison, name: str) -> None:
         # A constant in the synthetic table is a poor synthesis, not a wrong question.
         if side is tables.real and there.min() == there.max():
             raise InputError(
-                f"The target {name!r} is constant in {side.table.source[0].lower()}{side.table.source[1:]}; "
+                f"The target {name!r} is constant in "
+                f"{side.table.source[0].lower()}{side.table.source[1:]}; "
                 f"there is nothing to learn, choose another column."
             )
 
@@ -170,7 +180,8 @@ def learning_task(
         if classes > MOST_CLASSES:
             classifiers = [name for name in classifiers if name in CHEAP] or CHEAP[:1]
             notes.append(
-                f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: others are slow."
+                f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: "
+                "others are slow."
             )
         makers: dict[str, Callable[[int], Learner]] = {
             name: CLASSIFIERS[name] for name in classifiers
@@ -182,7 +193,8 @@ def learning_task(
         majority = train.target.mean()
         if isinstance(attribute, Quantity) and attribute.whole and _few_values(real, synthetic):
             notes.append(
-                f"{target} is a number, so linear regression was used and no classifier; the floor is always saying "
+                f"{target} is a number, so linear regression was used and no classifier; the floor "
+                "is always saying "
                 f"the mean. To have it classified, call it categorical in the schema."
             )
     learners = []
@@ -216,7 +228,8 @@ def _few_values(*sides: Examples) -> bool:
 def _linear_regression(seed: int) -> Learner:
     from sklearn.linear_model import Ridge
 
-    # All but least squares: one-hot columns sum to 1, so the coefficients need a little to hold them.
+    # All but least squares: one-hot columns sum to 1, so the coefficients need a little to hold
+    # them.
     return Ridge(alpha=1e-3)
 
 
@@ -224,7 +237,9 @@ def _linear_regression(seed: int) -> Learner:
 
 
 def examples(side: Side, schema: Schema, target: str) -> Examples:
-    """The rows that have a target, ready to learn from; both tables get the same columns, whatever they hold."""
+    """The rows that have a target, ready to learn from; both tables get the same columns, whatever
+    they hold.
+    """
     wanted = _target(side, schema[target])
     rows = np.flatnonzero(~np.isnan(wanted))
     numbers, flags = features_of(
@@ -267,7 +282,9 @@ def flag_count(attribute: Attribute) -> int:
     """How many columns of flags an attribute has; two values need one only."""
     if isinstance(attribute, Quantity):
         return int(attribute.missing is not None)
-    return attribute.size if attribute.size > 2 else attribute.size - 1
+    if attribute.size > 2:
+        return attribute.size
+    return attribute.size - 1
 
 
 def _target(side: Side, attribute: Attribute) -> NDArray[np.float64]:

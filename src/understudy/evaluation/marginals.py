@@ -32,9 +32,11 @@ def marginal_errors(
     most: int | None = MOST_MARGINALS,
     seed: int = 0,
 ) -> dict[Marginal, float]:
-    """Total variation distance of every marginal of an order, or of a uniform sample of ``most`` of them.
+    """Total variation distance of every marginal of an order, or of a uniform sample of ``most`` of
+    them.
 
-    Half the L1 distance between the two normalised tables: 0 where they are equal, 1 where they share nothing.
+    Half the L1 distance between the two normalised tables: 0 where they are equal, 1 where they
+    share nothing.
     """
     chosen = marginals_of_order(schema, order, most, seed)
     return dict(
@@ -100,11 +102,13 @@ def half_distance(left: NDArray[Any], right: NDArray[Any]) -> float:
 
 
 def distance_by_chance(shares: NDArray[Any], rows: int, other_rows: int) -> float:
-    """Total variation distance to be expected between two samples of a population that has these shares, about.
+    """Total variation distance to be expected between two samples of a population that has these
+    shares, about.
 
-    The difference of two shares is taken as normal, with mean size sqrt(2/pi) times its deviation; where hardly a row
-    is expected it cannot exceed the sum of both. Shares that were counted in the sample itself give too little where
-    the table is sparse: the cells that no row fell into are not in it.
+    The difference of two shares is taken as normal, with mean size sqrt(2/pi) times its deviation;
+    where hardly a row is expected it cannot exceed the sum of both. Shares that were counted in the
+    sample itself give too little where the table is sparse: the cells that no row fell into are not
+    in it.
     """
     deviations = np.sqrt(shares * (1 - shares) * (1 / rows + 1 / other_rows))
     return float(np.minimum(math.sqrt(2 / math.pi) * deviations, 2 * shares).sum() / 2)
@@ -113,7 +117,9 @@ def distance_by_chance(shares: NDArray[Any], rows: int, other_rows: int) -> floa
 def _shares(
     real: Coded, synthetic: Coded, marginals: Sequence[Marginal]
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Both normalised tables of every marginal: all cells, or those that some row falls into where there are many."""
+    """Both normalised tables of every marginal: all cells, or those that some row falls into where
+    there are many.
+    """
     sides = (real, synthetic)
     counters = [_counter(coded) for coded in sides]
     rows = [max(coded.rows, 1) for coded in sides]
@@ -129,7 +135,9 @@ def _shares(
 def _occupied(
     real: Coded, synthetic: Coded, axes: Marginal
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The counts of the cells that some row falls into: their number is bounded by the rows, however large a table."""
+    """The counts of the cells that some row falls into: their number is bounded by the rows,
+    however large a table.
+    """
     cell = np.zeros(real.rows + synthetic.rows, dtype=np.int64)
     for axis in axes:
         both = np.concatenate(
@@ -153,7 +161,9 @@ def _counter(coded: Coded) -> MemoryCounter:
 
 
 def _batches(marginals: Sequence[Marginal], counter: MemoryCounter) -> Iterator[list[Marginal]]:
-    """As many tables at a time as fit a bounded amount of memory; one that does not fit comes alone."""
+    """As many tables at a time as fit a bounded amount of memory; one that does not fit comes
+    alone.
+    """
     batch: list[Marginal] = []
     cells = 0
     for axes in marginals:

@@ -1,4 +1,6 @@
-"""How much of the dependence between columns a model's network holds: the sum that PrivBayes tries to make large."""
+"""How much of the dependence between columns a model's network holds: the sum that PrivBayes tries
+to make large.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from understudy.privacy.scores import SCORES
 
 
 def network_quality(tables: Comparison, model: Model) -> NetworkQuality:
-    """The mutual information of every attribute of the network and its parents, in both tables, and the sums."""
+    """The mutual information of every attribute of the network and its parents, in both tables, and
+    the sums.
+    """
     if set(model.schema.modelled) != set(tables.schema.modelled):
         _check(tables, model)
     real, synthetic = (_information(side, model) for side in tables)
@@ -50,7 +54,9 @@ def _information(side: Side, model: Model) -> NDArray[np.float64]:
 
 
 def _coded(side: Side, model: Model) -> Coded:
-    """The rows as the model's schema codes them, which need not be the schema that tables are compared under."""
+    """The rows as the model's schema codes them, which need not be the schema that tables are
+    compared under.
+    """
     schema = Schema(model.schema.modelled)
     if set(schema.attributes) == set(side.coded.schema.attributes):
         return side.coded
@@ -59,7 +65,10 @@ def _coded(side: Side, model: Model) -> Coded:
 
 
 def _counter(coded: Coded, model: Model) -> MemoryCounter:
-    codes = coded.codes if model.bits is None else model.bits.split(coded.codes)
+    if model.bits is None:
+        codes = coded.codes
+    else:
+        codes = model.bits.split(coded.codes)
     attributes = model.network_schema.modelled
     return MemoryCounter(
         {a.name: codes[a.name] for a in attributes},

@@ -1,4 +1,6 @@
-"""How columns hang together two by two: mutual information of all, correlations of those that have an order."""
+"""How columns hang together two by two: mutual information of all, correlations of those that have
+an order.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def pairs(tables: Comparison) -> Pairs:
 
 
 def information(side: Side, names: tuple[str, ...]) -> NDArray[np.float64]:
-    """Mutual information of all pairs in bits, entropies on the diagonal; "missing" is a value like any other."""
+    """Mutual information of all pairs in bits, entropies on the diagonal; "missing" is a value like
+    any other.
+    """
     matrix = np.zeros((len(names), len(names)))
     places = list(itertools.combinations(range(len(names)), 2))
     if places:
@@ -69,7 +73,9 @@ def numbers_of(side: Side, attributes: list[Attribute]) -> NDArray[np.float64]:
 
 
 def correlation(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pearson's correlations, each over the rows where both values are there; ``nan`` where one is constant."""
+    """Pearson's correlations, each over the rows where both values are there; ``nan`` where one is
+    constant.
+    """
     there = ~np.isnan(numbers)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         present = there.astype(np.float64)

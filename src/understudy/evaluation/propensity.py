@@ -1,8 +1,9 @@
 """A propensity score: how well a classifier tells real rows from synthetic ones.
 
-Two answers. Gradient-boosted trees, each row judged by trees that never saw it: they find any difference, also in how
-columns go together. And the pMSE of a logistic regression on the columns one by one, which has a known mean where both
-tables come from one population, so that it can be put in proportion.
+Two answers. Gradient-boosted trees, each row judged by trees that never saw it: they find any
+difference, also in how columns go together. And the pMSE of a logistic regression on the columns
+one by one, which has a known mean where both tables come from one population, so that it can be put
+in proportion.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def _values(side: Side) -> NDArray[np.float32]:
 def _cross_fitted(
     features: NDArray[Any], synthetic: NDArray[Any], rng: np.random.Generator
 ) -> tuple[float, NDArray[np.float64]]:
-    """The area under the curve of rows judged by trees that never saw them, and how much each column contributed.
+    """The area under the curve of rows judged by trees that never saw them, and how much each
+    column contributed.
 
     ``nan`` where no trees could be trained.
     """
@@ -95,12 +97,13 @@ def _cross_fitted(
 
 
 def propensity_error(codes: NDArray[np.int64], synthetic: NDArray[Any]) -> tuple[float, float]:
-    """The pMSE of a logistic regression on one-hot codes, and its mean where both tables come from one population.
+    """The pMSE of a logistic regression on one-hot codes, and its mean where both tables come from
+    one population.
 
-    With N rows, a share c of them synthetic and k free coefficients besides the intercept, the fitted propensities
-    differ from c by noise alone in that case, and their mean squared difference is k c (1 - c) / N on average. (A share
-    1 - c of that where the synthetic rows were drawn from a perfect model of these very real rows: then they differ by
-    their own chance only.)
+    With N rows, a share c of them synthetic and k free coefficients besides the intercept, the
+    fitted propensities differ from c by noise alone in that case, and their mean squared difference
+    is k c (1 - c) / N on average. (A share 1 - c of that where the synthetic rows were drawn from a
+    perfect model of these very real rows: then they differ by their own chance only.)
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -117,10 +120,14 @@ def propensity_error(codes: NDArray[np.int64], synthetic: NDArray[Any]) -> tuple
 
 
 def _flags(codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """One column a value that occurs, but for the commonest of each attribute: the others are told against it."""
+    """One column a value that occurs, but for the commonest of each attribute: the others are told
+    against it.
+    """
     columns = []
     for column in codes.T:
         counts = np.bincount(column)
         held = np.flatnonzero(counts)
         columns += [column == code for code in held[held != counts.argmax()]]
-    return np.column_stack(columns).astype(np.float64) if columns else np.empty((len(codes), 0))
+    if columns:
+        return np.column_stack(columns).astype(np.float64)
+    return np.empty((len(codes), 0))

@@ -1,4 +1,5 @@
-"""The published tables that methods are compared on: how each is read and cut, so that figures can be compared.
+"""The published tables that methods are compared on: how each is read and cut, so that figures can
+be compared.
 
 The files themselves are not part of Understudy; a folder that holds them is given.
 """

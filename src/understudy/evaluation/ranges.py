@@ -1,9 +1,9 @@
 """Random range queries, such as: how many rows have an age from 30 to 44 and work as this or that.
 
-Each query is a conjunction over one to three attributes, drawn uniformly: an interval of values where the attribute has
-an order, else a set of values. The error is stated as in the literature on private range counts: absolute, as a share
-of all rows, and relative to the true count or to a sanity bound, whichever is larger, so that nearly empty ranges do
-not drown the rest.
+Each query is a conjunction over one to three attributes, drawn uniformly: an interval of values
+where the attribute has an order, else a set of values. The error is stated as in the literature on
+private range counts: absolute, as a share of all rows, and relative to the true count or to a
+sanity bound, whichever is larger, so that nearly empty ranges do not drown the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class _Range:
         codes = np.flatnonzero(self.wanted).tolist()
         attribute = self.attribute
         if is_ordered(attribute) and len(codes) > 1:
-            return f"{attribute.name} from {attribute.label(codes[0])} up to {attribute.label(codes[-1])}"
+            return (
+                f"{attribute.name} from {attribute.label(codes[0])} up to "
+                f"{attribute.label(codes[-1])}"
+            )
         listed = " or ".join(attribute.label(code) for code in codes[:_MOST_LISTED])
         more = len(codes) - _MOST_LISTED
         return f"{attribute.name} is {listed}" + (f" or {more} more" if more > 0 else "")

@@ -1,4 +1,6 @@
-"""What an evaluation found: plain values, each of them derived from private rows and for the owner's eyes only."""
+"""What an evaluation found: plain values, each of them derived from private rows and for the
+owner's eyes only.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class MarginalError:
-    """How far apart one marginal is: the total variation distance, 0 (equal) to 1 (nothing shared)."""
+    """How far apart one marginal is: the total variation distance, 0 (equal) to 1 (nothing
+    shared).
+    """
 
     attributes: tuple[str, ...]
     distance: float
@@ -69,13 +73,15 @@ class MarginalErrors:
     order
         How many attributes each has.
     measured, of
-        How many marginals were measured, of how many there are; a uniform sample where not all were.
+        How many marginals were measured, of how many there are; a uniform sample where not all
+        were.
     mean, largest
         Of the total variation distances.
     by_chance
-        What the mean would be, at least, between the real table and a fresh sample of as many people as the synthetic
-        table has rows from the same population: less than this cannot be hoped for. Of large sparse tables it is more,
-        for nobody knows the cells that no real row fell into.
+        What the mean would be, at least, between the real table and a fresh sample of as many
+        people as the synthetic table has rows from the same population: less than this cannot be
+        hoped for. Of large sparse tables it is more, for nobody knows the cells that no real row
+        fell into.
     worst
         The ten largest, largest first.
     """
@@ -116,7 +122,8 @@ class RangeErrors:
     worst
         The ten with the largest relative error, largest first.
     by_chance
-        What ``median_relative`` would be, about, for a fresh sample of as many people as the synthetic table has rows.
+        What ``median_relative`` would be, about, for a fresh sample of as many people as the
+        synthetic table has rows.
     """
 
     queries: int
@@ -141,19 +148,22 @@ class ColumnComparison:
     labels
         What each bin or category is called.
     edges
-        For numbers and dates (as days or seconds since 1970) the edges of the bins, one more than there are labels.
+        For numbers and dates (as days or seconds since 1970) the edges of the bins, one more than
+        there are labels.
     real, synthetic
-        The share of rows in each bin or category; together with the share of missing values they sum to 1.
+        The share of rows in each bin or category; together with the share of missing values they
+        sum to 1.
     real_missing, synthetic_missing
         The share of rows without a value.
     total_variation
-        Half the sum of the absolute differences of the shares, missing values counted as one more category.
+        Half the sum of the absolute differences of the shares, missing values counted as one more
+        category.
     kolmogorov_smirnov
-        The largest difference of the two cumulative distributions of the values that are there (not binned);
-        ``None`` where they have no order.
+        The largest difference of the two cumulative distributions of the values that are there (not
+        binned); ``None`` where they have no order.
     kullback_leibler
-        Of the real shares from the synthetic ones, in bits, after half a row is added to every bin or category
-        (missing included, where the schema allows it) on both sides.
+        Of the real shares from the synthetic ones, in bits, after half a row is added to every bin
+        or category (missing included, where the schema allows it) on both sides.
     only_real, only_synthetic
         Labels that occur in one table alone.
     real_summary, synthetic_summary
@@ -189,10 +199,11 @@ class Pairs:
     information_real, information_synthetic
         Mutual information in bits; on the diagonal the entropy of each column.
     ordered
-        The columns that have an order (numbers, dates, ordered and two-valued categories): those of the correlation
-        matrices.
+        The columns that have an order (numbers, dates, ordered and two-valued categories): those of
+        the correlation matrices.
     correlation_real, correlation_synthetic
-        Pearson's correlation coefficient over the rows where both values are there; ``nan`` where one is constant.
+        Pearson's correlation coefficient over the rows where both values are there; ``nan`` where
+        one is constant.
     """
 
     names: tuple[str, ...]
@@ -246,10 +257,11 @@ class LearningTask:
     task
         "classification" or "regression".
     measures
-        The names of the scores, the chief one first: "accuracy" and "f1" (macro-averaged), or "r2" and "mse".
+        The names of the scores, the chief one first: "accuracy" and "f1" (macro-averaged), or "r2"
+        and "mse".
     majority
-        The scores, on the real test rows, of always saying what is commonest (or, in regression, the mean) in the real
-        training rows.
+        The scores, on the real test rows, of always saying what is commonest (or, in regression,
+        the mean) in the real training rows.
     train_rows, test_rows, synthetic_rows
         How many real rows were trained on, real rows tested on, synthetic rows trained on.
     learners
@@ -271,7 +283,9 @@ class LearningTask:
     @property
     def floor(self) -> str:
         """What ``majority`` always says, in a word or two."""
-        return "commonest" if self.task == "classification" else "the mean"
+        if self.task == "classification":
+            return "commonest"
+        return "the mean"
 
 
 @dataclass(frozen=True)
@@ -285,11 +299,12 @@ class Clustering:
     cost_one
         Mean squared distance of the real rows from their mean: what one centre costs.
     cost_real, cost_synthetic
-        Mean squared distance of the real rows from the nearest of the centres that were found in the real, in the
-        synthetic table.
+        Mean squared distance of the real rows from the nearest of the centres that were found in
+        the real, in the synthetic table.
     rand, information
-        How far the two sets of centres group the real rows alike: adjusted Rand index and normalised mutual
-        information, 1 where they agree, about 0 where they have nothing to do with each other.
+        How far the two sets of centres group the real rows alike: adjusted Rand index and
+        normalised mutual information, 1 where they agree, about 0 where they have nothing to do
+        with each other.
     """
 
     clusters: int
@@ -313,9 +328,11 @@ class PairTest:
 
 @dataclass(frozen=True)
 class TestAgreement:
-    """Whether a test comes to the same verdict in both tables, over all pairs of columns that it fits.
+    """Whether a test comes to the same verdict in both tables, over all pairs of columns that it
+    fits.
 
-    Of the larger table as many rows are tested, drawn at random, as the smaller has: a test of more rows sees more.
+    Of the larger table as many rows are tested, drawn at random, as the smaller has: a test of more
+    rows sees more.
 
     Attributes
     ----------
@@ -334,8 +351,8 @@ class TestAgreement:
     disagreements
         Up to ten pairs on which the verdicts differ, those furthest apart first.
     by_chance
-        The share of pairs on which two samples of the real rows differ: each as large as the synthetic table, or half
-        of the real one where that is less.
+        The share of pairs on which two samples of the real rows differ: each as large as the
+        synthetic table, or half of the real one where that is less.
     """
 
     __test__ = False  # not for pytest
@@ -360,16 +377,17 @@ class Propensity:
     rows
         How many rows of both tables together were looked at.
     auc
-        Area under the curve of gradient-boosted trees that see bins and categories, on rows they were not trained on:
-        0.5 cannot tell, 1 always can; ``nan`` where there are too few rows to train and to test on.
+        Area under the curve of gradient-boosted trees that see bins and categories, on rows they
+        were not trained on: 0.5 cannot tell, 1 always can; ``nan`` where there are too few rows to
+        train and to test on.
     auc_values
-        The same where they see numbers as they stand: a synthetic number is spread evenly inside its bin, so that round
-        numbers, say, give the real rows away.
+        The same where they see numbers as they stand: a synthetic number is spread evenly inside
+        its bin, so that round numbers, say, give the real rows away.
     giveaways
         The columns that the trees of ``auc`` made most use of, with their share in it.
     pmse, expected
-        Mean squared distance of the fitted propensities of a logistic regression from the synthetic share, and what it
-        would be on average if both tables came from one population.
+        Mean squared distance of the fitted propensities of a logistic regression from the synthetic
+        share, and what it would be on average if both tables came from one population.
     """
 
     rows: int
@@ -381,8 +399,12 @@ class Propensity:
 
     @property
     def ratio(self) -> float:
-        """``pmse / expected``: 1 where the tables cannot be told apart by the columns one at a time."""
-        return self.pmse / self.expected if self.expected > 0 else math.nan
+        """``pmse / expected``: 1 where the tables cannot be told apart by the columns one at a
+        time.
+        """
+        if self.expected > 0:
+            return self.pmse / self.expected
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -414,7 +436,9 @@ class NetworkQuality:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding in a plain sentence, with a grade; ``subject`` names the part of the evaluation it sums up."""
+    """One finding in a plain sentence, with a grade; ``subject`` names the part of the evaluation
+    it sums up.
+    """
 
     subject: str
     grade: Grade
@@ -423,7 +447,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How close a synthetic table is to the real one. For the owner's eyes: it was computed from private rows.
+    """How close a synthetic table is to the real one. For the owner's eyes: it was computed from
+    private rows.
 
     Attributes
     ----------
@@ -438,7 +463,8 @@ class Evaluation:
     pairs
         Mutual information and correlations.
     learning
-        Per target, what classifiers or regressions trained on synthetic rows are worth on real ones.
+        Per target, what classifiers or regressions trained on synthetic rows are worth on real
+        ones.
     clustering
         K-means.
     inference
@@ -483,5 +509,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        if math.isfinite(value):
+            return value
+        return None
     return value

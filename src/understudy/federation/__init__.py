@@ -1,13 +1,16 @@
 """Many holders, no trusted party: rows that never leave home.
 
-*Holders* each keep rows of one public schema. An *analyst* whom nobody trusts wants one synthetic table of all rows.
-They talk over *links*: bytes out, bytes back. A *session* is one release; it goes in *rounds*, each of which asks all
-holders one question. Each holder keeps its own ledger, decides for itself, and sends nothing that is exact.
+*Holders* each keep rows of one public schema. An *analyst* whom nobody trusts wants one synthetic
+table of all rows. They talk over *links*: bytes out, bytes back. A *session* is one release; it
+goes in *rounds*, each of which asks all holders one question. Each holder keeps its own ledger,
+decides for itself, and sends nothing that is exact.
 
 - Agreed on by all: ``terms`` of a session, ``questions`` that may be asked, ``messages`` as bytes.
-- A holder: ``holder`` (ledger, log, sessions), ``holder_session`` (rounds and answers), ``holder_rows`` (counting).
-- Secure sums: ``session_keys``, ``masking``, ``sharing`` of secrets, ``noise_shares``, ``secure_sums`` (the steps), and
-  ``delegates`` (the largest of sums, which one holder finds for all).
+- A holder: ``holder`` (ledger, log, sessions), ``holder_session`` (rounds and answers),
+  ``holder_rows`` (counting).
+- Secure sums: ``session_keys``, ``masking``, ``sharing`` of secrets, ``noise_shares``,
+  ``secure_sums`` (the steps), and ``delegates`` (the largest of sums, which one holder finds for
+  all).
 - The analyst: ``analyst`` (asking, adding up), ``ways`` (from a session to a model).
 - Over a network: ``identity`` (certificates), ``server``, ``client``. For studies: ``splits``.
 """
@@ -77,7 +80,8 @@ class Answers(Protocol):
 class MemoryLink:
     """A way to a holder in the same process, for studies and tests.
 
-    ``heard``, where given, is called with every message and every answer, in bytes, as a wire would carry them.
+    ``heard``, where given, is called with every message and every answer, in bytes, as a wire would
+    carry them.
     """
 
     def __init__(self, holder: Answers, heard: Any = None) -> None:

@@ -1,4 +1,6 @@
-"""What a holder may still spend, and on whom: its allowance, its ledger file, everybody's share of them."""
+"""What a holder may still spend, and on whom: its allowance, its ledger file, everybody's share of
+them.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,16 @@ class Allowance:
     holder
         The holder's name.
     epsilon, delta
-        What all sessions may cost while the holder runs; ``None`` where the ledger file alone says it.
+        What all sessions may cost while the holder runs; ``None`` where the ledger file alone says
+        it.
     ledger_file
         The ledger on disk.
     session_share, analyst_share
-        The largest share of the allowance that one session, and all sessions of one analyst, may take.
+        The largest share of the allowance that one session, and all sessions of one analyst, may
+        take.
     tell_owner
-        Told what the owner alone should read of a refusal: the ledger's own words name files and amounts.
+        Told what the owner alone should read of a refusal: the ledger's own words name files and
+        amounts.
     """
 
     def __init__(
@@ -63,7 +68,8 @@ class Allowance:
     ) -> None:
         if epsilon is None and ledger_file is None:
             raise InputError(
-                "A holder needs an allowance or a ledger file, so that it knows when to stop answering."
+                "A holder needs an allowance or a ledger file, so that it knows when to stop "
+                "answering."
             )
         self._holder = holder
         self._file = ledger_file
@@ -122,7 +128,8 @@ class Allowance:
             except UnderstudyError as error:
                 self._tell_owner(str(error))
                 raise InputError(
-                    f"The holder {self._holder} cannot settle its ledger; the whole price stays on it."
+                    f"The holder {self._holder} cannot settle its ledger; the whole price stays on "
+                    "it."
                 ) from None
         if not ledger.entries:
             reservation.release.update(epsilon=0.0, delta=0.0)
@@ -154,7 +161,11 @@ def _overdrawn(
 
 
 def check_share(name: str, share: Any) -> Fraction:
-    """Return a share of an allowance as the exact number that it is written as, if it can be one."""
+    """Return a share of an allowance as the exact number that it is written as, if it can be
+    one.
+    """
     if not isinstance(share, float | int | Fraction) or not 0 < share <= 1:
         raise InputError(f"{name} must be a number above 0 and at most 1, not {share!r}.")
-    return share if isinstance(share, Fraction) else exact(share)
+    if isinstance(share, Fraction):
+        return share
+    return exact(share)

@@ -1,8 +1,9 @@
-"""The analyst: asks all holders at once, adds up what they answer, and learns nothing but sums and votes.
+"""The analyst: asks all holders at once, adds up what they answer, and learns nothing but sums and
+votes.
 
-:class:`Federation` opens sessions over links; :class:`Session` runs rounds. A holder that gives no answer, or garbage,
-is gone for the rest of the session: up to as many as the session's terms allow may go. A holder that refuses stops the
-run with its own sentence.
+:class:`Federation` opens sessions over links; :class:`Session` runs rounds. A holder that gives no
+answer, or garbage, is gone for the rest of the session: up to as many as the session's terms allow
+may go. A holder that refuses stops the run with its own sentence.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from understudy.federation.terms import COLLUDERS, Terms, schema_digest
 from understudy.privacy.budget import Neighbours
 
 LARGEST_SUM = 1 << 53
-"""Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once in 1,000, not."""
+"""Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once
+in 1,000, not.
+"""
 
 Told = Callable[[str], None]
 """Takes a sentence about how it goes: who dropped out, say."""
@@ -97,14 +100,15 @@ class Federation:
         way
             "secure", "statistics", "voting" or "models".
         method
-            The synthesizer's name and parameters, for the holders' ledgers and, in the way "models", for their use.
+            The synthesizer's name and parameters, for the holders' ledgers and, in the way
+            "models", for their use.
         epsilon, delta, neighbours
             The guarantee of the release.
         dropouts
             How many holders may drop out on the way.
         colluders
-            How many holders may be in league with the analyst, or pry by themselves, without breaking the guarantee of
-            secure sums; with 0 it does not hold against the holders.
+            How many holders may be in league with the analyst, or pry by themselves, without
+            breaking the guarantee of secure sums; with 0 it does not hold against the holders.
         """
         terms = Terms(
             secrets.token_hex(16),
@@ -213,7 +217,9 @@ class Session:
         return [name for name in self.terms.holders if name not in self._gone]
 
     def begin(self) -> None:
-        """All holders agree to the terms and, for secure sums, on keys; nobody may be missing yet."""
+        """All holders agree to the terms and, for secure sums, on keys; nobody may be missing
+        yet.
+        """
         opened_by = self._all(self.terms.to_message(), "opened", everybody=True)
         if self.terms.neighbours == "replace":
             self.rows = {name: answer.get("rows", int) for name, answer in opened_by.items()}
@@ -229,7 +235,9 @@ class Session:
             )
 
     def close(self) -> None:
-        """The end: holders settle their ledgers. One that is gone keeps the whole price on its books."""
+        """The end: holders settle their ledgers. One that is gone keeps the whole price on its
+        books.
+        """
         message = Message("close", {"session": self.terms.session})
         self._federation.ask_all(dict.fromkeys(self.present, message))
 
@@ -244,7 +252,9 @@ class Session:
     def add_up(
         self, what: str, size: int, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> tuple[NDArray[np.int64], int]:
-        """A round in which nobody learns more than the sum; that, and over how many holders it is."""
+        """A round in which nobody learns more than the sum; that, and over how many holders
+        it is.
+        """
         sums, present = self._sum(self._question(what, content, arrays), size)
         return sums.view(np.int64), len(present)
 
@@ -253,8 +263,9 @@ class Session:
     ) -> int | None:
         """A round in which one holder finds the largest of noisy sums, and tells its place.
 
-        The others seal their numbers for it, and the analyst carries what it cannot read. None, if the delegate drops
-        out, or another when it is already agreed on whose numbers are in the sums.
+        The others seal their numbers for it, and the analyst carries what it cannot read. None, if
+        the delegate drops out, or another when it is already agreed on whose numbers are in the
+        sums.
         """
         terms, here = self.terms, self.present
         if 8 * size * len(terms.holders) > LARGEST_MESSAGE - LARGEST_HEADER:
@@ -305,7 +316,8 @@ class Session:
         """The sum, and over whom it is."""
         if size > MOST_NUMBERS:
             raise InputError(
-                f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for less."
+                f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for "
+                "less."
             )
         if not self.terms.dropouts:
             masked = self._all(question, "masked", size)
@@ -315,7 +327,8 @@ class Session:
         signed = sums.view(np.int64)
         if ((signed < -LARGEST_SUM) | (signed > LARGEST_SUM)).any():
             raise HolderGone(
-                "The masks of what the holders sent do not cancel: one of them sent something else than it was asked "
+                "The masks of what the holders sent do not cancel: one of them sent something else "
+                "than it was asked "
                 "for; the run ends here."
             )
         return sums, present
@@ -367,7 +380,10 @@ class Session:
             for place, peer in enumerate(peers):
                 if peer in present:  # take back what the peer added for the one that dropped out
                     mask = stream(seeds[32 * place : 32 * place + 32], size)
-                    sums = sums - mask if peer < name else sums + mask
+                    if peer < name:
+                        sums = sums - mask
+                    else:
+                        sums = sums + mask
         return sums, present
 
     # ---- talking
@@ -391,12 +407,14 @@ class Session:
             gone[name] = f"The holder {name} answered something else than it was asked for."
         self._gone |= gone
         if gone and (everybody or len(self._gone) > self.terms.dropouts):
-            most = 0 if everybody else self.terms.dropouts
-            allowed = (
-                f"no more than {most} of the holders may drop out"
-                if most
-                else "no holder may be missing"
-            )
+            if everybody:
+                most = 0
+            else:
+                most = self.terms.dropouts
+            if most:
+                allowed = f"no more than {most} of the holders may drop out"
+            else:
+                allowed = "no holder may be missing"
             raise HolderGone(
                 f"{next(iter(gone.values())).rstrip('.')}; {allowed}, so the run ends here."
             )

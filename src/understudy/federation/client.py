@@ -1,4 +1,6 @@
-"""The analyst's way to a holder in another process: HTTPS with pinned certificates on both sides."""
+"""The analyst's way to a holder in another process: HTTPS with pinned certificates on both
+sides.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ PAUSES = (0.1, 0.5, 2.0)
 class HttpLink:
     """A holder that listens somewhere.
 
-    A message whose connection broke is sent again, byte for byte: a holder gives its stored answer to a repetition of
-    the last question, so asking twice neither costs twice nor tells more. A holder that is silent for too long is not
-    asked again.
+    A message whose connection broke is sent again, byte for byte: a holder gives its stored answer
+    to a repetition of the last question, so asking twice neither costs twice nor tells more. A
+    holder that is silent for too long is not asked again.
     """
 
     def __init__(self, holder: Party, identity: Identity, patience: float = PATIENCE) -> None:
@@ -38,7 +40,9 @@ class HttpLink:
         self._patience = patience
 
     def ask(self, message: bytes) -> bytes:
-        """The holder's answer, or :class:`HolderGone` with a sentence that says why there is none."""
+        """The holder's answer, or :class:`HolderGone` with a sentence that says why there is
+        none.
+        """
         for pause in (*PAUSES, None):
             try:
                 return self._sent(message)
@@ -48,7 +52,8 @@ class HttpLink:
                 self._check_certificates(error)
                 if pause is None and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
                     self._gone(
-                        "hangs up without an answer; its owner's log, or list of [[analyst]]s, may say why"
+                        "hangs up without an answer; its owner's log, or list of [[analyst]]s, may "
+                        "say why"
                     )
                 if pause is None:
                     self._gone(f"cannot be reached at {self._address} ({error})")
@@ -79,7 +84,8 @@ class HttpLink:
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
                 self._gone(
-                    "shows another certificate than the one you pinned; compare fingerprints with its owner"
+                    "shows another certificate than the one you pinned; compare fingerprints with "
+                    "its owner"
                 )
             cause = cause.__cause__ or cause.__context__
 

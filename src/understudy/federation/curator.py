@@ -1,18 +1,22 @@
-"""The federated curator: several holders, each with its own rows, and nobody who is trusted with all of them.
+"""The federated curator: several holders, each with its own rows, and nobody who is trusted with
+all of them.
 
 It is the analyst's side: it holds no rows. Each question goes to all holders over a session
 (:class:`understudy.federation.analyst.Session`), and the answers are put together:
 
-- **Tables.** In the way "secure" holders add shares of noise and masks, and the sum is all that can be read: one noise
-  in all, as of a central curator. In the other ways every holder adds the whole noise to its own tables.
-- **Choices.** A score of all rows together cannot be had from sums, so the sum of the holders' own scores takes its
-  place; where rows are spread at random that is nearly the same. In the way "secure", where no holder is feared to be
-  in league with the analyst, one of them in turn, the delegate, reads the sums and tells the place of the largest: in
-  epsilon, sums that have geometric noise in shares (:func:`understudy.federation.noise_shares.top_scale`); in rho, it
-  makes a choice itself on sums with less noise (:func:`understudy.federation.noise_shares.delegated_scale`). Either is
-  as sharp as a central choice. Otherwise each holder nominates a candidate by a choice of its own, for half of the
-  price, and the nominees' sums of scores, for the other half, decide. In the way "voting" the most votes win. A row
-  lies with one holder, so what one holder's vote costs is what all their votes cost.
+- **Tables.** In the way "secure" holders add shares of noise and masks, and the sum is all that can
+  be read: one noise in all, as of a central curator. In the other ways every holder adds the whole
+  noise to its own tables.
+- **Choices.** A score of all rows together cannot be had from sums, so the sum of the holders' own
+  scores takes its place; where rows are spread at random that is nearly the same. In the way
+  "secure", where no holder is feared to be in league with the analyst, one of them in turn, the
+  delegate, reads the sums and tells the place of the largest: in epsilon, sums that have geometric
+  noise in shares (:func:`understudy.federation.noise_shares.top_scale`); in rho, it makes a choice
+  itself on sums with less noise (:func:`understudy.federation.noise_shares.delegated_scale`).
+  Either is as sharp as a central choice. Otherwise each holder nominates a candidate by a choice of
+  its own, for half of the price, and the nominees' sums of scores, for the other half, decide. In
+  the way "voting" the most votes win. A row lies with one holder, so what one holder's vote costs
+  is what all their votes cost.
 """
 
 from __future__ import annotations
@@ -41,7 +45,9 @@ NOMINATING = 0.5
 """The share of a choice's price that goes to nominations; the rest decides between the nominees."""
 
 SIZING = 0.25
-"""The share of the first choice's price that goes to the holders' sizes, where these are private and needed."""
+"""The share of the first choice's price that goes to the holders' sizes, where these are private
+and needed.
+"""
 
 
 class FederatedCurator(Curator):
@@ -66,14 +72,23 @@ class FederatedCurator(Curator):
 
     @property
     def rows(self) -> int | None:
-        """The number of rows of all holders where it is public (neighbours: replace), else ``None``."""
-        return sum(self.session.rows.values()) if self.neighbours == "replace" else None
+        """The number of rows of all holders where it is public (neighbours: replace), else
+        ``None``.
+        """
+        if self.neighbours == "replace":
+            return sum(self.session.rows.values())
+        return None
 
     def in_bits(self, bits: Bits) -> FederatedCurator:
-        """The same rows with their attributes taken apart into bits; the ledger and the session are shared."""
+        """The same rows with their attributes taken apart into bits; the ledger and the session are
+        shared.
+        """
         apart = FederatedCurator(self.session, bits.schema, self._noise)
         apart.ledger = self.ledger
-        apart._bits = "gray" if bits.gray else "binary"
+        if bits.gray:
+            apart._bits = "gray"
+        else:
+            apart._bits = "binary"
         apart._shares = self._shares
         return apart
 
@@ -113,7 +128,9 @@ class FederatedCurator(Curator):
     def add_up(
         self, what: str, size: int, content: Content, arrays: Arrays
     ) -> tuple[NDArray[np.int64], int, int]:
-        """The sum of what holders have, how many shares of noise are in it, and how many would be enough."""
+        """The sum of what holders have, how many shares of noise are in it, and how many would be
+        enough.
+        """
         session, content = self.session, self.seen_in_bits(content)
         if session.terms.way == "secure":
             return *session.add_up(what, size, content, arrays), session.terms.honest
@@ -161,7 +178,9 @@ class FederatedCurator(Curator):
         return choice.best_of(places, budget)
 
     def shares(self, budget: Budget) -> tuple[dict[str, float], Budget]:
-        """Which share of all rows each holder has, and what is left of the budget of the choice that needs them."""
+        """Which share of all rows each holder has, and what is left of the budget of the choice
+        that needs them.
+        """
         session = self.session
         if self._shares is None:
             if self.neighbours == "replace":
@@ -216,7 +235,9 @@ class _Choice:
         return votes, rest
 
     def best_of(self, places: NDArray[np.int64], budget: Budget) -> int:
-        """Of a few candidates the one with the largest sum of scores, all of which have noise for the whole price."""
+        """Of a few candidates the one with the largest sum of scores, all of which have noise for
+        the whole price.
+        """
         nominees = self.question.narrow(places, budget)
         self.curator.ledger.debit(
             *nominees.ledger_line_of_sums(f"noise {self.curator.describe_shares()}")
@@ -229,13 +250,18 @@ class _Choice:
         return int(places[int(np.argmax(found))])
 
     def largest(self) -> int:
-        """The candidate with the largest sum of noisy scores, which one holder sees and nobody else."""
+        """The candidate with the largest sum of noisy scores, which one holder sees and nobody
+        else.
+        """
         question = self.question
         if question.estimates is not None:
             self.shares, budget = self.curator.shares(question.budget)
             question = replace(question, budget=budget)
         is_choice = question.budget.currency == "rho"
-        rule = "exponential" if is_choice else "largest with geometric noise"
+        if is_choice:
+            rule = "exponential"
+        else:
+            rule = "largest with geometric noise"
         self.curator.ledger.debit(
             *question.ledger_line(
                 f"{rule}, by one of {len(self.session.present)} holders for all",
@@ -250,7 +276,9 @@ class _Choice:
         candidates = len(question.candidates)
         place = self.session.place_of_largest(candidates, self._in_context(content), arrays)
         # Paid for, but lost with the holder that dropped out: any candidate will do for once.
-        return self.curator.toss(candidates) if place is None else place
+        if place is None:
+            return self.curator.toss(candidates)
+        return place
 
     def _sensitivity(self, question: Choose, top: bool) -> float:
         return score_sensitivity(

@@ -1,10 +1,12 @@
-"""The largest of sums, found by one holder for all: where no holder is feared to be in league with the analyst.
+"""The largest of sums, found by one holder for all: where no holder is feared to be in league with
+the analyst.
 
-The others' numbers, under their pair masks, are sealed for the delegate with keys that only the two know: the analyst
-carries them, and can neither read nor change them nor put its own in their place. The delegate adds up by itself, over
-all holders or over those that the same agreement is about as in any secure sum, who then seal for it, and for no one
-else, their pair seeds with those that dropped out. It takes nothing from the analyst but what it is asked, which is
-bound into all those keys. It learns the noisy sums, and tells the place of the largest.
+The others' numbers, under their pair masks, are sealed for the delegate with keys that only the two
+know: the analyst carries them, and can neither read nor change them nor put its own in their place.
+The delegate adds up by itself, over all holders or over those that the same agreement is about as
+in any secure sum, who then seal for it, and for no one else, their pair seeds with those that
+dropped out. It takes nothing from the analyst but what it is asked, which is bound into all those
+keys. It learns the noisy sums, and tells the place of the largest.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from understudy.privacy.mechanisms import Noise
 LARGEST_OFFSET = 1 << 51
 """A delegate's sums are exact as floating-point numbers, which they must be below 2^53 for.
 
-A score is no larger than the rows (MOST_ROWS, 2^31), and misfit than them and the largest estimate (2^31) together; on
-the grid a score is multiplied by 1024 / (3/4) at most. So scores are below 2^43, their sums over all holders
-(MOST_HOLDERS, 2^8) below 2^51, with offsets below 2^52, and so is noise of the largest scale that is allowed, but for
-once in exp(2^23) times.
+A score is no larger than the rows (MOST_ROWS, 2^31), and misfit than them and the largest estimate
+(2^31) together; on the grid a score is multiplied by 1024 / (3/4) at most. So scores are below
+2^43, their sums over all holders (MOST_HOLDERS, 2^8) below 2^51, with offsets below 2^52, and so is
+noise of the largest scale that is allowed, but for once in exp(2^23) times.
 """
 
 
@@ -49,15 +51,15 @@ class Delegate:
         name = asked.get("delegate", str)
         if terms.colluders:
             raise InputError(
-                "A delegate sees noisy sums: only holders that are not feared to collude choose by one."
+                "A delegate sees noisy sums: only holders that are not feared to collude choose by "
+                "one."
             )
         if name not in terms.holders:
             raise InputError("The delegate is not among the holders.")
-        offsets = (
-            asked.array("offsets", "i8")
-            if "offsets" in asked.arrays
-            else np.zeros(size, dtype=np.int64)
-        )
+        if "offsets" in asked.arrays:
+            offsets = asked.array("offsets", "i8")
+        else:
+            offsets = np.zeros(size, dtype=np.int64)
         if (
             offsets.size != size
             or offsets.min(initial=0) < -LARGEST_OFFSET
@@ -99,11 +101,16 @@ class DelegatedSum(SecureSum):
         self._delegated = delegate.name == self.name
 
     def begin(self) -> Message:
-        """The numbers, under all pair masks, go to the delegate: it learns their sum, and the analyst nothing at all.
+        """The numbers, under all pair masks, go to the delegate: it learns their sum, and the
+        analyst nothing at all.
 
-        No mask of the holder's own is needed, since only the delegate can open what is sealed for it.
+        No mask of the holder's own is needed, since only the delegate can open what is sealed for
+        it.
         """
-        self.expects = {"agree": self.agree} if self.terms.dropouts else {}
+        if self.terms.dropouts:
+            self.expects = {"agree": self.agree}
+        else:
+            self.expects = {}
         if self._delegated:  # its own numbers stay at home
             self.expects["pick"] = self.pick
             return Message("sealed", {}, {"box": np.empty(0, dtype=np.uint8)})
@@ -120,14 +127,18 @@ class DelegatedSum(SecureSum):
         return agreed
 
     def reveal(self, asked: Message) -> Message:
-        """Tell the delegate, and nobody else, the pair seeds with those that dropped out, once enough have signed."""
+        """Tell the delegate, and nobody else, the pair seeds with those that dropped out, once
+        enough have signed.
+        """
         self._check_signed(asked)
         self.expects = {}
         gone = b"".join(seed for peer, seed in self.seeds.items() if peer not in self.present)
         return self._sealed("seeds", gone, self.statement())
 
     def pick(self, asked: Message) -> Message:
-        """The delegate's part: the place of the largest sum, over all holders or those that all have agreed on."""
+        """The delegate's part: the place of the largest sum, over all holders or those that all
+        have agreed on.
+        """
         others = [peer for peer in self.present if peer != self.name]
         gone = [peer for peer in self.terms.holders if peer not in self.present]
         boxes = [
@@ -137,7 +148,8 @@ class DelegatedSum(SecureSum):
         ]
         if sorted(asked.arrays) != sorted(boxes):
             raise InputError(
-                "The delegate adds up what each holder in the sum has sealed for it, and nothing else."
+                "The delegate adds up what each holder in the sum has sealed for it, and nothing "
+                "else."
             )
         size = self.numbers.size
         sums = self.numbers + pair_mask(
@@ -157,12 +169,15 @@ class DelegatedSum(SecureSum):
     def _place(self, sums: NDArray[np.int64]) -> int:
         if not self.delegate.choice_scale:
             return int(np.argmax(sums))
-        # They lie within these bounds anyway, unless a holder sends what cannot be; bounding moves nothing further.
+        # They lie within these bounds anyway, unless a holder sends what cannot be; bounding moves
+        # nothing further.
         scores = np.clip(sums, -(1 << 53), 1 << 53).astype(np.float64)
         return self._noise.choose(scores, self.delegate.choice_scale, "exponential")
 
     def _sealed(self, what: str, content: bytes, about: bytes) -> Message:
-        """Something for the delegate's eyes; that it is from this holder, and for this, is all bound into the key."""
+        """Something for the delegate's eyes; that it is from this holder, and for this, is all
+        bound into the key.
+        """
         key = self._box_key(self.delegate.name, what, self.name)
         return Message(
             "sealed", {}, {"box": np.frombuffer(sealed(key, content, about), dtype=np.uint8)}
@@ -175,7 +190,8 @@ class DelegatedSum(SecureSum):
             content = opened(self._box_key(peer, what, peer), box, about)
         except InputError:
             raise InputError(
-                f"What {peer} sealed for {self.name} was changed on the way, or is not meant for this round."
+                f"What {peer} sealed for {self.name} was changed on the way, or is not meant for "
+                "this round."
             ) from None
         if len(content) != size:
             raise InputError(f"What {peer} sealed for {self.name} is not as long as it should be.")

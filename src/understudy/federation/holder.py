@@ -1,15 +1,17 @@
 """The holder: keeps rows, a ledger and its own counsel, and answers messages.
 
-Everything that an analyst can do to a holder is to send it a message, and everything that leaves a holder is the
-answer. The analyst is not trusted: the holder checks each message against what came before it. A session begins with
-its terms (:mod:`understudy.federation.terms`); the whole price is reserved in the holder's ledger before anything is
-answered. Rounds are numbered (:mod:`understudy.federation.holder_session`). A message that comes again, the same to the
-byte, gets the answer that it got (so that a link may repeat it); any other message out of its order is refused.
+Everything that an analyst can do to a holder is to send it a message, and everything that leaves a
+holder is the answer. The analyst is not trusted: the holder checks each message against what came
+before it. A session begins with its terms (:mod:`understudy.federation.terms`); the whole price is
+reserved in the holder's ledger before anything is answered. Rounds are numbered
+(:mod:`understudy.federation.holder_session`). A message that comes again, the same to the byte,
+gets the answer that it got (so that a link may repeat it); any other message out of its order is
+refused.
 
-What a holder refuses on purpose it refuses before it reads a row. Whatever else goes wrong may depend
-on the rows, and then whether it does tells of them. So a holder that meets an exception that it did
-not raise on purpose, or cannot write its log, closes: from then on everybody gets one sentence, the
-same whatever the cause was, until its owner starts it again.
+What a holder refuses on purpose it refuses before it reads a row. Whatever else goes wrong may
+depend on the rows, and then whether it does tells of them. So a holder that meets an exception that
+it did not raise on purpose, or cannot write its log, closes: from then on everybody gets one
+sentence, the same whatever the cause was, until its owner starts it again.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from understudy.privacy.mechanisms import Noise, SystemNoise
 __all__ = ["WAYS", "Holder"]
 
 Log = Callable[[Mapping[str, Any]], None]
-"""Takes what was asked and answered, in a form that an auditor can read; nothing private is in it."""
+"""Takes what was asked and answered, in a form that an auditor can read; nothing private is
+in it.
+"""
 
 MOST_SESSIONS = 16
 """Of one analyst; a new one takes the place of the one that was not heard of for longest."""
@@ -59,9 +63,11 @@ class Holder:
     coded
         The private rows.
     allowance, delta
-        What all sessions together may cost while this holder runs; by default what the ledger file allows.
+        What all sessions together may cost while this holder runs; by default what the ledger file
+        allows.
     ledger_file
-        The ledger on disk that the price of each session is reserved in, before anything is answered.
+        The ledger on disk that the price of each session is reserved in, before anything is
+        answered.
     identity
         What the holder signs its keys with; secure sums need it.
     peers
@@ -71,13 +77,14 @@ class Holder:
     noise
         Where noise comes from; anything but the default is for tests and studies.
     colluders
-        How many of the other holders this one fears to pry, by themselves or in league with the analyst: secure sums
-        that guard against fewer are refused.
+        How many of the other holders this one fears to pry, by themselves or in league with the
+        analyst: secure sums that guard against fewer are refused.
     ways
         The ways of working together that this holder accepts.
     neighbours
-        The relation that the guarantee is for, in every session; by default that of the ledger file, or "add_remove".
-        With "replace" the number of rows is public, and told to everybody who asks.
+        The relation that the guarantee is for, in every session; by default that of the ledger
+        file, or "add_remove". With "replace" the number of rows is public, and told to everybody
+        who asks.
     session_share, analyst_share
         The largest share of the allowance, epsilon and delta alike, that one session may take, and
         that all sessions of one analyst may take together.
@@ -115,7 +122,10 @@ class Holder:
                 f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}."
             )
         if neighbours is None:
-            neighbours = "add_remove" if ledger_file is None else ledger_file.read()["neighbours"]
+            if ledger_file is None:
+                neighbours = "add_remove"
+            else:
+                neighbours = ledger_file.read()["neighbours"]
         self.name = name
         self.neighbours = check_neighbours(neighbours)
         self.schema = coded.schema
@@ -123,7 +133,10 @@ class Holder:
         self.peers = dict(peers or {})
         self._coded = coded
         self._log = log
-        self._noise = noise if noise is not None else SystemNoise()
+        if noise is not None:
+            self._noise = noise
+        else:
+            self._noise = SystemNoise()
         if ledger_file is not None and not self._noise.private:
             raise InputError(
                 "A holder with seeded noise protects nobody; it does not belong into a ledger file."
@@ -144,7 +157,8 @@ class Holder:
         message
             What is asked.
         asker
-            Who asks, as far as the link knows: nobody else is answered in a session that this one opened.
+            Who asks, as far as the link knows: nobody else is answered in a session that this one
+            opened.
         """
         with self._lock:
             if self._closed:
@@ -207,7 +221,8 @@ class Holder:
             told = {"terms": asked.content}
         elif session is None or name in self._ended:
             raise HolderGone(
-                f"The holder {self.name} knows of no such session; it may have been started again since."
+                f"The holder {self.name} knows of no such session; it may have been started again "
+                "since."
             )
         else:
             self._sessions[name] = self._sessions.pop(name)  # the last that was heard of
@@ -252,7 +267,8 @@ class Holder:
             assert self.identity is not None
             keys = SessionKeys(self.name, terms, digest(raw), self.identity, self.peers)
         reserved = self._allowance.reserve(terms, asker)
-        # From here on nothing is taken back: a session that goes wrong has cost what it was promised.
+        # From here on nothing is taken back: a session that goes wrong has cost what it was
+        # promised.
         session = HolderSession(self.name, asker, terms, self._coded, self._noise, keys, reserved)
         self._sessions[terms.session] = session
         theirs = [name for name, other in self._sessions.items() if other.asker == asker]
@@ -272,7 +288,8 @@ class Holder:
             raise InputError("There is a session of that name already.")
         if terms.neighbours != self.neighbours:
             raise InputError(
-                f"The holder {self.name} answers for neighbours {self.neighbours} only, and the session is for "
+                f"The holder {self.name} answers for neighbours {self.neighbours} only, and the "
+                "session is for "
                 f"the other neighbour relation."
             )
         if terms.way not in self._ways:
@@ -287,12 +304,15 @@ class Holder:
             return
         if terms.colluders < self._colluders:
             raise InputError(
-                f"The holder {self.name} fears that {self._colluders} of the others may collude, and the session "
-                f"guards against {terms.colluders}; ask with colluders {self._colluders}, or have it fear fewer."
+                f"The holder {self.name} fears that {self._colluders} of the others may collude, "
+                "and the session "
+                f"guards against {terms.colluders}; ask with colluders {self._colluders}, or have "
+                "it fear fewer."
             )
         if self.identity is None:
             raise InputError(
-                f"The holder {self.name} has no identity to sign its keys with; secure sums need one."
+                f"The holder {self.name} has no identity to sign its keys with; secure sums need "
+                "one."
             )
         strangers = [name for name in terms.holders if name != self.name and name not in self.peers]
         if strangers:
@@ -316,5 +336,8 @@ def _kind_and_place(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    if frames:
+        place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
+    else:
+        place = ""
     return f"{type(error).__name__}{place}"

@@ -26,7 +26,8 @@ MOST_ROWS = 1 << 31
 
 
 class HolderRows:
-    """Answers questions about a holder's rows: some for itself, some as a part of sums with other holders.
+    """Answers questions about a holder's rows: some for itself, some as a part of sums with other
+    holders.
 
     Parameters
     ----------
@@ -41,8 +42,9 @@ class HolderRows:
     def __init__(self, coded: Coded, ledger: Ledger, noise: Noise) -> None:
         self.ledger = ledger
         self._coded = coded
-        # Whether equal rows are collapsed depends on how many differ, and at the limit one row makes
-        # the first answer several times as long: an owner gains by it, a stranger with a clock too.
+        # Whether equal rows are collapsed depends on how many differ, and at the limit one row
+        # makes the first answer several times as long: an owner gains by it, a stranger with a
+        # clock too.
         self._rows = PrivateRows(coded, collapse=False)
         self._noise = noise
         self.domain = self._rows.domain
@@ -61,7 +63,10 @@ class HolderRows:
         self.ledger.debit(
             "number of rows of this holder", budget, describe_noise(budget.currency, scale)
         )
-        own = self._noise.own if isinstance(self._noise, ShareNoise) else self._noise
+        if isinstance(self._noise, ShareNoise):
+            own = self._noise.own
+        else:
+            own = self._noise
         counts = np.array([self._coded.rows], dtype=np.int64)
         return int(add_noise(own, counts, budget.currency, scale)[0])
 
@@ -81,8 +86,8 @@ class HolderRows:
     def score(self, question: Choose, most_rows: int | None, top: bool) -> NDArray[np.int64]:
         """Scores on a grid, with shares of noise.
 
-        Their sums are priced as that many numbers; where ``top``, as a choice: the place of one of them is all that
-        anybody but a delegate learns.
+        Their sums are priced as that many numbers; where ``top``, as a choice: the place of one of
+        them is all that anybody but a delegate learns.
         """
         self._check_choice(question)
         rows = self._check_most_rows(most_rows)
@@ -101,7 +106,9 @@ class HolderRows:
         return add_noise(self._noise, found, budget.currency, scale)
 
     def _scales(self, question: Measure) -> list[float]:
-        """The scales of the noise in tables; refuses what cannot be drawn before anything is debited."""
+        """The scales of the noise in tables; refuses what cannot be drawn before anything is
+        debited.
+        """
         question.check(self.domain)
         _limit_cells(sum(map(self.domain.cells, question.marginals)))
         scales = question.scales(self.ledger)

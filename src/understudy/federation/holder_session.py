@@ -1,4 +1,6 @@
-"""A session as a holder sees it: rounds in their order, each a question that is debited, counted and answered."""
+"""A session as a holder sees it: rounds in their order, each a question that is debited, counted
+and answered.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ class HolderSession:
         """Digest of the last message, and its answer."""
         self._coded = coded
         self._own = noise
-        self._noise: Noise = ShareNoise(terms.honest, noise) if terms.way == "secure" else noise
+        if terms.way == "secure":
+            self._noise: Noise = ShareNoise(terms.honest, noise)
+        else:
+            self._noise = noise
         self._rows = HolderRows(coded, self.ledger, self._noise)
         self._views: dict[str, HolderRows] = {}
 
@@ -181,7 +186,9 @@ class HolderSession:
         return self._views[bits]
 
     def _share(self, asked: Message, *needed_for: str) -> float:
-        """Which share of all rows this holder has, or is taken to have: public, and told where it is needed."""
+        """Which share of all rows this holder has, or is taken to have: public, and told where it
+        is needed.
+        """
         if asked.arrays.keys().isdisjoint(needed_for):
             return 1.0
         share = asked.get("shares", dict).get(self.holder)

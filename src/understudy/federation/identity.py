@@ -1,8 +1,9 @@
 """Who is who: certificates that each party makes for itself and the others pin.
 
-Nobody signs for anybody else. Every party makes one key and one certificate signed by that key, hands the certificate
-(never the key) to the others, and they accept exactly that certificate and no other. The same key signs what a holder
-says to its peers through an analyst whom neither of them trusts.
+Nobody signs for anybody else. Every party makes one key and one certificate signed by that key,
+hands the certificate (never the key) to the others, and they accept exactly that certificate and no
+other. The same key signs what a holder says to its peers through an analyst whom neither of them
+trusts.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def check_name(name: str) -> str:
     """Return a party's name if it can stand in certificates, files and logs as it is."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
-            f"The name {name!r} cannot be a party's: use 1 to 64 letters, digits, dots, dashes or underscores, such as "
+            f"The name {name!r} cannot be a party's: use 1 to 64 letters, digits, dots, dashes or "
+            "underscores, such as "
             f"north-hospital."
         )
     return name
@@ -61,7 +63,8 @@ class Certificate:
         text = _content(path, "certificate")
         if b"PRIVATE KEY" in text:
             raise InputError(
-                f"{path} holds a private key, which is nobody's business but its owner's; name the certificate (.pem)."
+                f"{path} holds a private key, which is nobody's business but its owner's; name the "
+                "certificate (.pem)."
             )
         try:
             found = x509.load_pem_x509_certificates(text)
@@ -140,7 +143,8 @@ class Identity:
         key = Ed25519PrivateKey.generate()
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         now = dt.datetime.now(dt.UTC)
-        # "ca" is false: whoever pins this certificate accepts it alone, and nothing that its owner might sign with it.
+        # "ca" is false: whoever pins this certificate accepts it alone, and nothing that its owner
+        # might sign with it.
         certificate = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -173,12 +177,15 @@ class Identity:
         return self._key.sign(message)
 
     def save(self, certificate: str | Path, key: str | Path) -> Identity:
-        """Write two files: the certificate for everybody, the key for its owner's eyes. Neither is ever overwritten."""
+        """Write two files: the certificate for everybody, the key for its owner's eyes. Neither is
+        ever overwritten.
+        """
         certificate, key = writable_file(certificate, "certificate"), writable_file(key, "key")
         for path in (key, certificate):
             if os.path.lexists(path):
                 raise InputError(
-                    f"There is a file at {path} already; it is never overwritten: choose another name."
+                    f"There is a file at {path} already; it is never overwritten: choose another "
+                    "name."
                 )
         _write_new(key, self._pem(), 0o600)
         try:
@@ -190,7 +197,9 @@ class Identity:
 
     @classmethod
     def load(cls, certificate: str | Path, key: str | Path) -> Identity:
-        """Read both files; they must belong together, and the key must be readable by its owner alone."""
+        """Read both files; they must belong together, and the key must be readable by its owner
+        alone.
+        """
         shown = Certificate.load(certificate)
         path = existing_file(key, "key")
         if os.name == "posix" and path.stat().st_mode & 0o077:
@@ -215,9 +224,11 @@ class Identity:
         return identity
 
     def tls(self, pinned: Sequence[Certificate], *, serving: bool) -> ssl.SSLContext:
-        """TLS 1.3 in which this party shows its certificate and accepts the pinned ones, and no other.
+        """TLS 1.3 in which this party shows its certificate and accepts the pinned ones, and no
+        other.
 
-        Names and addresses in certificates are not looked at: a pinned certificate says who it is by itself.
+        Names and addresses in certificates are not looked at: a pinned certificate says who it is
+        by itself.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if serving else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -264,7 +275,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
         os.fsync(file.fileno())
 
 
-# --------------------------------------------------------------------------- the file that names all parties
+# ------------------------------------- the file that names all parties
 
 
 @dataclass(frozen=True)
@@ -283,7 +294,8 @@ class Party:
 
 @dataclass(frozen=True)
 class Parties:
-    """Who takes part: the holders, in an order that all agree on, and the analysts who may ask them.
+    """Who takes part: the holders, in an order that all agree on, and the analysts who may ask
+    them.
 
     One file serves everybody, and holds nothing secret::
 
@@ -330,7 +342,8 @@ class Parties:
                 )
         if not parties.holders:
             raise InputError(
-                f"{path} names no holder; add one under [[holder]] with name, address and certificate."
+                f"{path} names no holder; add one under [[holder]] with name, address and "
+                "certificate."
             )
         return parties
 
@@ -345,7 +358,9 @@ def _entries(document: dict[str, Any], kind: str, path: Path) -> list[dict[str, 
 
 
 def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
-    wanted = ("name", "address", "certificate") if kind == "holder" else ("name", "certificate")
+    wanted = ["name", "certificate"]
+    if kind == "holder":
+        wanted.insert(1, "address")
     for name in wanted:
         if not isinstance(entry.get(name), str) or not entry[name]:
             raise InputError(f'{path}: a [[{kind}]] lacks its {name}; add {name} = "...".')
@@ -363,6 +378,7 @@ def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
     address = entry.get("address", "")
     if kind == "holder" and not _ADDRESS.fullmatch(address):
         raise InputError(
-            f"{path}: the address of {entry['name']} must be host:port, such as north.example:8443, not {address!r}."
+            f"{path}: the address of {entry['name']} must be host:port, such as "
+            f"north.example:8443, not {address!r}."
         )
     return Party(certificate, address)

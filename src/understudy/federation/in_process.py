@@ -41,8 +41,9 @@ def make_holders(
 
     Examples
     --------
-    >>> holders = make_holders({"north": "n.csv", "south": "s.csv"}, "schema.json", allowance=1)   # doctest: +SKIP
-    >>> model = federate(holders, "schema.json", PrivBayes(epsilon=1.0))                           # doctest: +SKIP
+    >>> tables = {"north": "n.csv", "south": "s.csv"}
+    >>> holders = make_holders(tables, "schema.json", allowance=1)  # doctest: +SKIP
+    >>> model = federate(holders, "schema.json", PrivBayes(epsilon=1.0))  # doctest: +SKIP
     """
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)

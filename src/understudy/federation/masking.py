@@ -1,15 +1,18 @@
-"""Masks that vanish in the sum: what each holder sends looks like noise, and only the total can be read.
+"""Masks that vanish in the sum: what each holder sends looks like noise, and only the total can be
+read.
 
-For every pair of holders there is a secret that only the two know (X25519, with keys that each signs and the other
-checks against a pinned certificate: the analyst carries the keys, and cannot put its own in their place). From it both
-derive, for each round and question, the same stream of 64-bit numbers (HKDF, ChaCha20). One adds it, the other
-subtracts it, modulo 2^64. Over all holders these masks cancel.
+For every pair of holders there is a secret that only the two know (X25519, with keys that each
+signs and the other checks against a pinned certificate: the analyst carries the keys, and cannot
+put its own in their place). From it both derive, for each round and question, the same stream of
+64-bit numbers (HKDF, ChaCha20). One adds it, the other subtracts it, modulo 2^64. Over all holders
+these masks cancel.
 
-Where holders may drop out, their partners' masks would stay. So (Bonawitz et al. 2017) each holder also adds a mask of
-its own, and shares two secrets of each round among all: the seed of its own mask, and the key to a sealed list of its
-pair seeds of that round. Of a holder whose numbers are in the sum the first is told, of one that dropped out the
-second; never both of one holder, see :mod:`understudy.federation.secure_sums`. Where one holder is to read the sum and
-nobody else, masked numbers are sealed for it instead, and no mask of a holder's own is needed.
+Where holders may drop out, their partners' masks would stay. So (Bonawitz et al. 2017) each holder
+also adds a mask of its own, and shares two secrets of each round among all: the seed of its own
+mask, and the key to a sealed list of its pair seeds of that round. Of a holder whose numbers are in
+the sum the first is told, of one that dropped out the second; never both of one holder, see
+:mod:`understudy.federation.secure_sums`. Where one holder is to read the sum and nobody else,
+masked numbers are sealed for it instead, and no mask of a holder's own is needed.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ class PairKeys:
     name
         The holder's own name.
     context
-        What the session is, as all must see it (a digest): holders that were told different things share no secrets.
+        What the session is, as all must see it (a digest): holders that were told different things
+        share no secrets.
     """
 
     def __init__(self, name: str, context: bytes) -> None:
@@ -97,7 +101,9 @@ def stream(seed: bytes, size: int) -> Numbers:
 
 
 def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> Numbers:
-    """All pair masks of a holder together: of two holders the first by name adds, the other subtracts."""
+    """All pair masks of a holder together: of two holders the first by name adds, the other
+    subtracts.
+    """
     mask = np.zeros(size, dtype=np.uint64)
     for peer, seed in seeds.items():
         if name < peer:
@@ -116,7 +122,8 @@ def summed(vectors: Iterable[Numbers], size: int) -> Numbers:
 
 
 def sealed(key: bytes, content: bytes, about: bytes) -> bytes:
-    """Content that can be read only with the key, and not be changed or moved to another place at all.
+    """Content that can be read only with the key, and not be changed or moved to another place at
+    all.
 
     Each key seals one content only, so the nonce can be all zeros.
     """

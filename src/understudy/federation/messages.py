@@ -1,9 +1,10 @@
 """What goes over a link: messages as bytes, and bytes as messages.
 
-A message is a header in canonical JSON and, after it, plain arrays of numbers: little-endian, one-dimensional, their
-names, types and lengths stated in the header. Reading is strict: sizes are bounded before anything is allocated, and
-bytes that are not exactly what writing the message would give are refused, so that two parties who compare digests of
-a message have read the same. Nothing in a message is executed.
+A message is a header in canonical JSON and, after it, plain arrays of numbers: little-endian,
+one-dimensional, their names, types and lengths stated in the header. Reading is strict: sizes are
+bounded before anything is allocated, and bytes that are not exactly what writing the message would
+give are refused, so that two parties who compare digests of a message have read the same. Nothing
+in a message is executed.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ class Message:
         """An entry of the content that must be of a kind."""
         value = self.content.get(name)
         # bool is an int to Python, and to nobody else.
-        wanted = kind if isinstance(kind, tuple) else (kind,)
+        if isinstance(kind, tuple):
+            wanted = kind
+        else:
+            wanted = (kind,)
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise InputError(f"The message {self.kind!r} lacks a proper {name!r}.")
         return value
@@ -135,7 +139,10 @@ def digest(*parts: bytes | str) -> bytes:
     """A hash of several things, one after the other; no two lists of things have the same bytes."""
     found = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        if isinstance(part, str):
+            data = part.encode()
+        else:
+            data = part
         found.update(struct.pack("<Q", len(data)) + data)
     return found.digest()
 
@@ -155,7 +162,9 @@ def _json(document: Any) -> bytes:
 
 
 def _whole_number(digits: str) -> int:
-    """Of 64 bits, as in arrays: what is larger would be no floating-point number, and fail far from here."""
+    """Of 64 bits, as in arrays: what is larger would be no floating-point number, and fail far from
+    here.
+    """
     number = int(digits)
     if number.bit_length() > 63:
         raise ValueError("a whole number is too large")

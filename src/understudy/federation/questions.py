@@ -45,11 +45,15 @@ _FIELDS: dict[str, tuple[Mapping[str, _Kind], Mapping[str, str]]] = {
     "size": ({**_STEP, "what": str, "amount": _NUMBER}, {}),
     "model": ({**_STEP, "what": str}, {}),
 }
-"""What a question may hold: nothing that is not read, so that what the log says of it is all that there is."""
+"""What a question may hold: nothing that is not read, so that what the log says of it is all that
+there is.
+"""
 
 
 def checked(asked: Message, way: str) -> str:
-    """What is asked for; refuses what nobody asks in that way, and fields that do not belong to it."""
+    """What is asked for; refuses what nobody asks in that way, and fields that do not belong
+    to it.
+    """
     what: str = asked.get("what", str)
     if what not in QUESTIONS[way]:
         raise InputError(f"In the way {way!r} nobody asks for {what!r}.")

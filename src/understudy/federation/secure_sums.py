@@ -1,18 +1,23 @@
-"""A holder's part in a secure sum: numbers go in, and what leaves can be read in the sum over all holders alone.
+"""A holder's part in a secure sum: numbers go in, and what leaves can be read in the sum over all
+holders alone.
 
-M holders take part, up to ``dropouts`` of them may drop out and up to ``colluders`` may be in league with the analyst.
+M holders take part, up to ``dropouts`` of them may drop out and up to ``colluders`` may be in
+league with the analyst.
 
-- A round's masks (:mod:`understudy.federation.masking`) are derived from the digest of the question and of the
-  session's terms: holders that were asked different things, or told different terms, have masks that do not cancel.
+- A round's masks (:mod:`understudy.federation.masking`) are derived from the digest of the question
+  and of the session's terms: holders that were asked different things, or told different terms,
+  have masks that do not cancel.
 - Where no holder may drop out, no seed is ever told to anybody.
-- Where holders may, a holder tells its shares of the own-mask seeds of those in the sum, and of the pair-seed keys of
-  those that dropped out, once a round, and only after M - dropouts holders have signed that they speak of the same sum
-  (the same question, the same holders in it). As M > 2 dropouts + colluders, no two different sums can gather so many
-  signatures: an honest holder signs one only, and two sets of M - dropouts - colluders honest ones would overlap. So
-  for one round all honest holders speak of one sum, of at least M - dropouts holders, and of no holder are both secrets
-  told: M - dropouts shares are needed for one, and the honest ones all tell the same of the two.
-- So what can be read is one sum of M - dropouts holders at least, of which M - dropouts - colluders at least are
-  honest: as many as the shares of the noise are sized for.
+- Where holders may, a holder tells its shares of the own-mask seeds of those in the sum, and of the
+  pair-seed keys of those that dropped out, once a round, and only after M - dropouts holders have
+  signed that they speak of the same sum (the same question, the same holders in it). As M > 2
+  dropouts + colluders, no two different sums can gather so many signatures: an honest holder signs
+  one only, and two sets of M - dropouts - colluders honest ones would overlap. So for one round all
+  honest holders speak of one sum, of at least M - dropouts holders, and of no holder are both
+  secrets told: M - dropouts shares are needed for one, and the honest ones all tell the same of the
+  two.
+- So what can be read is one sum of M - dropouts holders at least, of which M - dropouts - colluders
+  at least are honest: as many as the shares of the noise are sized for.
 
 Where one holder is to read the sum and nobody else, see :mod:`understudy.federation.delegates`.
 """
@@ -72,7 +77,8 @@ class SecureSum:
         """Go on, where the message is the one for it."""
         if asked.get("round", int) != self.number or asked.kind not in self.expects:
             raise InputError(
-                f"This is not the time for {asked.kind!r}: the round is another, or at another step."
+                f"This is not the time for {asked.kind!r}: the round is another, or at another "
+                "step."
             )
         return self.expects[asked.kind](asked)
 
@@ -127,7 +133,9 @@ class SecureSum:
         return Message("agreed", {"signature": self.keys.sign(self.statement()).hex()})
 
     def reveal(self, asked: Message) -> Message:
-        """Tell the shares that open this one sum, once enough holders have signed that they mean the same."""
+        """Tell the shares that open this one sum, once enough holders have signed that they mean
+        the same.
+        """
         self._check_signed(asked)
         self.expects = {}
         own = {name: self._shares[name][:SHARE_BYTES].hex() for name in self.present}
@@ -155,7 +163,8 @@ class SecureSum:
     def _check_enough(self, names: Sequence[str]) -> None:
         if len(names) < self.terms.present:
             raise InputError(
-                f"{len(names)} holders are in the sum, and {self.terms.present} must be; nothing is told."
+                f"{len(names)} holders are in the sum, and {self.terms.present} must be; nothing "
+                "is told."
             )
 
     def _check_signed(self, asked: Message) -> None:
@@ -172,5 +181,6 @@ class SecureSum:
         needed = self.terms.present
         if len(signed) < needed:
             raise InputError(
-                f"Only {len(signed)} of the {needed} holders that are needed signed for this sum; nothing told."
+                f"Only {len(signed)} of the {needed} holders that are needed signed for this sum; "
+                "nothing told."
             )

@@ -1,7 +1,9 @@
-"""A holder on the network: one door, ``POST /ask``, behind TLS in which both sides show a pinned certificate.
+"""A holder on the network: one door, ``POST /ask``, behind TLS in which both sides show a pinned
+certificate.
 
-What is asked and answered is decided by :class:`understudy.federation.holder.Holder`; here it is carried, bounded in
-size, answered one question at a time, and written into a log that an auditor can read.
+What is asked and answered is decided by :class:`understudy.federation.holder.Holder`; here it is
+carried, bounded in size, answered one question at a time, and written into a log that an auditor
+can read.
 """
 
 from __future__ import annotations
@@ -41,13 +43,17 @@ class ServedHolder(Protocol):
 
 
 SECONDS_TO_SEND = 120
-"""A message that is not here whole after so long is given up; otherwise an idle sender would hold a place for ever."""
+"""A message that is not here whole after so long is given up; otherwise an idle sender would hold a
+place for ever.
+"""
 
 MOST_CONNECTIONS = 16
 """Of one analyst at the same time; others have their own, so nobody takes anybody's place."""
 
 MOST_MESSAGES = 2
-"""Of one analyst, that are read or wait for their answer at the same time: a bound on their memory."""
+"""Of one analyst, that are read or wait for their answer at the same time: a bound on their
+memory.
+"""
 
 BACKLOG = 64
 """Connections that wait to be accepted."""
@@ -98,7 +104,9 @@ class AuditLog:
             self.show(f"{at[11:19]} {line['analyst']} {line['words']}")
 
     def _open(self) -> Any:
-        """Opened anew for every line, so that a log that was moved away for safe keeping starts afresh."""
+        """Opened anew for every line, so that a log that was moved away for safe keeping starts
+        afresh.
+        """
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
@@ -122,14 +130,17 @@ def in_words(event: Mapping[str, Any]) -> str:
         return f"was refused: {event.get('why', 'there is no such session')}"
     if answered == "nothing":
         return (
-            f"was not answered: {event['why']}. This holder has closed, and answers nobody until it "
+            f"was not answered: {event['why']}. This holder has closed, and answers nobody until "
+            "it "
             f"is started again"
         )
     if asked == "open":
         terms = event["terms"]
         return (
-            f"opened session {terms['session']}: {terms['way']}, {terms['method'].get('name', 'tables')}, "
-            f"epsilon {terms['epsilon']:g}, delta {terms['delta']:g}, neighbours {terms['neighbours']}, with "
+            f"opened session {terms['session']}: {terms['way']}, "
+            f"{terms['method'].get('name', 'tables')}, "
+            f"epsilon {terms['epsilon']:g}, delta {terms['delta']:g}, neighbours "
+            f"{terms['neighbours']}, with "
             f"{', '.join(terms['holders'])}; the whole price is reserved"
         )
     if asked == "ask":
@@ -137,8 +148,14 @@ def in_words(event: Mapping[str, Any]) -> str:
             **{"tables": 0, **event}
         )
         question = question.replace(" 1 noisy tables", " 1 noisy table")
-        price = f" at {event.get('currency')} {event['amount']:.4g}" if "amount" in event else ""
-        return f"{question}{price}, round {event.get('round')}; {_ANSWERS.get(str(answered), answered)}"
+        if "amount" in event:
+            price = f" at {event.get('currency')} {event['amount']:.4g}"
+        else:
+            price = ""
+        return (
+            f"{question}{price}, round {event.get('round')}; "
+            f"{_ANSWERS.get(str(answered), answered)}"
+        )
     return f"{_STEPS.get(str(asked), asked)}; {_ANSWERS.get(str(answered), answered)}"
 
 
@@ -181,7 +198,8 @@ def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
 
     @app.post("/ask")
     async def ask(request: Request) -> Response:
-        # TLS has let in nobody else; this is a second lock on the same door, and it tells who it is.
+        # TLS has let in nobody else; this is a second lock on the same door, and it tells who it
+        # is.
         name = names.get(getattr(request.state, "certificate", b""))
         if name is None:
             return _refusal(403, "This holder answers only the analysts that it knows.")
@@ -235,14 +253,19 @@ class _ShowingCertificate(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         channel = transport.get_extra_info("ssl_object")
-        shown = channel.getpeercert(binary_form=True) if channel is not None else b""
+        if channel is not None:
+            shown = channel.getpeercert(binary_form=True)
+        else:
+            shown = b""
         self.app_state = {**self.app_state, "certificate": shown}
         theirs = [one for one in self.connections if one.app_state.get("certificate") == shown]
         if len(theirs) > MOST_CONNECTIONS:
             transport.abort()
 
     def shutdown(self) -> None:
-        """Finish the answer that is being made; on an idle line nobody is owed a goodbye, or could delay the end."""
+        """Finish the answer that is being made; on an idle line nobody is owed a goodbye, or could
+        delay the end.
+        """
         idle = self.cycle is None or self.cycle.response_complete
         super().shutdown()
         if idle:
@@ -293,8 +316,11 @@ def server_of(app: FastAPI, identity: Identity, analysts: Sequence[Certificate])
 
 
 def answer_until_stopped(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Answer until the process is told to stop; a question that is being answered then is answered to the end."""
-    # Being stopped is how a holder ends. Uvicorn raises the signal once more when it has finished: nobody minds.
+    """Answer until the process is told to stop; a question that is being answered then is answered
+    to the end.
+    """
+    # Being stopped is how a holder ends. Uvicorn raises the signal once more when it has finished:
+    # nobody minds.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with contextlib.suppress(KeyboardInterrupt):

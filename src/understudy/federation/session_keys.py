@@ -1,7 +1,9 @@
-"""The keys of a session: each holder signs its own, and takes the others' only with their owners' signatures.
+"""The keys of a session: each holder signs its own, and takes the others' only with their owners'
+signatures.
 
-The analyst carries them and cannot put its own in their place: signatures are checked against pinned certificates, and
-each is over the digest of the session's terms. What holders sign later, about sums, is bound to all these keys.
+The analyst carries them and cannot put its own in their place: signatures are checked against
+pinned certificates, and each is over the digest of the session's terms. What holders sign later,
+about sums, is bound to all these keys.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class SessionKeys:
         self.terms = terms
         self.others = [other for other in terms.holders if other != name]
         self.roster = b""
-        """A digest of all keys, once they are known: a session that is opened again, in the same terms, has others."""
+        """A digest of all keys, once they are known: a session that is opened again, in the same
+        terms, has others.
+        """
         self._context = context
         self._identity = identity
         self._peers = peers
@@ -56,7 +60,9 @@ class SessionKeys:
         return {"key": self._pairs.public.hex(), "signature": signature.hex()}
 
     def meet(self, told: Mapping[str, Any]) -> None:
-        """Take the keys of all holders, each signed by its owner, and agree on a secret with each."""
+        """Take the keys of all holders, each signed by its owner, and agree on a secret with
+        each.
+        """
         if sorted(told) != list(self.terms.holders):
             raise InputError("There must be a key of each holder that takes part, and no other.")
         publics = {}
@@ -69,7 +75,8 @@ class SessionKeys:
                 continue
             if not self._peers[name].verify(signature, keys_statement(self._context, name, public)):
                 raise InputError(
-                    f"The key of {name} is not signed by the certificate that {self.name} has pinned."
+                    f"The key of {name} is not signed by the certificate that {self.name} has "
+                    "pinned."
                 )
             self._pairs.meet(name, public)
         self.roster = keys_digest(publics)
@@ -113,7 +120,9 @@ def sum_statement(
     masked: Sequence[str],
     present: Sequence[str],
 ) -> bytes:
-    """What a holder signs about a sum: under which keys, whose masks are in it, and whose numbers."""
+    """What a holder signs about a sum: under which keys, whose masks are in it, and whose
+    numbers.
+    """
     names = *sorted(masked), *sorted(present)
     return digest(
         "understudy sum", context, roster, str(number), question, str(len(masked)), *names

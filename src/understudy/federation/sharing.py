@@ -1,8 +1,9 @@
-"""Shamir's secret sharing: a secret in pieces, any ``enough`` of which tell all and any fewer of which tell nothing.
+"""Shamir's secret sharing: a secret in pieces, any ``enough`` of which tell all and any fewer of
+which tell nothing.
 
-The secret is the value at 0 of a random polynomial of degree enough - 1 over the integers modulo a prime, the shares
-are its values at 1, 2, and so on. Any ``enough`` points determine the polynomial; for fewer, every value at 0 is
-equally likely.
+The secret is the value at 0 of a random polynomial of degree enough - 1 over the integers modulo a
+prime, the shares are its values at 1, 2, and so on. Any ``enough`` points determine the polynomial;
+for fewer, every value at 0 is equally likely.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ def split(
     coded
         The rows.
     how
-        "equal": shares of the same size, at random; "random": shares of random sizes, at random; "class": each value of
-        ``target`` is another holder's; "attribute": each value of an attribute that is drawn at random is; "central":
-        one holder has all.
+        "equal": shares of the same size, at random; "random": shares of random sizes, at random;
+        "class": each value of ``target`` is another holder's; "attribute": each value of an
+        attribute that is drawn at random is; "central": one holder has all.
     holders
         How many, where the values of an attribute do not decide that.
     target
@@ -48,7 +48,10 @@ def split(
     if how == "central":
         return [coded]
     if how in ("class", "attribute"):
-        name = _attribute(coded, rng) if how == "attribute" else target
+        if how == "attribute":
+            name = _attribute(coded, rng)
+        else:
+            name = target
         if name is None or name not in coded.codes:
             raise InputError(
                 f"To split rows by class, name a modelled attribute as the target, not {target!r}."
@@ -68,7 +71,9 @@ def split(
 
 def _attribute(coded: Coded, rng: np.random.Generator) -> str | None:
     several = [name for name, codes in coded.codes.items() if len(np.unique(codes)) > 1]
-    return str(rng.choice(several)) if several else None
+    if several:
+        return str(rng.choice(several))
+    return None
 
 
 def _part(coded: Coded, rows: NDArray[np.int64]) -> Coded:

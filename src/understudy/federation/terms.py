@@ -1,6 +1,7 @@
 """The terms of a session: what is released, by whom, at which price, and whom one fears.
 
-Every holder sees the same terms, or their masks do not cancel: keys are agreed on under a digest of them.
+Every holder sees the same terms, or their masks do not cancel: keys are agreed on under a digest of
+them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ WAYS = ("secure", "statistics", "voting", "models")
 COLLUDERS = 1
 """How many holders are feared to collude where nobody says otherwise.
 
-A holder knows its own share of the noise. With 0 the guarantee would not hold against the holders themselves, and there
-would be somebody to be trusted after all.
+A holder knows its own share of the noise. With 0 the guarantee would not hold against the holders
+themselves, and there would be somebody to be trusted after all.
 """
 
 MOST_HOLDERS = 1 << 8
@@ -31,7 +32,9 @@ MOST_LETTERS = 100
 
 
 def schema_digest(schema: Schema) -> str:
-    """What two parties compare to see that they speak of the same schema; the order of columns does not matter."""
+    """What two parties compare to see that they speak of the same schema; the order of columns does
+    not matter.
+    """
     return digest(json.dumps(schema.to_dict(), sort_keys=True)).hex()
 
 
@@ -56,7 +59,8 @@ class Terms:
                 len(name) > MOST_LETTERS or not name.isprintable()
             ):  # they stand in logs and on screens
                 raise InputError(
-                    f"Names in the terms of a session are plain text, {MOST_LETTERS} letters at most."
+                    f"Names in the terms of a session are plain text, {MOST_LETTERS} letters at "
+                    "most."
                 )
         if self.way not in WAYS:
             raise InputError(f"There is no way {self.way!r}; known are {', '.join(WAYS)}.")
@@ -81,8 +85,10 @@ class Terms:
         needed = 2 * self.dropouts + self.colluders + 1
         if self.way == "secure" and len(self.holders) < needed:
             raise InputError(
-                f"Sums that are secure where {self.dropouts} may drop out and {self.colluders} collude need {needed} "
-                f"holders at least, and there are {len(self.holders)}: ask more holders, or lower dropouts (each takes "
+                f"Sums that are secure where {self.dropouts} may drop out and {self.colluders} "
+                f"collude need {needed} "
+                f"holders at least, and there are {len(self.holders)}: ask more holders, or lower "
+                "dropouts (each takes "
                 f"two) or colluders (each takes one)."
             )
 
@@ -93,7 +99,9 @@ class Terms:
 
     @property
     def honest(self) -> int:
-        """How many holders in every sum are certain to be honest: as many shares make the whole noise."""
+        """How many holders in every sum are certain to be honest: as many shares make the whole
+        noise.
+        """
         return len(self.holders) - self.dropouts - self.colluders
 
     @property
@@ -112,12 +120,16 @@ class Terms:
     def trust(self) -> str:
         """Which assumption the guarantee rests on, in one sentence."""
         if self.way != "secure":
-            return "Each holder adds its own noise: the guarantee rests on no assumption about anybody else."
+            return (
+                "Each holder adds its own noise: the guarantee rests on no assumption about "
+                "anybody else."
+            )
         among = f"alone or together with up to {self.colluders} of the holders"
         if not self.colluders:
             among = "but not against the holders themselves, who know their shares of the noise"
         return (
-            f"Secure sums over {len(self.holders)} holders, of whom up to {self.dropouts} may drop out: the guarantee "
+            f"Secure sums over {len(self.holders)} holders, of whom up to {self.dropouts} may drop "
+            "out: the guarantee "
             f"holds against the analyst and all readers, {among}."
         )
 

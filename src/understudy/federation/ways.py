@@ -1,14 +1,17 @@
 """Ways to one synthetic table from the rows of many holders: the thesis' three, and the one beyond.
 
-- **secure**: a synthesizer asks as it would ask a trusted curator; tables are securely summed with one noise in all.
-- **statistics** (the thesis' algorithm 4): every holder sends all tables over k + 1 attributes once, with its own
-  noise; structure and parameters come from their sums, and nothing more is asked.
-- **voting** (algorithms 5 and 8): in each step every holder votes by a choice of its own, the most voted candidate
-  wins; then every holder sends the tables that are needed, with its own noise.
-- **models** (algorithm 6): every holder learns a model of its own rows; rows are drawn from each in proportion, and
-  merged.
+- **secure**: a synthesizer asks as it would ask a trusted curator; tables are securely summed with
+  one noise in all.
+- **statistics** (the thesis' algorithm 4): every holder sends all tables over k + 1 attributes
+  once, with its own noise; structure and parameters come from their sums, and nothing more is
+  asked.
+- **voting** (algorithms 5 and 8): in each step every holder votes by a choice of its own, the most
+  voted candidate wins; then every holder sends the tables that are needed, with its own noise.
+- **models** (algorithm 6): every holder learns a model of its own rows; rows are drawn from each in
+  proportion, and merged.
 
-In the last three every holder adds the whole noise by itself: they rest on no assumption, and pay for it in accuracy.
+In the last three every holder adds the whole noise by itself: they rest on no assumption, and pay
+for it in accuracy.
 """
 
 from __future__ import annotations
@@ -82,13 +85,15 @@ def federate(
     dropouts
         How many holders may drop out on the way.
     colluders
-        How many holders may be in league with the analyst, or pry by themselves, without breaking the guarantee of
-        secure sums. With 0 it does not hold against the holders, each of whom knows its own share of the noise.
+        How many holders may be in league with the analyst, or pry by themselves, without breaking
+        the guarantee of secure sums. With 0 it does not hold against the holders, each of whom
+        knows its own share of the noise.
     structure
-        In the way "secure", where a network comes from: "choices" (one after the other, by sums of the holders' own
-        scores) or "tables" (as in the way "statistics", but from securely summed tables). Choices are far more accurate
-        unless epsilon is large; but where holders have rows of one class each, none of them sees by its own rows what
-        the class depends on, and only tables tell.
+        In the way "secure", where a network comes from: "choices" (one after the other, by sums of
+        the holders' own scores) or "tables" (as in the way "statistics", but from securely summed
+        tables). Choices are far more accurate unless epsilon is large; but where holders have rows
+        of one class each, none of them sees by its own rows what the class depends on, and only
+        tables tell.
     noise
         What tosses are made with; only studies give one.
     progress
@@ -102,9 +107,10 @@ def federate(
 
     Examples
     --------
-    >>> model = federate(links, "schema.json", PrivBayes(epsilon=1.0), dropouts=1)   # doctest: +SKIP
+    >>> model = federate(links, "schema.json", PrivBayes(epsilon=1.0), dropouts=1)  # doctest: +SKIP
     """
-    schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+    if isinstance(schema, str | Path):
+        schema = Schema.load(schema)
     _check(synthesizer, schema, way, structure)
     links = [MemoryLink(holder) if isinstance(holder, Holder) else holder for holder in holders]
     with Federation(links, told) as federation:
@@ -129,7 +135,8 @@ def federate(
                 model = synthesizer.learn(curator, curator.ledger.left, progress)
             return replace(model, method={**model.method, "federation": _told(session)})
         finally:
-            # Holders settle their ledgers whatever happened; one that cannot be reached keeps the whole price.
+            # Holders settle their ledgers whatever happened; one that cannot be reached keeps the
+            # whole price.
             with contextlib.suppress(UnderstudyError):
                 session.close()
 
@@ -146,7 +153,8 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
         )
     if synthesizer.person is not None or synthesizer.max_rows_per_person != 1:
         raise InputError(
-            "Where holders share the work, rows are protected, not persons: one may be known to several."
+            "Where holders share the work, rows are protected, not persons: one may be known to "
+            "several."
         )
     if (way == "statistics" or structure == "tables") and not isinstance(synthesizer, PrivBayes):
         raise InputError("Structure comes from tables in the method privbayes only.")
@@ -180,13 +188,16 @@ def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
     return method.make(**given)
 
 
-# --------------------------------------------------------------------------- noisy sufficient statistics
+# ----------------------------------------- noisy sufficient statistics
 
 
 def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Progress) -> Model:
     """All tables over k + 1 attributes, once; then PrivBayes on what they say."""
     names = [attribute.name for attribute in curator.schema.modelled if attribute.size > 1]
-    degree = 1 if synthesizer.degree is None else synthesizer.degree
+    if synthesizer.degree is None:
+        degree = 1
+    else:
+        degree = synthesizer.degree
     degree = max(min(degree, len(names) - 1), 0)
     asked: list[Marginal] = [
         marginal(*group) for group in itertools.combinations(names, degree + 1)
@@ -204,7 +215,8 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
 
 
 class TablesCurator(Curator):
-    """A curator that was told some tables and asks nothing more: its answers are post-processing of these.
+    """A curator that was told some tables and asks nothing more: its answers are post-processing of
+    these.
 
     Parameters
     ----------
@@ -218,7 +230,10 @@ class TablesCurator(Curator):
         super().__init__(curator.domain, curator.ledger)
         self._curator = curator
         self._tables = {frozenset(table.marginal): table for table in tables}
-        total = estimated_rows(tables) if curator.rows is None else float(curator.rows)
+        if curator.rows is None:
+            total = estimated_rows(tables)
+        else:
+            total = float(curator.rows)
         self._counter = TablesCounter(
             self._tables,
             {a.name: a.size for a in self.schema.modelled},
@@ -263,13 +278,16 @@ class TablesCurator(Curator):
     def in_bits(self, bits: Bits) -> TablesCurator:
         """Tables of attributes are not tables of their bits."""
         raise InputError(
-            "Structure from tables takes attributes as they are, not their bits; use encoding vanilla."
+            "Structure from tables takes attributes as they are, not their bits; use encoding "
+            "vanilla."
         )
 
 
 @dataclass(frozen=True)
 class TablesCounter:
-    """Counts as noisy tables have them, repaired: what scores are computed from where no rows are at hand."""
+    """Counts as noisy tables have them, repaired: what scores are computed from where no rows are
+    at hand.
+    """
 
     tables: Mapping[frozenset[Axis], Measurement]
     sizes: Mapping[str, int]
@@ -352,7 +370,9 @@ def models(
 
 @dataclass(frozen=True)
 class Merged:
-    """The models of several holders: rows are drawn from each in proportion to its rows, and merged."""
+    """The models of several holders: rows are drawn from each in proportion to its rows, and
+    merged.
+    """
 
     method: Mapping[str, Any]
     schema: Schema
@@ -381,7 +401,9 @@ class Merged:
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Draw synthetic rows into a CSV or Parquet file, one holder's after the other's; returns how many."""
+        """Draw synthetic rows into a CSV or Parquet file, one holder's after the other's; returns
+        how many.
+        """
 
         def chunks() -> Iterator[Table]:
             for model, count, part in self._parts(rows, seed):
@@ -433,7 +455,10 @@ class Merged:
         sizes = np.array([float(model.rows or 0) for model in self.models])
         if sizes.sum() <= 0:
             sizes = np.ones(len(sizes))
-        wanted = self.rows if rows is None else rows
+        if rows is None:
+            wanted = self.rows
+        else:
+            wanted = rows
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
             raise InputError(
                 f"The number of rows must be a whole number at or above 0, not {wanted!r}."
@@ -444,7 +469,9 @@ class Merged:
 
 
 def _part_seed(seed: int, place: int) -> int:
-    """A seed for each part, none of which is another part's at another seed (as seed + place would be)."""
+    """A seed for each part, none of which is another part's at another seed (as seed + place would
+    be).
+    """
     return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
 
 

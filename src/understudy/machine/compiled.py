@@ -1,9 +1,10 @@
 """Compilation of kernels by numba, in one place: kept on disk between runs where that is possible.
 
-Numba keeps machine code beside the source, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says, and raises an
-error where none of them can be written: an install that is read-only, run by somebody without a home. Kernels are then
-compiled at every run. A folder that others can write to is never used instead: what numba keeps is read as a pickle, so
-whoever plants a file there runs code as this user.
+Numba keeps machine code beside the source, in the user's cache folder, or where ``NUMBA_CACHE_DIR``
+says, and raises an error where none of them can be written: an install that is read-only, run by
+somebody without a home. Kernels are then compiled at every run. A folder that others can write to
+is never used instead: what numba keeps is read as a pickle, so whoever plants a file there runs
+code as this user.
 """
 
 from __future__ import annotations

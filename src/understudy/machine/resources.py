@@ -1,8 +1,9 @@
 """How much memory this process may take, and what to do where that is little.
 
-A process can be held to a number of bytes of address space (``ulimit -v``, a batch system). The libraries underneath
-do not all take that well: OpenBLAS waits for ever for its buffers, and DuckDB may crash when it gets no thread. So where
-there is a limit, fewer threads are started, and too small a limit is refused before anything is loaded.
+A process can be held to a number of bytes of address space (``ulimit -v``, a batch system). The
+libraries underneath do not all take that well: OpenBLAS waits for ever for its buffers, and DuckDB
+may crash when it gets no thread. So where there is a limit, fewer threads are started, and too
+small a limit is refused before anything is loaded.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ def threads() -> int:
 
 
 def prepare_for_little_memory() -> None:
-    """Refuse a limit that is too small; under any other, keep the libraries' pools of threads small.
+    """Refuse a limit that is too small; under any other, keep the libraries' pools of threads
+    small.
 
-    To be called before the libraries are imported: they read the number of threads only then. What they need for
-    themselves they take now, when it is there, and not after the rows are read.
+    To be called before the libraries are imported: they read the number of threads only then. What
+    they need for themselves they take now, when it is there, and not after the rows are read.
     """
     limit = memory_limit()
     if limit is None:
@@ -72,7 +74,9 @@ def prepare_for_little_memory() -> None:
 
 
 def engine_settings(**settings: Any) -> dict[str, Any]:
-    """Settings for :func:`duckdb.connect`: where memory is limited, DuckDB is told, as it does not look itself."""
+    """Settings for :func:`duckdb.connect`: where memory is limited, DuckDB is told, as it does not
+    look itself.
+    """
     left = memory_left()
     if left is None:
         return settings

@@ -1,4 +1,6 @@
-"""A network given evidence is a network again: ancestral sampling from it is exact sampling given the evidence."""
+"""A network given evidence is a network again: ancestral sampling from it is exact sampling given
+the evidence.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,15 @@ def conditioned(network: Network, schema: Schema, evidence: Mapping[str, Factor]
     schema
         The schema whose attributes the network names.
     evidence
-        By any names (for messages), functions of attributes, from 0 (impossible) to 1, at level 0; a row fits with the
-        product of their values.
+        By any names (for messages), functions of attributes, from 0 (impossible) to 1, at level 0;
+        a row fits with the product of their values.
 
     Notes
     -----
-    Only the attributes with evidence and their ancestors change. They are eliminated one by one; when an attribute
-    goes, the product of the factors that hold it is, up to a constant, its distribution given those that are left.
-    Read backwards, that is a network: each attribute with parents that come before it.
+    Only the attributes with evidence and their ancestors change. They are eliminated one by one;
+    when an attribute goes, the product of the factors that hold it is, up to a constant, its
+    distribution given those that are left. Read backwards, that is a network: each attribute with
+    parents that come before it.
     """
     named = {
         variable

@@ -1,7 +1,8 @@
 """Tables that share attributes, made to agree on them.
 
-Two noisy tables that both hold an attribute tell its distribution twice, differently. The best guess from both is their
-average, weighted by how sure each is; each table is then moved to the agreed margins by the smallest change.
+Two noisy tables that both hold an attribute tell its distribution twice, differently. The best
+guess from both is their average, weighted by how sure each is; each table is then moved to the
+agreed margins by the smallest change.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def agreed(
     repair: Repair,
     target: str | None = None,
 ) -> list[NDArray[np.float64]]:
-    """The measured tables, repaired, with the same one-way margins wherever they share an attribute.
+    """The measured tables, repaired, with the same one-way margins wherever they share an
+    attribute.
 
     Given a target, tables that hold it agree exactly on the target alone: see :func:`_told_apart`.
     """
@@ -45,7 +47,8 @@ def agreed(
 
 
 def pooled(measurements: Sequence[Measurement], schema: Schema) -> list[Measurement]:
-    """The measured tables, each moved to the margins that all of them tell together; nothing is repaired yet.
+    """The measured tables, each moved to the margins that all of them tell together; nothing is
+    repaired yet.
 
     Where some tables are used and others not, this lets the others tell what they know.
     """
@@ -88,7 +91,8 @@ def _moved(
 ) -> NDArray[np.float64]:
     wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
     table = repaired(_shifted(measurement.counts, wanted), rows, repair)
-    # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps zeros.
+    # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps
+    # zeros.
     for _ in range(ROUNDS):
         for place, margin in enumerate(wanted):
             others = tuple(i for i in range(table.ndim) if i != place)
@@ -117,9 +121,9 @@ def _told_apart(
 ) -> NDArray[np.float64]:
     """A table repaired for each value of the target by itself.
 
-    Repaired as one, a rare value of the target loses most of its counts to the noise of the common ones; and scaling
-    to the margins afterwards makes much of the few counts that survived in rare values of the other attributes. Either
-    blurs what tells the target's values apart.
+    Repaired as one, a rare value of the target loses most of its counts to the noise of the common
+    ones; and scaling to the margins afterwards makes much of the few counts that survived in rare
+    values of the other attributes. Either blurs what tells the target's values apart.
     """
     wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
     table = _shifted(measurement.counts, wanted)
@@ -133,10 +137,12 @@ def _told_apart(
 def _with_margins(
     table: NDArray[np.float64], wanted: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """A table near the given one that has the wanted margins exactly (Altschuler, Weed and Rigollet 2017).
+    """A table near the given one that has the wanted margins exactly (Altschuler, Weed and Rigollet
+    2017).
 
-    Scaling alone does not get there where repairing left no cell to scale. So slices that hold too much are scaled
-    down, and what all sides then lack, which is the same total, is added as if they were independent.
+    Scaling alone does not get there where repairing left no cell to scale. So slices that hold too
+    much are scaled down, and what all sides then lack, which is the same total, is added as if they
+    were independent.
     """
     sides = [tuple(i for i in range(table.ndim) if i != place) for place in range(table.ndim)]
     for margin, others in zip(wanted, sides, strict=True):

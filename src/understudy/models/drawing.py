@@ -1,9 +1,9 @@
 """Pictures of a network: a tree for the terminal and a layered drawing (SVG) for everything else.
 
-The drawing follows Sugiyama: attributes in layers, parents above children; long edges get a waypoint in each layer
-they pass; the order within layers is improved by sweeps that put each item near the middle of its neighbours; last,
-positions are pulled straight without changing the order. Edges are the thicker the more the parent tells about the
-child in the released table.
+The drawing follows Sugiyama: attributes in layers, parents above children; long edges get a
+waypoint in each layer they pass; the order within layers is improved by sweeps that put each item
+near the middle of its neighbours; last, positions are pulled straight without changing the order.
+Edges are the thicker the more the parent tells about the child in the released table.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Picture:
 
 
 def strengths(node: Node) -> list[float]:
-    """For each parent how much it alone tells about the child in the node's table: 0 (nothing) to 1 (everything)."""
+    """For each parent how much it alone tells about the child in the node's table: 0 (nothing) to 1
+    (everything).
+    """
     found = []
     for place in range(len(node.parents)):
         others = tuple(i for i in range(len(node.parents)) if i != place)
@@ -73,7 +75,8 @@ def strengths(node: Node) -> list[float]:
 
 
 def tree(network: Network, max_lines: int | None = None) -> str:
-    """The network as text: each attribute under the parent that tells most about it, all parents beside it.
+    """The network as text: each attribute under the parent that tells most about it, all parents
+    beside it.
 
     Of a long one, only the first ``max_lines`` attributes.
 
@@ -88,7 +91,9 @@ def tree(network: Network, max_lines: int | None = None) -> str:
     under: dict[str | None, list[Node]] = {}
     for node in network:
         told = strengths(node)
-        main = node.parents[told.index(max(told))].attribute if told else None
+        main = None
+        if told:
+            main = node.parents[told.index(max(told))].attribute
         under.setdefault(main, []).append(node)
     lines: list[tuple[str, Node]] = []
     # Depth first with a stack of its own: a network may be a chain of any length.
@@ -172,12 +177,15 @@ class _Layout:
         )
         if passed > MAX_WAYPOINTS:
             raise InputError(
-                f"A network of {len(network):,} attributes with edges this long is too large for a picture; "
+                f"A network of {len(network):,} attributes with edges this long is too large for a "
+                "picture; "
                 f"they pass {passed:,} layers, and at most {MAX_WAYPOINTS:,} can be drawn."
             )
 
     def _place_boxes(self, network: Network) -> None:
-        """Each attribute below its parents, in the first layer that has room; the unconnected ones at the bottom."""
+        """Each attribute below its parents, in the first layer that has room; the unconnected ones
+        at the bottom.
+        """
         widths = {node.attribute: _box_width(node.attribute) for node in network}
         parents = {axis.attribute for node in network for axis in node.parents}
         widest = max([520.0, *widths.values(), min(1060.0, 200.0 * math.sqrt(len(widths)))])
@@ -200,7 +208,9 @@ class _Layout:
         self._lower_roots(network, taken, widest)
 
     def _lower_roots(self, network: Network, taken: list[float], widest: float) -> None:
-        """Attributes without parents go down to just above their first child, where there is room: shorter edges."""
+        """Attributes without parents go down to just above their first child, where there is room:
+        shorter edges.
+        """
         first: dict[str, int] = {}
         for node in network:
             for axis in node.parents:
@@ -254,8 +264,14 @@ class _Layout:
     def _sort(self, number: int, down: bool) -> None:
         """Put each item of a layer near the middle of its neighbours in the layer before."""
         layer = self.layers[number]
-        before = number - 1 if down else number + 1
-        fixed = self.layers[before] if 0 <= before < len(self.layers) else []
+        if down:
+            before = number - 1
+        else:
+            before = number + 1
+        if 0 <= before < len(self.layers):
+            fixed = self.layers[before]
+        else:
+            fixed = []
         place = {
             id(item): i / len(items) for items in (fixed, layer) for i, item in enumerate(items)
         }
@@ -278,7 +294,10 @@ class _Layout:
         for layer in self.layers:
             x = 0.0
             for i, item in enumerate(layer):
-                x += _distance(layer[i - 1], item) if i else 0.0
+                if i:
+                    x += _distance(layer[i - 1], item)
+                else:
+                    x += 0.0
                 item.x = x
             for item in layer:
                 item.x -= x / 2
@@ -286,7 +305,10 @@ class _Layout:
             for layer in self.layers if sweep % 2 == 0 else reversed(self.layers):
                 _straighten(layer)
         joined = [item.x for layer in self.layers for item in layer if item.above or item.below]
-        middle = (min(joined) + max(joined)) / 2 if joined else 0.0
+        if joined:
+            middle = (min(joined) + max(joined)) / 2
+        else:
+            middle = 0.0
         for layer in self.layers:
             if not any(item.above or item.below for item in layer):
                 shift = middle - (layer[0].x + layer[-1].x) / 2
@@ -311,24 +333,35 @@ class _Layout:
 
 
 def _middle(item: _Item, place: dict[int, float], down: bool) -> float:
-    near = item.above if down else item.below
-    return sum(place[id(other)] for other in near) / len(near) if near else place[id(item)]
+    if down:
+        near = item.above
+    else:
+        near = item.below
+    if near:
+        return sum(place[id(other)] for other in near) / len(near)
+    return place[id(item)]
 
 
 def _distance(left: _Item, right: _Item) -> float:
-    gap = BOX_GAP if left.name and right.name else WAYPOINT_GAP
+    if left.name and right.name:
+        gap = BOX_GAP
+    else:
+        gap = WAYPOINT_GAP
     return left.width / 2 + gap + right.width / 2
 
 
 def _straighten(layer: Sequence[_Item]) -> None:
-    """Move each item towards the middle of its neighbours as far as order and distances allow: least squares."""
+    """Move each item towards the middle of its neighbours as far as order and distances allow:
+    least squares.
+    """
     if not layer:
         return
     wanted, weights = [], []
     for item in layer:
         near = item.above + item.below
         wanted.append(sum(other.x for other in near) / len(near) if near else 0.0)
-        # Waypoints weigh more: an edge that runs straight down is easier to follow than a box that is centred.
+        # Waypoints weigh more: an edge that runs straight down is easier to follow than a box that
+        # is centred.
         weights.append((8.0 if item.name is None else 1.0) if near else 0.05)
     offsets = np.concatenate(
         [[0.0], np.cumsum([_distance(a, b) for a, b in itertools.pairwise(layer)])]
@@ -358,7 +391,10 @@ def _rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArra
 
 def _svg(layout: _Layout, network: Network, schema: Schema) -> str:
     levels = any(edge.level for edge in layout.edges)
-    note = "^1, ^2, …: the parent in coarser groups, so many levels up" if levels else ""
+    if levels:
+        note = "^1, ^2, …: the parent in coarser groups, so many levels up"
+    else:
+        note = ""
     width = max(layout.width, 440.0 if note else 0.0)
     height = layout.height + (22 if note else 0)
     shift = (width - layout.width) / 2
@@ -368,21 +404,24 @@ def _svg(layout: _Layout, network: Network, schema: Schema) -> str:
     edges = "".join(_edge(layout.edges[i], *ends[i], schema) for i in order)
     labels = "".join(_edge_label(layout.edges[i], *ends[i]) for i in order if layout.edges[i].level)
     boxes = "".join(_box(layout.boxes[node.attribute], node, schema) for node in network)
-    legend = (
-        f'<text class="note" x="{width / 2:.0f}" y="{height - 12:.0f}">{note}</text>'
-        if note
-        else ""
-    )
+    if note:
+        legend = f'<text class="note" x="{width / 2:.0f}" y="{height - 12:.0f}">{note}</text>'
+    else:
+        legend = ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="network" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="The network: which column depends on which">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="network" viewBox="0 0 {width:.0f} '
+        f'{height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="The network: which '
+        'column depends on which">'
         f"<style>{_STYLE}</style>"
         f'<g transform="translate({shift:.1f} 0)">{edges}{boxes}{labels}</g>{legend}</svg>'
     )
 
 
 def _ends(layout: _Layout) -> list[tuple[float, float]]:
-    """Where each edge leaves its parent and enters its child: side by side, in the order of where they go."""
+    """Where each edge leaves its parent and enters its child: side by side, in the order of where
+    they go.
+    """
     leave, enter = [0.0] * len(layout.edges), [0.0] * len(layout.edges)
     for name, box in layout.boxes.items():
         outgoing = [
@@ -428,7 +467,8 @@ def _edge(edge: _Edge, leave: float, enter: float, schema: Schema) -> str:
     return (
         f'<g style="opacity:{strong:.2f}"><title>{title}</title>'
         f'<path d="{"".join(path)}" style="stroke-width:{thick:.2f}"/>'
-        f'<path class="head" d="M{x:.1f} {y + 5:.1f}l{-half:.1f} {-half - 4:.1f}h{2 * half:.1f}z"/></g>'
+        f'<path class="head" d="M{x:.1f} {y + 5:.1f}l{-half:.1f} '
+        f'{-half - 4:.1f}h{2 * half:.1f}z"/></g>'
     )
 
 
@@ -455,12 +495,16 @@ def _box(box: _Item, node: Node, schema: Schema) -> str:
     values = schema[name].size
     given = ", ".join(str(axis) for axis in node.parents)
     title = _escaped(name) + (f" given {_escaped(given)}" if given else "")
-    root = ' class="root"' if not node.parents else ""
+    if not node.parents:
+        root = ' class="root"'
+    else:
+        root = ""
     return (
         f'<g><title>{title}</title><rect{root} x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
         f'height="{BOX_HEIGHT:.0f}" rx="9"/>'
         f'<text class="name" x="{box.x:.1f}" y="{y + 18:.1f}">{_escaped(_shortened(name))}</text>'
-        f'<text class="size" x="{box.x:.1f}" y="{y + 33:.1f}">{values} value{"s" if values != 1 else ""}</text></g>'
+        f'<text class="size" x="{box.x:.1f}" y="{y + 33:.1f}">{values} '
+        f"value{'s' if values != 1 else ''}</text></g>"
     )
 
 
@@ -474,11 +518,15 @@ def _box_width(name: str) -> float:
 
 def _shortened(name: str) -> str:
     name = _clean(name)
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    if len(name) <= LONGEST_NAME:
+        return name
+    return name[: LONGEST_NAME - 1] + "…"
 
 
 def _clean(text: str) -> str:
-    """Text without control characters: they are no part of XML, and could play tricks with a terminal."""
+    """Text without control characters: they are no part of XML, and could play tricks with a
+    terminal.
+    """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -487,7 +535,8 @@ def _escaped(text: str) -> str:
 
 
 _STYLE = (
-    ".network{font-family:system-ui,-apple-system,'Segoe UI',sans-serif;width:auto;max-width:100%;height:auto}"
+    ".network{font-family:system-ui,-apple-system,'Segoe "
+    "UI',sans-serif;width:auto;max-width:100%;height:auto}"
     ".network rect{fill:#fff;stroke:#8fa3b8;stroke-width:1.2}"
     ".network rect.root{fill:#e4edf6;stroke:#4878a8}"
     ".network path{fill:none;stroke:#4878a8;stroke-linecap:round}"

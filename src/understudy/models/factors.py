@@ -1,8 +1,9 @@
 """Factors: tables over variables, each at a generalisation level, and their products and sums.
 
-A variable is an attribute of a network (its name) or an auxiliary one (a pair of texts), such as "which side of the
-condition does this row's age lie on". Levels of an attribute are nested, so a product needs each only at the finest
-level among its factors, and what is summed out never has to be spelled out finer than it is used.
+A variable is an attribute of a network (its name) or an auxiliary one (a pair of texts), such as
+"which side of the condition does this row's age lie on". Levels of an attribute are nested, so a
+product needs each only at the finest level among its factors, and what is summed out never has to
+be spelled out finer than it is used.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def function_of(
     auxiliary: Sequence[Variable] = (),
     bits: Bits | None = None,
 ) -> Factor:
-    """A function of an attribute's code (and of auxiliary variables) as a factor over what the network holds of it.
+    """A function of an attribute's code (and of auxiliary variables) as a factor over what the
+    network holds of it.
 
     Parameters
     ----------
@@ -131,7 +133,9 @@ def product(factors: Sequence[Factor], domains: Domains) -> Factor:
 
 
 def reduced(factor: Factor, axes: Sequence[tuple[Variable, int]], domains: Domains) -> Factor:
-    """Sum out every variable that is not among ``axes``, and bring the others to the levels and order there."""
+    """Sum out every variable that is not among ``axes``, and bring the others to the levels and
+    order there.
+    """
     wanted = dict(axes)
     spare = tuple(
         place for place, (variable, _) in enumerate(factor.axes) if variable not in wanted

@@ -1,8 +1,9 @@
 """Exact inference by variable elimination, and how an answer moves with each table of the network.
 
-Sums over all rows that could be drawn are done one variable at a time: the factors that hold it are multiplied, it is
-summed out, and what is left is a factor among the others. Attributes that the question does not depend on (those that
-are no ancestors of the ones it names) are left out from the start.
+Sums over all rows that could be drawn are done one variable at a time: the factors that hold it are
+multiplied, it is summed out, and what is left is a factor among the others. Attributes that the
+question does not depend on (those that are no ancestors of the ones it names) are left out from the
+start.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def joint(
     axes
         Which attributes, each at a level.
     evidence
-        For an attribute, which of its codes are possible: a mask, or for each code the share that fits.
+        For an attribute, which of its codes are possible: a mask, or for each code the share that
+        fits.
 
     Returns
     -------
@@ -72,7 +74,9 @@ def joint(
 
 
 def along(axis: Axis, schema: Schema) -> Factor:
-    """The factor that ties an attribute to itself at a coarser level, as the variable ``("level", name)``."""
+    """The factor that ties an attribute to itself at a coarser level, as the variable ``("level",
+    name)``.
+    """
     attribute = schema[axis.attribute]
     coarse = attribute.generalisations[axis.level - 1]
     table = np.zeros((attribute.size, attribute.sizes_by_level()[axis.level]))
@@ -103,7 +107,8 @@ def ancestors(network: Network, names: set[str]) -> tuple[Node, ...]:
 
 
 class Elimination:
-    """The sum, over all rows, of their probability times a product of functions, as a table over some variables.
+    """The sum, over all rows, of their probability times a product of functions, as a table over
+    some variables.
 
     Parameters
     ----------
@@ -180,8 +185,9 @@ class Elimination:
 
         Returns
         -------
-        For each attribute that matters the derivatives, shaped ``(sums, *node.table.shape)``. The derivative by
-        Pr[x | p] of the probability of an event E is Pr[E | p, x] Pr[p], also where Pr[x | p] is 0.
+        For each attribute that matters the derivatives, shaped ``(sums, *node.table.shape)``. The
+        derivative by Pr[x | p] of the probability of an event E is Pr[E | p, x] Pr[p], also where
+        Pr[x | p] is 0.
         """
         domains = self._domains.with_auxiliary(BATCH, len(seeds))
         values = self._values
@@ -204,7 +210,9 @@ class Elimination:
         return {node.attribute: slopes[i].table for i, node in enumerate(self.nodes)}
 
     def _plan(self) -> list[_Step]:
-        """Which factors to multiply and what to sum out, in what order; refuses what would be too large."""
+        """Which factors to multiply and what to sum out, in what order; refuses what would be too
+        large.
+        """
         scopes = [factor.scope for factor in self._factors]
         kept = {variable for variable, _ in self._keep}
         order = elimination_order(scopes, kept, self._domains)
@@ -229,7 +237,9 @@ class _Step:
 
 
 def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list[Factor]:
-    """Ones that keep the product of ``others`` from being coarser than ``factor``, which could not be undone."""
+    """Ones that keep the product of ``others`` from being coarser than ``factor``, which could not
+    be undone.
+    """
     scope = merged(other.scope for other in others)
     finer = [
         (variable, level) for variable, level in factor.axes if scope.get(variable, level) > level
@@ -237,7 +247,7 @@ def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list
     return [Factor((axis,), np.ones(domains.size(*axis))) for axis in finer]
 
 
-# --------------------------------------------------------------------------- the order of elimination
+# -------------------------------------------- the order of elimination
 
 Cost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], float]
 
@@ -245,7 +255,9 @@ Cost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], fl
 def elimination_order(
     scopes: Sequence[Scope], keep: set[Variable], domains: Domains
 ) -> list[Variable]:
-    """A good order in which to sum out all variables but those to keep; refuses what would take too large a table."""
+    """A good order in which to sum out all variables but those to keep; refuses what would take too
+    large a table.
+    """
     orders = (_order(scopes, keep, domains, cost) for cost in (_weight, _fill))
     order, largest = min(orders, key=lambda found: domains.cells(found[1]))
     final: Scope = dict.fromkeys(keep, 0)
@@ -269,7 +281,8 @@ def _order(
     order: list[Variable] = []
     largest: Scope = {}
     while costs:
-        # Ties are broken by the order of the network, so that the same question always takes the same way.
+        # Ties are broken by the order of the network, so that the same question always takes the
+        # same way.
         chosen = min(costs, key=costs.__getitem__)
         del costs[chosen]
         scope = products[chosen]
@@ -309,7 +322,8 @@ def _too_large(scope: Scope, cells: int) -> InputError:
     names = [variable if isinstance(variable, str) else variable[1] for variable in scope]
     listed = ", ".join(sorted(set(names)))
     return InputError(
-        f"An exact answer needs a table of {cells:,} cells over {listed}, more than the {LARGEST_PRODUCT:,} that are "
+        f"An exact answer needs a table of {cells:,} cells over {listed}, more than the "
+        f"{LARGEST_PRODUCT:,} that are "
         f"allowed; ask about fewer attributes, or draw rows and count those."
     )
 
@@ -318,14 +332,16 @@ def _too_large(scope: Scope, cells: int) -> InputError:
 
 
 def noise_variance(elimination: Elimination, seeds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variance that the known noise in the tables gives to weighted sums of ``elimination.table``.
+    """The variance that the known noise in the tables gives to weighted sums of
+    ``elimination.table``.
 
-    First-order propagation of independent noise in each cell (the delta method): with counts c[p, x], a conditional
-    probability is c[p, x] / c[p], so that the slope by c[p, x] is (g[p, x] - sum over x' of Pr[x' | p] g[p, x']) / c[p]
-    with g the slope by the conditional probability. What it leaves out: the repair of the tables (which mostly lowers
-    the error), that a derived table shares noise with the one it comes from, and how well the network fits the data.
-    A configuration with fewer rows than the deviation of the noise counts as having that many; below, nothing linear
-    would hold.
+    First-order propagation of independent noise in each cell (the delta method): with counts c[p,
+    x], a conditional probability is c[p, x] / c[p], so that the slope by c[p, x] is (g[p, x] - sum
+    over x' of Pr[x' | p] g[p, x']) / c[p] with g the slope by the conditional probability. What it
+    leaves out: the repair of the tables (which mostly lowers the error), that a derived table
+    shares noise with the one it comes from, and how well the network fits the data. A configuration
+    with fewer rows than the deviation of the noise counts as having that many; below, nothing
+    linear would hold.
     """
     variance = np.zeros(len(seeds))
     noisy = {

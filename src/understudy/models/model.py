@@ -1,7 +1,8 @@
-"""What is released: a model in one JSON file, safe to open, from which any number of rows can be drawn.
+"""What is released: a model in one JSON file, safe to open, from which any number of rows can be
+drawn.
 
-A model holds the schema, the network with its noisy tables and the ledger: released values only. Sampling from it is
-post-processing, so it costs nothing, and a seed makes it repeatable.
+A model holds the schema, the network with its noisy tables and the ledger: released values only.
+Sampling from it is post-processing, so it costs nothing, and a seed makes it repeatable.
 """
 
 from __future__ import annotations
@@ -40,13 +41,16 @@ from understudy.privacy.ledger import Ledger
 
 MODEL_VERSION = 1
 CHUNK = 1 << 18
-"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws which chunk.
+"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws
+which chunk.
 
 Never to be changed: the rows of a seed depend on it.
 """
 
 CHUNKS_A_FILE = 4
-"""Chunks that are written together: more of them in one partition are joined once they are all on the disk."""
+"""Chunks that are written together: more of them in one partition are joined once they are all on
+the disk.
+"""
 
 MOST_ROWS = 10**12
 MANY_ROWS = 10**9
@@ -73,8 +77,8 @@ class Model:
     ledger
         What the release spent, on what.
     rows
-        How many rows the original has: exact where public, an estimate from noisy tables otherwise, ``None`` where
-        nothing was measured.
+        How many rows the original has: exact where public, an estimate from noisy tables otherwise,
+        ``None`` where nothing was measured.
     bits
         How attributes were taken apart, for a network over bits (binary and Gray encoding).
     library
@@ -95,20 +99,29 @@ class Model:
     library: Library = field(default="table", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # A model is what its file says from the moment it is made: the same rows, answers and pictures.
+        # A model is what its file says from the moment it is made: the same rows, answers and
+        # pictures.
         object.__setattr__(self, "method", as_in_file(self.method))
         object.__setattr__(self, "network", self.network.as_released())
 
     @property
     def network_schema(self) -> Schema:
-        """The schema whose attributes the network is over: their bits where they were taken apart."""
-        return self.schema if self.bits is None else self.bits.schema
+        """The schema whose attributes the network is over: their bits where they were taken
+        apart.
+        """
+        if self.bits is None:
+            return self.schema
+        return self.bits.schema
 
     @property
     def draws(self) -> int | None:
-        """How many rows the private method itself drew, where the release is these rows (smoothed histogram)."""
+        """How many rows the private method itself drew, where the release is these rows (smoothed
+        histogram).
+        """
         draws = self.method.get("draws")
-        return draws if isinstance(draws, int) else None
+        if isinstance(draws, int):
+            return draws
+        return None
 
     @property
     def taken_as_public(self) -> tuple[str, ...]:
@@ -134,24 +147,28 @@ class Model:
         Parameters
         ----------
         rows
-            How many; as many as the original has when not given. (From a smoothed histogram: as many as were drawn
-            privately, which gives exactly these.)
+            How many; as many as the original has when not given. (From a smoothed histogram: as
+            many as were drawn privately, which gives exactly these.)
         seed
-            Makes the rows repeatable. It has no bearing on privacy: the noise is in the model already.
+            Makes the rows repeatable. It has no bearing on privacy: the noise is in the model
+            already.
         given
-            Conditions that all rows fulfil: for an attribute a value, a list of values, a ``(low, high)`` range with
-            both ends included (``None`` leaves one open), or ``None`` for missing. Where a range cuts through a bin,
-            the values of the bin count as spread evenly inside it, and those drawn lie in the range.
+            Conditions that all rows fulfil: for an attribute a value, a list of values, a ``(low,
+            high)`` range with both ends included (``None`` leaves one open), or ``None`` for
+            missing. Where a range cuts through a bin, the values of the bin count as spread evenly
+            inside it, and those drawn lie in the range.
         method
-            How to draw rows that fulfil conditions. "exact": from the network given the conditions, worked out
-            exactly, as fast as any other rows. "rejection": draw rows until enough of them fit; slow where few do.
-            "weighting": draw eight times as many rows that are made to fit (likelihood weighting) and keep some by
-            weight; approximate, and rows repeat where the condition is unlikely.
+            How to draw rows that fulfil conditions. "exact": from the network given the conditions,
+            worked out exactly, as fast as any other rows. "rejection": draw rows until enough of
+            them fit; slow where few do. "weighting": draw eight times as many rows that are made to
+            fit (likelihood weighting) and keep some by weight; approximate, and rows repeat where
+            the condition is unlikely.
         spread
-            "even": within a chunk of rows values are dealt out evenly, so that the table's counts are closer to the
-            model's than those of independent rows are. Each row by itself has exactly the model's distribution, and
-            rows are exchangeable, but they are not independent of each other. "independent": each row by itself.
-            (Rejection is always so.) By default even, except from a model made by the paper to the letter.
+            "even": within a chunk of rows values are dealt out evenly, so that the table's counts
+            are closer to the model's than those of independent rows are. Each row by itself has
+            exactly the model's distribution, and rows are exchangeable, but they are not
+            independent of each other. "independent": each row by itself. (Rejection is always so.)
+            By default even, except from a model made by the paper to the letter.
 
         Examples
         --------
@@ -173,17 +190,21 @@ class Model:
         partitions: int | None = None,
         safe_for_spreadsheets: bool = False,
     ) -> int:
-        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder; returns how many.
+        """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder;
+        returns how many.
 
         Parameters
         ----------
         path
-            A file; or, if it ends in a slash or there are partitions, a folder of Parquet files that is new or empty.
+            A file; or, if it ends in a slash or there are partitions, a folder of Parquet files
+            that is new or empty.
         partitions
-            Into how many files, each with at least a chunk of rows; by default, files of about a million rows. It has
-            no bearing on the rows: a seed gives the same ones, in the same order, in any number of files.
+            Into how many files, each with at least a chunk of rows; by default, files of about a
+            million rows. It has no bearing on the rows: a seed gives the same ones, in the same
+            order, in any number of files.
         safe_for_spreadsheets
-            Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV only).
+            Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV
+            only).
         progress
             Called with the number of rows that were written since the last time.
 
@@ -221,17 +242,19 @@ class Model:
         ----------
         first, last
             Only the chunks from number ``first`` up to, but without, number ``last``; there are
-            :meth:`chunk_count` of them. A chunk depends on the model, its number, the seed, the number of rows and the
-            other parameters alone: with one seed, chunks may be drawn anywhere, in any order, and all of them together
-            are the rows that :meth:`sample` gives.
+            :meth:`chunk_count` of them. A chunk depends on the model, its number, the seed, the
+            number of rows and the other parameters alone: with one seed, chunks may be drawn
+            anywhere, in any order, and all of them together are the rows that :meth:`sample` gives.
 
         See :meth:`sample` for the other parameters.
         """
         chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
-        last = count if last is None else last
+        if last is None:
+            last = count
         if not 0 <= first <= last <= count:
             raise InputError(
-                f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are not."
+                f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are "
+                "not."
             )
         return _ahead(chunk, range(first, last))
 
@@ -253,7 +276,10 @@ class Model:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
         if spread is None:
-            spread = "independent" if self.method.get("to_the_letter") is True else "even"
+            if self.method.get("to_the_letter") is True:
+                spread = "independent"
+            else:
+                spread = "even"
         for name, value, known in (
             ("method", method, get_args(How)),
             ("spread", spread, get_args(Spread)),
@@ -273,7 +299,10 @@ class Model:
         self, given: Mapping[str, Any] | None, method: How, spread: Spread
     ) -> Callable[[int, int, np.random.Generator], Table]:
         """What draws a chunk: from which row on, how many, with what randomness."""
-        subsets = {} if given is None else given_subsets(given, self.schema)
+        if given is None:
+            subsets = {}
+        else:
+            subsets = given_subsets(given, self.schema)
         evidence = self._evidence(subsets)
         if not evidence:
             sampler = self._sampler
@@ -300,7 +329,9 @@ class Model:
         return draw
 
     def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
-        """Conditions as functions of what the network is over; an attribute with one value leaves no choice."""
+        """Conditions as functions of what the network is over; an attribute with one value leaves
+        no choice.
+        """
         return {
             name: function_of(subset.attribute, subset.shares(), (), self.bits)
             for name, subset in subsets.items()
@@ -313,7 +344,10 @@ class Model:
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:
-            rows = self.draws if self.draws is not None else self.rows
+            if self.draws is not None:
+                rows = self.draws
+            else:
+                rows = self.rows
             if rows is not None and rows > MANY_ROWS:
                 raise InputError(
                     f"This model claims an original of {rows:,} rows; say how many you want."
@@ -336,14 +370,15 @@ class Model:
         Parameters
         ----------
         query
-            ``count``, ``share`` or ``mean ATTRIBUTE``, then ``where`` and a condition, if any; the grammar is in
-            :mod:`understudy.models.query.grammar`.
+            ``count``, ``share`` or ``mean ATTRIBUTE``, then ``where`` and a condition, if any; the
+            grammar is in :mod:`understudy.models.query.grammar`.
 
         Returns
         -------
-        The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %). The error bar is
-        that of the noise alone, to first order; how well the network fits the data is not in it. Where a condition
-        cuts through a bin, the share of the bin that it covers counts.
+        The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %).
+        The error bar is that of the noise alone, to first order; how well the network fits the data
+        is not in it. Where a condition cuts through a bin, the share of the bin that it covers
+        counts.
 
         Examples
         --------
@@ -353,7 +388,8 @@ class Model:
         return answer(self, query)
 
     def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
-        """Estimated counts over some attributes, exactly from the network: no row is drawn, no budget is spent.
+        """Estimated counts over some attributes, exactly from the network: no row is drawn, no
+        budget is spent.
 
         Parameters
         ----------
@@ -362,8 +398,8 @@ class Model:
 
         Returns
         -------
-        The counts (``table``), what the codes of each side stand for (``labels``), and error bars (``deviation``; see
-        :meth:`query` for what they hold).
+        The counts (``table``), what the codes of each side stand for (``labels``), and error bars
+        (``deviation``; see :meth:`query` for what they hold).
 
         Examples
         --------
@@ -373,7 +409,9 @@ class Model:
         return estimate(self, attributes)
 
     def plot(self, path: str | Path | None = None) -> Picture:
-        """A picture of the network (SVG): shown in a notebook, written to a file if a path is given."""
+        """A picture of the network (SVG): shown in a notebook, written to a file if a path is
+        given.
+        """
         drawn = picture(self.network, self.network_schema)
         if path is not None:
             drawn.save(path)
@@ -410,7 +448,8 @@ class Model:
         version = document["understudy_model"]
         if isinstance(version, int) and version > MODEL_VERSION:
             raise InputError(
-                f"{source} was written by a newer understudy (format {version}); update understudy first."
+                f"{source} was written by a newer understudy (format {version}); update understudy "
+                "first."
             )
         if version is not MODEL_VERSION and version != MODEL_VERSION:
             raise InputError(f"{source} has a format that is not known: {version!r}.")
@@ -431,7 +470,8 @@ class Model:
             )
         if len(method["name"]) > MAX_NAME_LENGTH:
             raise InputError(
-                f"{source} cannot be used: the name of its method is longer than {MAX_NAME_LENGTH:,} characters."
+                f"{source} cannot be used: the name of its method is longer than "
+                f"{MAX_NAME_LENGTH:,} characters."
             )
         if rows is not None and (
             isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS
@@ -449,12 +489,17 @@ class Model:
     def _repr_html_(self) -> str:
         """A card for notebooks."""
         lines = "".join(
-            f"<tr><td>{html.escape(a.name)}</td><td>{a.kind}</td><td>{a.size if a.modelled else '–'}</td></tr>"
+            f"<tr><td>{html.escape(a.name)}</td><td>{a.kind}</td>"
+            f"<td>{a.size if a.modelled else '–'}</td></tr>"
             for a in self.schema
         )
-        rows = "unknown" if self.rows is None else f"{self.rows:,}"
+        if self.rows is None:
+            rows = "unknown"
+        else:
+            rows = f"{self.rows:,}"
         return (
-            f"<div><b>Understudy model</b> by {html.escape(str(self.method['name']))}, rows: {rows}<br>"
+            f"<div><b>Understudy model</b> by {html.escape(str(self.method['name']))}, rows: "
+            f"{rows}<br>"
             f"{html.escape(self.ledger.statement())}"
             f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead><tbody>{lines}</tbody></table></div>"
         )
@@ -479,7 +524,9 @@ def _bits(given: Any, schema: Schema) -> Bits | None:
 def _partitioned(
     chunk: Callable[[int], Table], count: int, partitions: int | None
 ) -> list[Iterator[Table]]:
-    """The chunks dealt out to so many partitions, in order, each in pieces that are written together."""
+    """The chunks dealt out to so many partitions, in order, each in pieces that are written
+    together.
+    """
     if partitions is not None and (
         isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
     ):
@@ -499,7 +546,9 @@ def _partitioned(
 
 
 def _ahead(chunk: Callable[[int], Table], numbers: range) -> Iterator[Table]:
-    """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so none is changed."""
+    """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so
+    none is changed.
+    """
     if len(numbers) == 1:
         yield chunk(numbers[0])
         return

@@ -1,4 +1,6 @@
-"""A Bayesian network: attributes in an order, each with parents among the earlier ones and a table of counts."""
+"""A Bayesian network: attributes in an order, each with parents among the earlier ones and a table
+of counts.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Node:
     table
         Estimated counts, one side a parent, the child's side last.
     deviation
-        Standard deviation of the noise that was in each cell when it was measured; 0 where nothing was.
+        Standard deviation of the noise that was in each cell when it was measured; 0 where nothing
+        was.
     """
 
     attribute: str
@@ -74,7 +77,9 @@ class Node:
 
     @cached_property
     def conditional(self) -> NDArray[np.float64]:
-        """Pr[child | parents]; the child's share in the whole table where a parent configuration has no rows."""
+        """Pr[child | parents]; the child's share in the whole table where a parent configuration
+        has no rows.
+        """
         counts = self.counts
         return (counts / counts.sum(axis=1, keepdims=True)).reshape(self.table.shape)
 
@@ -104,7 +109,8 @@ class Network:
         return max((len(node.parents) for node in self.nodes), default=0)
 
     def as_released(self) -> Network:
-        """The network that a file can hold to the bit: what is drawn from one is drawn from the other.
+        """The network that a file can hold to the bit: what is drawn from one is drawn from the
+        other.
 
         Doing it twice changes nothing, and so does a way through JSON.
         """
@@ -147,8 +153,9 @@ class Network:
 def _rounded(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts as they are released.
 
-    The nearest float to k millionths, k below 2^51, gives k again when it is multiplied and rounded; so a rounded count
-    stays what it is, and its shortest decimal form has at most six places.
+    The nearest float to k millionths, k below 2^51, gives k again when it is multiplied and
+    rounded; so a rounded count stays what it is, and its shortest decimal form has at most six
+    places.
     """
     units = np.rint(np.minimum(table, WHOLE_ROWS_FROM) * UNITS_PER_ROW)
     rounded = np.where(table < WHOLE_ROWS_FROM, units / UNITS_PER_ROW, np.rint(table))

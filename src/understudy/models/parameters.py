@@ -18,14 +18,17 @@ Repair = Literal["project", "clip"]
 
 def repaired(counts: NDArray[Any], total: float, repair: Repair) -> NDArray[np.float64]:
     """Turn noisy counts into counts at or above 0 that add up to ``total``."""
-    return projected(counts, total) if repair == "project" else clipped(counts, total)
+    if repair == "project":
+        return projected(counts, total)
+    return clipped(counts, total)
 
 
 def projected(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
-    """The nearest table (in the Euclidean sense) whose counts are at or above 0 and add up to ``total``.
+    """The nearest table (in the Euclidean sense) whose counts are at or above 0 and add up to
+    ``total``.
 
-    Where clipping lets every empty cell keep half of its noise, the projection takes the same amount off all cells
-    and so leaves empty ones empty.
+    Where clipping lets every empty cell keep half of its noise, the projection takes the same
+    amount off all cells and so leaves empty ones empty.
 
     Examples
     --------
@@ -35,7 +38,8 @@ def projected(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
     flat = np.asarray(counts, dtype=np.float64).ravel()
     total = max(float(total), 0.0)
     falling = np.sort(flat)[::-1]
-    # With the k largest kept, each gives up the same amount; k is the largest for which all k stay at or above 0.
+    # With the k largest kept, each gives up the same amount; k is the largest for which all k stay
+    # at or above 0.
     amounts = (np.cumsum(falling) - total) / np.arange(1, len(flat) + 1)
     kept = max(int(np.count_nonzero(falling > amounts)), 1)
     return np.maximum(flat - amounts[kept - 1], 0.0).reshape(np.shape(counts))

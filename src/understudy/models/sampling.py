@@ -1,9 +1,9 @@
 """Rows drawn from a network, ancestors first.
 
-Three ways, named as in the literature: ancestral (also called prior or forward) sampling; rejection sampling, which
-drops rows that do not fit the evidence as soon as that shows; likelihood weighting, which forces the evidence and
-gives each row a weight. Exact sampling given evidence is ancestral sampling from another network: see
-:func:`understudy.models.conditioning.conditioned`.
+Three ways, named as in the literature: ancestral (also called prior or forward) sampling; rejection
+sampling, which drops rows that do not fit the evidence as soon as that shows; likelihood weighting,
+which forces the evidence and gives each row a weight. Exact sampling given evidence is ancestral
+sampling from another network: see :func:`understudy.models.conditioning.conditioned`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,13 @@ class Sampler:
     """
 
     def __init__(self, network: Network, schema: Schema, evidence: Evidence | None = None) -> None:
-        factors = [] if evidence is None else list(evidence.values())
+        if evidence is None:
+            factors = []
+        else:
+            factors = list(evidence.values())
         self._draws = [_Draw.of(node, schema) for node in network]
-        # Evidence on one attribute can be forced; on several (the bits of one, say) it shows once the last is drawn.
+        # Evidence on one attribute can be forced; on several (the bits of one, say) it shows once
+        # the last is drawn.
         order = {node.attribute: place for place, node in enumerate(network)}
         self._evident: dict[str, list[Factor]] = {}
         for factor in factors:
@@ -86,21 +90,23 @@ class Sampler:
         rng
             Where the randomness comes from.
         spread
-            ``"independent"``: each row by itself. ``"even"``: the m rows that share a parent configuration share out
-            the m-quantiles of the child's distribution in random order (stratified sampling), so that the counts of
-            the table are as near to the network's as whole numbers allow, give or take one.
+            ``"independent"``: each row by itself. ``"even"``: the m rows that share a parent
+            configuration share out the m-quantiles of the child's distribution in random order
+            (stratified sampling), so that the counts of the table are as near to the network's as
+            whole numbers allow, give or take one.
 
         Notes
         -----
-        With ``"even"`` a single row still has exactly the network's distribution: its quantile is a uniform number,
-        drawn afresh for each attribute. Rows are exchangeable but no longer independent: they share out what is
-        there. Given the parents, a count over the node's family never varies more than with independent rows (the mean
-        of p (1 - p) over the strata is at most p (1 - p) of the mean), and mostly by about one where that varies by the
-        root of the number of rows. Any other count varies, in variance, at most m / (m - 1) times as much, the factor
-        of drawing without replacement, and mostly less too.
+        With ``"even"`` a single row still has exactly the network's distribution: its quantile is a
+        uniform number, drawn afresh for each attribute. Rows are exchangeable but no longer
+        independent: they share out what is there. Given the parents, a count over the node's family
+        never varies more than with independent rows (the mean of p (1 - p) over the strata is at
+        most p (1 - p) of the mean), and mostly by about one where that varies by the root of the
+        number of rows. Any other count varies, in variance, at most m / (m - 1) times as much, the
+        factor of drawing without replacement, and mostly less too.
 
-        One random offset for all m rows (systematic sampling) would save a little more, but it resonates: m rows over
-        2 m equally likely values would all get odd ones or all even ones.
+        One random offset for all m rows (systematic sampling) would save a little more, but it
+        resonates: m rows over 2 m equally likely values would all get odd ones or all even ones.
         """
         codes: Codes = {}
         for step in self._draws:
@@ -114,7 +120,8 @@ class Sampler:
         return codes
 
     def rejected(self, rows: int, rng: np.random.Generator) -> Codes:
-        """Draw independent rows by rejection sampling: those that do not fit the evidence are dropped.
+        """Draw independent rows by rejection sampling: those that do not fit the evidence are
+        dropped.
 
         A row that fits by a share (a bin that a condition cuts) is kept with that probability.
         """
@@ -124,7 +131,8 @@ class Sampler:
         while found < rows:
             if tried >= max(FEWEST_TRIES, TRIES_A_ROW * rows):
                 raise InputError(
-                    f"Only {found:,} of {tried:,} rows drawn fit the condition; use the method 'exact' instead."
+                    f"Only {found:,} of {tried:,} rows drawn fit the condition; use the method "
+                    "'exact' instead."
                 )
             # As many as should give the rest, going by the share so far.
             wanted = int(
@@ -138,8 +146,8 @@ class Sampler:
     def fitting(self, rows: int, uniforms: Uniforms) -> Codes:
         """Draw rows and keep those that fit: one pass of rejection sampling.
 
-        ``uniforms`` is asked for as many numbers as rows are left, for each attribute in turn, and once
-        more after an attribute whose evidence holds shares other than 0 and 1.
+        ``uniforms`` is asked for as many numbers as rows are left, for each attribute in turn, and
+        once more after an attribute whose evidence holds shares other than 0 and 1.
         """
         codes: Codes = {}
         for step in self._draws:
@@ -156,13 +164,15 @@ class Sampler:
     def weighted(self, rows: int, rng: np.random.Generator) -> tuple[Codes, NDArray[np.float64]]:
         """Draw rows by likelihood weighting: all fit the evidence, and each has a weight.
 
-        An attribute with evidence is drawn among the codes that fit; the row's weight is multiplied by the probability
-        that it would have fitted. A weighted mean over the rows estimates the mean given the evidence.
+        An attribute with evidence is drawn among the codes that fit; the row's weight is multiplied
+        by the probability that it would have fitted. A weighted mean over the rows estimates the
+        mean given the evidence.
         """
         return self.forced(rows, _uniforms(rng))
 
     def forced(self, rows: int, uniforms: Uniforms) -> tuple[Codes, NDArray[np.float64]]:
-        """Likelihood weighting from given uniform numbers, asked for as many as rows, for each attribute in turn.
+        """Likelihood weighting from given uniform numbers, asked for as many as rows, for each
+        attribute in turn.
 
         An attribute of which only one code fits takes no numbers.
         """
@@ -176,7 +186,10 @@ class Sampler:
                 _invert(step, places, uniforms(rows), column)
             else:
                 weights *= forced.mass[places]
-                numbers = np.zeros(rows) if forced.certain else uniforms(rows)
+                if forced.certain:
+                    numbers = np.zeros(rows)
+                else:
+                    numbers = uniforms(rows)
                 _invert(forced, places, numbers, column)
             codes[step.attribute] = column
             for factor in self._evident.get(step.attribute, []):
@@ -185,15 +198,17 @@ class Sampler:
         return codes, weights
 
     def resampled(self, rows: int, rng: np.random.Generator, pool: int = 8) -> Codes:
-        """Draw ``pool`` times as many rows by likelihood weighting, and of those ``rows`` by weight.
+        """Draw ``pool`` times as many rows by likelihood weighting, and of those ``rows`` by
+        weight.
 
-        The result is close to a sample given the evidence where the weights are not too unequal; heavy rows appear more
-        than once.
+        The result is close to a sample given the evidence where the weights are not too unequal;
+        heavy rows appear more than once.
         """
         codes, weights = self.weighted(max(rows * pool, BATCH), rng)
         if not weights.any():
             raise InputError(
-                "No row drawn by likelihood weighting fits the whole condition; use the method 'exact' instead."
+                "No row drawn by likelihood weighting fits the whole condition; use the method "
+                "'exact' instead."
             )
         # Systematic resampling: each row is taken its expected number of times, rounded up or down.
         ends = np.cumsum(weights)
@@ -244,19 +259,21 @@ def _lookups(node: Node, schema: Schema) -> tuple[tuple[str, NDArray[np.int32]],
     lookups, stride = [], 1
     for axis, side in zip(reversed(node.parents), reversed(node.table.shape[:-1]), strict=True):
         attribute = schema[axis.attribute]
-        coarse = (
-            attribute.generalisations[axis.level - 1] if axis.level else np.arange(attribute.size)
-        )
+        coarse: NDArray[Any] = np.arange(attribute.size)
+        if axis.level:
+            coarse = attribute.generalisations[axis.level - 1]
         lookups.append((axis.attribute, (coarse * stride).astype(np.int32)))
         stride *= side
     return tuple(lookups)
 
 
 def _cumulative(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cumulative distributions, 2 from the last possible value on (see :mod:`understudy.models.sampling_kernels`).
+    """Cumulative distributions, 2 from the last possible value on (see
+    :mod:`understudy.models.sampling_kernels`).
 
-    Rows depend on these bounds to the bit. Unlike a sum, a cumulative one is always taken from left to right, and the
-    division rounds once more: so the bounds are the same on any machine and with any numpy.
+    Rows depend on these bounds to the bit. Unlike a sum, a cumulative one is always taken from left
+    to right, and the division rounds once more: so the bounds are the same on any machine and with
+    any numpy.
     """
     bounds = np.cumsum(counts, axis=1)
     bounds /= bounds[:, -1:].copy()

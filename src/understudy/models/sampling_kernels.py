@@ -1,11 +1,12 @@
 """The inner loops of sampling, compiled by numba.
 
-Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter lock. Whoever wants
-more cores runs kernels on several Python threads, each on rows of its own.
+Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter
+lock. Whoever wants more cores runs kernels on several Python threads, each on rows of its own.
 
-Words used below. ``places[row]`` is the number of the row's parent configuration. ``cumulative[place]`` is the
-cumulative distribution of the child there, in which everything from the last possible value on is 2: so no uniform
-number, nor a sum that was rounded up, falls off its end, and a value with probability 0 is never drawn.
+Words used below. ``places[row]`` is the number of the row's parent configuration.
+``cumulative[place]`` is the cumulative distribution of the child there, in which everything from
+the last possible value on is 2: so no uniform number, nor a sum that was rounded up, falls off its
+end, and a value with probability 0 is never drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def add_places(column: Array, lookup: Array, places: Array) -> None:
 
 @kernel(nogil=True, inline="always")
 def _found(bounds: Array, u: Any, left: Any) -> Any:
-    """The first place from ``left`` on whose bound is above ``u``; the search has no branch to mispredict."""
+    """The first place from ``left`` on whose bound is above ``u``; the search has no branch to
+    mispredict.
+    """
     n = len(bounds) - left
     while n > 1:
         half = n >> 1
@@ -61,8 +64,8 @@ def invert(places: Array, cumulative: Array, uniforms: Array, out: Array) -> Non
 def spread_evenly(places: Array, cumulative: Array, key: Any, out: Array) -> None:
     """Draw the rows of each configuration together, by stratified sampling.
 
-    The m rows of a configuration share out the m intervals [i / m, (i + 1) / m) in random order, and each takes the
-    value at a random point of its interval.
+    The m rows of a configuration share out the m intervals [i / m, (i + 1) / m) in random order,
+    and each takes the value at a random point of its interval.
     """
     rows = len(out)
     groups, size = cumulative.shape

@@ -1,7 +1,8 @@
-"""Answers from rows that are held in one place: by the central curator, or by one of several holders.
+"""Answers from rows that are held in one place: by the central curator, or by one of several
+holders.
 
-Exact tables and scores are private. They leave this module with noise, or as the place of one candidate, and only once
-the price stands in the ledger.
+Exact tables and scores are private. They leave this module with noise, or as the place of one
+candidate, and only once the price stands in the ledger.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class PrivateRows:
 
     def public_number(self, neighbours: Neighbours) -> int | None:
         """How many rows there are, where that is public."""
-        return self._coded.rows if neighbours == "replace" else None
+        if neighbours == "replace":
+            return self._coded.rows
+        return None
 
     def split_into_bits(self, bits: Bits) -> Coded | CuboidCounter:
         """The same rows with their attributes taken apart into bits."""
@@ -64,7 +67,9 @@ class PrivateRows:
         return Coded(bits.schema, bits.split(self._coded.codes), self._coded.rows, ())
 
     def score(self, question: Choose, neighbours: Neighbours) -> NDArray[np.float64]:
-        """Exact scores; a candidate that comes up again in a later question is not counted again."""
+        """Exact scores; a candidate that comes up again in a later question is not counted
+        again.
+        """
         score, candidates = question.named_score, question.candidates
         if isinstance(score, Misfit):
             return score.evaluate(self._remembered, candidates, neighbours, question.estimates)

@@ -1,12 +1,13 @@
-"""Amounts of privacy: how a guarantee turns into a budget, and how a budget is split without losing or making any.
+"""Amounts of privacy: how a guarantee turns into a budget, and how a budget is split without losing
+or making any.
 
-Two currencies. *epsilon*: pure differential privacy, composed by addition. *rho*: zero-concentrated differential
-privacy (zCDP), used when the guarantee has a delta; composed by addition too, and converted to (epsilon, delta) once,
-at the end, by OpenDP's tight conversion.
+Two currencies. *epsilon*: pure differential privacy, composed by addition. *rho*: zero-concentrated
+differential privacy (zCDP), used when the guarantee has a delta; composed by addition too, and
+converted to (epsilon, delta) once, at the end, by OpenDP's tight conversion.
 
-Sums are exact. An amount is read as the decimal number that it is written as, parts of a split are rounded down to 15
-digits, and comparisons are made in rational arithmetic: three debits of 0.1 fit an allowance of 0.3, and no split
-adds up to more than the whole.
+Sums are exact. An amount is read as the decimal number that it is written as, parts of a split are
+rounded down to 15 digits, and comparisons are made in rational arithmetic: three debits of 0.1 fit
+an allowance of 0.3, and no split adds up to more than the whole.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def check_delta(delta: Any) -> float:
         or not (delta == 0 or 1e-300 <= delta < 1)
     ):
         raise InputError(
-            f"delta must be at least 0 and below 1, not {delta!r}; choose it far below one over the number of rows."
+            f"delta must be at least 0 and below 1, not {delta!r}; choose it far below one over "
+            "the number of rows."
         )
     return float(delta)
 
@@ -123,13 +125,15 @@ def epsilon_of(rho: float, delta: float) -> float:
     if rho == 0:
         return 0.0
     dp = opendp()
-    # A Gaussian of scale 1 is rho-zCDP at L2 distance sqrt(2 rho): a carrier for OpenDP's conversion.
+    # A Gaussian of scale 1 is rho-zCDP at L2 distance sqrt(2 rho): a carrier for OpenDP's
+    # conversion.
     distance = math.nextafter(math.sqrt(2 * rho), math.inf)
     try:
         epsilon: float = dp.c.make_fix_delta(_carrier(), delta).map(distance)[0]
     except dp.OpenDPException as error:
         raise InputError(
-            "Accounting with a delta does not reach to an epsilon that large, which would protect nobody; lower it."
+            "Accounting with a delta does not reach to an epsilon that large, which would protect "
+            "nobody; lower it."
         ) from error
     return epsilon
 
@@ -138,7 +142,8 @@ def epsilon_of(rho: float, delta: float) -> float:
 def opendp() -> Any:
     """The parts of OpenDP that are used, under the names of its prelude.
 
-    The prelude itself would load every library of data frames and learners that happens to be installed.
+    The prelude itself would load every library of data frames and learners that happens to be
+    installed.
     """
     from opendp import combinators, domains, measurements, measures, metrics, mod
 

@@ -1,7 +1,9 @@
-"""How much one person can contribute: at most so many rows of each count, chosen at random, the rest is left out.
+"""How much one person can contribute: at most so many rows of each count, chosen at random, the
+rest is left out.
 
-Bounding comes before anything is counted. Which rows of a person are kept depends on no other person's rows, so two
-tables that differ in all rows of one person still do so once bounded, by at most the bound.
+Bounding comes before anything is counted. Which rows of a person are kept depends on no other
+person's rows, so two tables that differ in all rows of one person still do so once bounded, by at
+most the bound.
 """
 
 from __future__ import annotations
@@ -43,9 +45,11 @@ class LeftOut:
 
 
 def bounded(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
-    """The table with at most ``most`` rows of each person, chosen uniformly at random, in their old order.
+    """The table with at most ``most`` rows of each person, chosen uniformly at random, in their old
+    order.
 
-    A row that does not tell whose it is could be anybody's, beside rows that do tell, and is left out.
+    A row that does not tell whose it is could be anybody's, beside rows that do tell, and is left
+    out.
     """
     column = person_column(table, person)
     known = ~_unknown(column)
@@ -103,7 +107,8 @@ def person_column(table: Table, person: str) -> Column:
         column = column.raw  # as written: what other rows hold must not change who is who
     if column.kind not in ("integer", "text", "empty"):
         raise InputError(
-            f"{table.source}, column {person!r} holds {column.kind} values, which do not tell persons apart; name a "
+            f"{table.source}, column {person!r} holds {column.kind} values, which do not tell "
+            "persons apart; name a "
             f"column of whole numbers or text."
         )
     return column
@@ -111,7 +116,10 @@ def person_column(table: Table, person: str) -> Column:
 
 def _unknown(column: Column) -> NDArray[np.bool_]:
     """Where the column does not tell whose row it is."""
-    unknown = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing > 0
+    if column.missing is None:
+        unknown = np.zeros(len(column), dtype=bool)
+    else:
+        unknown = column.missing > 0
     if column.kind == "empty":
         return np.ones(len(column), dtype=bool)
     if column.kind == "text":
@@ -123,14 +131,14 @@ def _unknown(column: Column) -> NDArray[np.bool_]:
 def _chosen(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
     """Which rows are kept, given the number of the person that each belongs to."""
     chosen = np.ones(len(persons), dtype=bool)
-    crowded = (
-        np.flatnonzero(np.bincount(persons)[persons] > most)
-        if len(persons)
-        else np.empty(0, np.int64)
-    )
+    if len(persons):
+        crowded = np.flatnonzero(np.bincount(persons)[persons] > most)
+    else:
+        crowded = np.empty(0, np.int64)
     if len(crowded) == 0:
         return chosen
-    # In each person's group the rows stand in the order of random numbers from the operating system.
+    # In each person's group the rows stand in the order of random numbers from the operating
+    # system.
     lots = np.frombuffer(os.urandom(8 * len(crowded)), dtype=np.uint64)
     crowded = crowded[np.lexsort((lots, persons[crowded]))]
     group = persons[crowded]
@@ -141,6 +149,10 @@ def _chosen(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
 
 
 def _rows(column: Column, kept: NDArray[np.bool_]) -> Column:
-    missing = None if column.missing is None else column.missing[kept]
-    raw = None if column.raw is None else _rows(column.raw, kept)
+    missing = None
+    if column.missing is not None:
+        missing = column.missing[kept]
+    raw = None
+    if column.raw is not None:
+        raw = _rows(column.raw, kept)
     return replace(column, values=column.values[kept], missing=missing, raw=raw)

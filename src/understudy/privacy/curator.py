@@ -1,9 +1,10 @@
 """The curator: the only code that meets private rows, and the only way out of it.
 
-A synthesizer is handed a curator and can ask it three kinds of question (:mod:`understudy.privacy.questions`), each
-priced and written into the ledger before it is answered: :meth:`Curator.measure` for noisy tables,
-:meth:`Curator.choose` for one of several candidates and :meth:`Curator.draw` for draws from a smoothed table. All else
-that a synthesizer does is post-processing of public values.
+A synthesizer is handed a curator and can ask it three kinds of question
+(:mod:`understudy.privacy.questions`), each priced and written into the ledger before it is
+answered: :meth:`Curator.measure` for noisy tables, :meth:`Curator.choose` for one of several
+candidates and :meth:`Curator.draw` for draws from a smoothed table. All else that a synthesizer
+does is post-processing of public values.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ class Curator(ABC):
         self.domain = domain
         self.schema: Schema = domain.schema
         self.ledger = ledger
-        self._noise: Noise = SystemNoise() if noise is None else noise
+        if noise is None:
+            self._noise: Noise = SystemNoise()
+        else:
+            self._noise = noise
 
     @property
     def neighbours(self) -> Neighbours:

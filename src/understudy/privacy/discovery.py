@@ -1,13 +1,15 @@
 """Discovering the domain of a table at a price, when nobody wrote a schema.
 
-Column names, kinds and the way that dates are written are taken as public. All else is paid for: for each column one
-histogram question, whose noisy answer gives bounds, bins, categories and whether values are missing.
+Column names, kinds and the way that dates are written are taken as public. All else is paid for:
+for each column one histogram question, whose noisy answer gives bounds, bins, categories and
+whether values are missing.
 
-- **Numbers**: a histogram over zero and the powers of two on both sides of it. Cells that stand out of the noise give
-  the bounds; their noisy weights say how many bins each stretch gets. Dates: a histogram over years.
-- **Categories**: the values are not known beforehand, so a histogram over the values that occur, of which only those
-  with a noisy count above a threshold are released. A value held by a single row passes it with probability at most
-  delta.
+- **Numbers**: a histogram over zero and the powers of two on both sides of it. Cells that stand out
+  of the noise give the bounds; their noisy weights say how many bins each stretch gets. Dates: a
+  histogram over years.
+- **Categories**: the values are not known beforehand, so a histogram over the values that occur, of
+  which only those with a noisy count above a threshold are released. A value held by a single row
+  passes it with probability at most delta.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ class Draft:
     """
 
     def __init__(self, table: Table | Columns, person: str | None = None) -> None:
-        self.columns: Columns = MemoryColumns(table) if isinstance(table, Table) else table
+        if isinstance(table, Table):
+            self.columns: Columns = MemoryColumns(table)
+        else:
+            self.columns = table
         self.source = self.columns.source
         self.kinds = {
             name: self._kind(name, column, person) for name, column in self.columns.kinds.items()
@@ -82,7 +87,9 @@ class Draft:
             )
         if column.kind != "text":
             return column.kind
-        return "boolean" if column.spelling else "categorical"
+        if column.spelling:
+            return "boolean"
+        return "categorical"
 
     @cached_property
     def asked(self) -> dict[str, Edges | None]:
@@ -121,7 +128,9 @@ class Draft:
         for name, column in self.columns.kinds.items():
             kind = kinds[name]
             if kind == "identifier":
-                pattern = None if column.kind in ("integer", "real") else "ID-########"
+                pattern = None
+                if column.kind not in ("integer", "real"):
+                    pattern = "ID-########"
                 attributes.append(Identifier(name, kind, None, pattern))
             elif kind == "categorical":
                 attributes.append(asker.categories(name, counted[name], costs[name], share))
@@ -173,11 +182,13 @@ class _Histogram:
 def _tail(scale: float, gaussian: bool, probability: float) -> float:
     """A number t with P(noise >= t) <= probability.
 
-    Discrete Laplace: P(X >= t) = exp(-t/s) / (1 + exp(-1/s)) <= exp(-t/s). Discrete Gaussian: it is sub-Gaussian
-    (Canonne, Kamath, Steinke 2020), so P(X >= t) <= exp(-t^2 / (2 s^2)).
+    Discrete Laplace: P(X >= t) = exp(-t/s) / (1 + exp(-1/s)) <= exp(-t/s). Discrete Gaussian: it is
+    sub-Gaussian (Canonne, Kamath, Steinke 2020), so P(X >= t) <= exp(-t^2 / (2 s^2)).
     """
     logarithm = math.log(1 / probability)
-    return scale * math.sqrt(2 * logarithm) if gaussian else scale * logarithm
+    if gaussian:
+        return scale * math.sqrt(2 * logarithm)
+    return scale * logarithm
 
 
 class _Asker:
@@ -192,14 +203,16 @@ class _Asker:
     ) -> _Histogram:
         gaussian = cost.currency == "rho"
         scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
-        name = "discrete Gaussian" if gaussian else "discrete Laplace"
+        if gaussian:
+            name = "discrete Gaussian"
+        else:
+            name = "discrete Laplace"
         self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
         exact_counts = np.concatenate(counts).astype(np.int64)
-        noisy = (
-            self.noise.gaussian(exact_counts, scale)
-            if gaussian
-            else self.noise.laplace(exact_counts, scale)
-        )
+        if gaussian:
+            noisy = self.noise.gaussian(exact_counts, scale)
+        else:
+            noisy = self.noise.laplace(exact_counts, scale)
         return _Histogram(noisy, scale, gaussian)
 
     # ---- categories
@@ -207,16 +220,17 @@ class _Asker:
     def categories(self, name: str, column: ColumnCounts, cost: Budget, delta: float) -> Attribute:
         """Values with a noisy count above the threshold, "other" for the rest.
 
-        (epsilon, delta): compare neighbours T and T' where T holds a value v that T' does not, necessarily in one
-        row. On outcomes that do not name v the two histograms are epsilon-close (values in both differ by one row
-        under add_remove, by one row each way under replace); outcomes that name v have probability P(1 + noise >=
-        threshold) <= delta under T. The same holds with T and T' exchanged, so delta is charged once whatever the
-        relation.
+        (epsilon, delta): compare neighbours T and T' where T holds a value v that T' does not,
+        necessarily in one row. On outcomes that do not name v the two histograms are epsilon-close
+        (values in both differ by one row under add_remove, by one row each way under replace);
+        outcomes that name v have probability P(1 + noise >= threshold) <= delta under T. The same
+        holds with T and T' exchanged, so delta is charged once whatever the relation.
 
-        Where a person has up to M rows, T may hold up to M values that T' does not, each in up to M rows. With
-        P(M + noise >= threshold) <= delta / M one of them is named with probability at most delta (union bound), and
-        on all other outcomes the histograms differ by M rows, which their noise covers. Only values that occur in the
-        rows that count are looked at: there may be any number of others, in rows left out.
+        Where a person has up to M rows, T may hold up to M values that T' does not, each in up to M
+        rows. With P(M + noise >= threshold) <= delta / M one of them is named with probability at
+        most delta (union bound), and on all other outcomes the histograms differ by M rows, which
+        their noise covers. Only values that occur in the rows that count are looked at: there may
+        be any number of others, in rows left out.
         """
         counts = [column.counts, column.missing.sum(keepdims=True)]
         asked = self.histogram(f"categories of {name}", counts, cost, delta)
@@ -230,10 +244,11 @@ class _Asker:
         kept = sorted(kept, key=lambda pair: -pair[1])[:MOST_CATEGORIES]
         if not kept:
             return Text(name, "text")
-        # Missing is a cell that always exists, so it needs no threshold against disclosure, only against noise.
-        missing = (
-            "" if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM) else None
-        )
+        # Missing is a cell that always exists, so it needs no threshold against disclosure, only
+        # against noise.
+        missing = None
+        if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM):
+            missing = ""
         values = tuple(sorted(word for word, _ in kept))
         names = itertools.chain(
             ("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2))
@@ -245,7 +260,9 @@ class _Asker:
         asked = self.histogram(
             f"missing values of {name}", [column.missing.sum(keepdims=True)], cost
         )
-        missing = "" if asked.counts[0] >= asked.stands_out() else None
+        missing = None
+        if asked.counts[0] >= asked.stands_out():
+            missing = ""
         return Category(name, "boolean", missing, kind.spelling or ("false", "true"))
 
     # ---- quantities
@@ -258,7 +275,9 @@ class _Asker:
         line = asked.stands_out()
         weights = np.where(asked.counts > line, asked.counts, 0)
         marks = weights[len(cells) :]
-        missing = MARKS[int(marks.argmax())] if marks.any() else None
+        missing = None
+        if marks.any():
+            missing = MARKS[int(marks.argmax())]
         edges, equal = _edges(kind, cells, weights[: len(cells)])
         return Quantity(name, kind, missing, edges, equal, written.format or None)
 
@@ -269,12 +288,17 @@ _Cell = tuple[float, float]
 
 
 def _cells(kind: str) -> list[_Cell]:
-    return _year_cells(kind) if kind in ("date", "datetime") else _octaves(kind)
+    if kind in ("date", "datetime"):
+        return _year_cells(kind)
+    return _octaves(kind)
 
 
 def _octaves(kind: str) -> list[_Cell]:
     """Half-open cells [low, high): zero, and the powers of two on both sides of it."""
-    powers: Iterable[int] = range(53) if kind == "integer" else range(-20, 53)
+    if kind == "integer":
+        powers: Iterable[int] = range(53)
+    else:
+        powers = range(-20, 53)
     if kind == "integer":
         up = [(2**p, 2 ** (p + 1)) for p in powers]
         down = [(1 - high, 1 - low) for low, high in reversed(up)]
@@ -286,7 +310,10 @@ def _octaves(kind: str) -> list[_Cell]:
 
 
 def _year_cells(kind: str) -> list[_Cell]:
-    unit = 1 if kind == "date" else 86400
+    if kind == "date":
+        unit = 1
+    else:
+        unit = 86400
     starts = [(dt.datetime(year, 1, 1) - EPOCH).days * unit for year in (*_YEARS, _YEARS.stop)]
     return list(itertools.pairwise(starts))
 
@@ -294,14 +321,17 @@ def _year_cells(kind: str) -> list[_Cell]:
 def _edges(
     kind: str, cells: Sequence[_Cell], weights: NDArray[np.int64]
 ) -> tuple[tuple[float, ...], bool]:
-    """Bins between the outermost occupied cells: many where there are many rows, few where there are few.
+    """Bins between the outermost occupied cells: many where there are many rows, few where there
+    are few.
 
     Everything here is post-processing of the noisy histogram.
     """
     occupied = np.flatnonzero(weights)
     if len(occupied) == 0:
         # Nothing stands out of the noise: a domain that fits most counts and measures.
-        low, high = (0, 128) if kind in ("integer", "real") else (cells[0][0], cells[-1][1])
+        low, high = cells[0][0], cells[-1][1]
+        if kind in ("integer", "real"):
+            low, high = 0, 128
         weights, cells, occupied = np.array([1]), [(low, high)], np.array([0])
     first, last = int(occupied[0]), int(occupied[-1])
     stretches = _stretches(cells[first : last + 1], weights[first : last + 1])

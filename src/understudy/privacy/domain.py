@@ -1,4 +1,6 @@
-"""The domain of a schema: which axes and tables exist, and how many values and cells they have. All of it is public."""
+"""The domain of a schema: which axes and tables exist, and how many values and cells they have. All
+of it is public.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ class Domain:
     def check(self, marginals: Collection[Marginal]) -> None:
         """Refuse what is no table of this schema, or too large to be counted.
 
-        A choice may have 100,000s of candidates, most of them asked about before: each is checked once.
+        A choice may have 100,000s of candidates, most of them asked about before: each is checked
+        once.
         """
         new = set(marginals) - self._checked
         if not all(map(self._is_table, new)):

@@ -1,18 +1,21 @@
-"""Whole-number noise, exactly distributed, many cells at a time, from the operating system's random bytes.
+"""Whole-number noise, exactly distributed, many cells at a time, from the operating system's random
+bytes.
 
-Every decision here is the same one: does a uniform number U in [0, 1) lie below a probability p? U is a stream of
-random bits of which only as many are drawn as the decision needs: a word of 32 bits is compared with the first 32 bits
-of p, and only where they are equal are more bits of both found. The bits of p come from whole numbers that are proved
-to lie on either side of it (:data:`Bounds`), at any precision that is asked for. So no probability is rounded and no
-floating-point number takes part; a scale that is given as a float means exactly the rational number that it is.
+Every decision here is the same one: does a uniform number U in [0, 1) lie below a probability p? U
+is a stream of random bits of which only as many are drawn as the decision needs: a word of 32 bits
+is compared with the first 32 bits of p, and only where they are equal are more bits of both found.
+The bits of p come from whole numbers that are proved to lie on either side of it (:data:`Bounds`),
+at any precision that is asked for. So no probability is rounded and no floating-point number takes
+part; a scale that is given as a float means exactly the rational number that it is.
 
-How it is made fast. The digits of a geometric variable are independent: with q = exp(-1 / scale) and
-k = sum of d_j 256^j, q^k is the product of q^(d_j 256^j), one factor for each digit. (In base 2 the digits are the
-coins with P(bit i) = 1 / (1 + exp(2^i / scale)).) A digit takes one word and a search among its 255 cumulative
-probabilities. Everything else is made of geometric variables.
+How it is made fast. The digits of a geometric variable are independent: with q = exp(-1 / scale)
+and k = sum of d_j 256^j, q^k is the product of q^(d_j 256^j), one factor for each digit. (In base 2
+the digits are the coins with P(bit i) = 1 / (1 + exp(2^i / scale)).) A digit takes one word and a
+search among its 255 cumulative probabilities. Everything else is made of geometric variables.
 
-The whole argument is in ``docs/decisions/018-exact-vectorised-noise.md``. All functions refuse (OverflowError) what
-would not fit: a scale above 2^52, and a value beyond 2^62, which even at the largest scale has probability exp(-1024).
+The whole argument is in ``docs/decisions/018-exact-vectorised-noise.md``. All functions refuse
+(OverflowError) what would not fit: a scale above 2^52, and a value beyond 2^62, which even at the
+largest scale has probability exp(-1024).
 """
 
 from __future__ import annotations
@@ -72,8 +75,8 @@ def geometric(size: int, scale: float | Fraction, *, _words: Source = system_wor
 def laplace(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
     """Draw k with P(k) proportional to exp(-|k| / scale).
 
-    It is the difference of two geometric variables: with q = exp(-1 / scale), P(k) is the sum over j >= 0 of
-    (1 - q) q^j (1 - q) q^(j + |k|) = (1 - q)^2 q^|k| / (1 - q^2).
+    It is the difference of two geometric variables: with q = exp(-1 / scale), P(k) is the sum over
+    j >= 0 of (1 - q) q^j (1 - q) q^(j + |k|) = (1 - q)^2 q^|k| / (1 - q^2).
 
     Parameters
     ----------
@@ -106,11 +109,12 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
 def polya(
     size: int, scale: float | Fraction, share: Fraction, *, _words: Source = system_words
 ) -> Integers:
-    """Draw a share of a geometric variable: k >= 0 with P(k) proportional to exp(-k / scale) (share)_k / k!.
+    """Draw a share of a geometric variable: k >= 0 with P(k) proportional to exp(-k / scale)
+    (share)_k / k!.
 
-    (share)_k is share (share + 1) ... (share + k - 1): a negative binomial with a broken number of successes. Its
-    generating function is that of the geometric variable to the power of ``share``, so that independent ones whose
-    shares add up to 1 have a geometric variable as their sum.
+    (share)_k is share (share + 1) ... (share + k - 1): a negative binomial with a broken number of
+    successes. Its generating function is that of the geometric variable to the power of ``share``,
+    so that independent ones whose shares add up to 1 have a geometric variable as their sum.
 
     Parameters
     ----------
@@ -150,7 +154,9 @@ def _in_blocks(
 
 
 def _until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Integers]) -> Integers:
-    """The first ``size`` that are accepted of independent trials; ``surplus`` are made for each that is wanted."""
+    """The first ``size`` that are accepted of independent trials; ``surplus`` are made for each
+    that is wanted.
+    """
     found = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -160,14 +166,15 @@ def _until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Intege
     return found
 
 
-# --------------------------------------------------------------------------- geometric and Laplace
+# ----------------------------------------------- geometric and Laplace
 
 
 def _geometric(size: int, scale: Fraction, source: Source) -> Integers:
     """The digits, each from its law.
 
-    What stands above the lower digits is geometric itself, and not bounded: a top digit of BASE - 1 means "or more".
-    A geometric variable has no memory: what comes on top of that is one like itself, drawn anew.
+    What stands above the lower digits is geometric itself, and not bounded: a top digit of BASE - 1
+    means "or more". A geometric variable has no memory: what comes on top of that is one like
+    itself, drawn anew.
     """
     *lower, highest = _digit_laws(scale)
     drawn = highest.draw(size, source)
@@ -192,7 +199,9 @@ def _laplace(size: int, scale: Fraction, source: Source) -> Integers:
 
 @lru_cache(maxsize=256)
 def _digit_laws(scale: Fraction) -> tuple[_Law, ...]:
-    """The laws of the digits, lowest first: bounded ones, and as the last that of all that stands above them."""
+    """The laws of the digits, lowest first: bounded ones, and as the last that of all that stands
+    above them.
+    """
     units = [1]
     while units[-1] * BASE < 4 * scale:
         units.append(units[-1] * BASE)
@@ -227,12 +236,14 @@ def _bounded_digit(rate: Fraction) -> Cumulative:
 
 
 def _gaussian_trials(size: int, scale: Fraction, source: Source) -> Integers:
-    """Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020), with exponents in whole numbers.
+    """Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020), with exponents in
+    whole numbers.
 
-    Let c = p / q be any positive rational number. A discrete Laplace variable of scale^2 / c that is accepted with
-    probability exp(-(|k| - c)^2 / (2 scale^2)) has P(k) proportional to
-    exp(-|k| c / scale^2 - (|k| - c)^2 / (2 scale^2)) = exp(-k^2 / (2 scale^2)) exp(-c^2 / (2 scale^2)). The exponent of
-    the acceptance is the whole number (q |k| - p)^2 times 1 / (2 q^2 scale^2). It is best to have c near the scale.
+    Let c = p / q be any positive rational number. A discrete Laplace variable of scale^2 / c that
+    is accepted with probability exp(-(|k| - c)^2 / (2 scale^2)) has P(k) proportional to exp(-|k| c
+    / scale^2 - (|k| - c)^2 / (2 scale^2)) = exp(-k^2 / (2 scale^2)) exp(-c^2 / (2 scale^2)). The
+    exponent of the acceptance is the whole number (q |k| - p)^2 times 1 / (2 q^2 scale^2). It is
+    best to have c near the scale.
     """
     q = 1
     while q * scale < 1:
@@ -250,8 +261,9 @@ def _gaussian_trials(size: int, scale: Fraction, source: Source) -> Integers:
 def _squares_accepted(distances: Integers, rate: Fraction, source: Source) -> Integers:
     """The places that are accepted where each is so with probability exp(-distance^2 rate).
 
-    A square may have up to 124 bits: with distance = a 2^31 + b it is a^2 2^62 + 2 a b 2^31 + b^2. An exponential of a
-    sum is a product of exponentials: all of several independent coins, one for each digit of each summand.
+    A square may have up to 124 bits: with distance = a 2^31 + b it is a^2 2^62 + 2 a b 2^31 + b^2.
+    An exponential of a sum is a product of exponentials: all of several independent coins, one for
+    each digit of each summand.
     """
     left = np.arange(len(distances))
     high, low = distances >> 31, distances & ((1 << 31) - 1)
@@ -273,10 +285,11 @@ def _coins(rate: Fraction) -> _Coins:
 def _polya_trials(size: int, scale: Fraction, share: Fraction, source: Source) -> Integers:
     """Rejection from geometric variables, block by block of values.
 
-    With a(k) = (share)_k / k!, which falls, and q = exp(-1 / scale), the values 0; 1; 2, 3; 4 ... 7; and so on up to
-    all those from 2^m >= scale on form blocks. The block that begins at b has the weight a(b) q^k at its k: a block is
-    chosen, within it a value with P(k) proportional to q^k, and that is accepted with probability a(k) / a(b).
-    Within a block of 2^i values, k - b is the lower i bits of a geometric variable, as its bits are independent.
+    With a(k) = (share)_k / k!, which falls, and q = exp(-1 / scale), the values 0; 1; 2, 3; 4 ...
+    7; and so on up to all those from 2^m >= scale on form blocks. The block that begins at b has
+    the weight a(b) q^k at its k: a block is chosen, within it a value with P(k) proportional to
+    q^k, and that is accepted with probability a(k) / a(b). Within a block of 2^i values, k - b is
+    the lower i bits of a geometric variable, as its bits are independent.
     """
     blocks = _block_law(scale, share).draw(size, source)
     starts = np.where(blocks == 0, 0, 1 << np.maximum(blocks - 1, 0))
@@ -287,14 +300,16 @@ def _polya_trials(size: int, scale: Fraction, share: Fraction, source: Source) -
 
 
 def _last_block(scale: Fraction) -> int:
-    """How many blocks of 1, 2, 4 ... values there are below the first power of two that is no less than scale."""
+    """How many blocks of 1, 2, 4 ... values there are below the first power of two that is no less
+    than scale.
+    """
     return (math.ceil(scale) - 1).bit_length()
 
 
 @lru_cache(maxsize=256)
 def _block_law(scale: Fraction, share: Fraction) -> _Law:
-    """The block: with weights 1 for the value 0, a(b) q^b (1 - q^b) / (1 - q) for b = 1, 2, 4 ..., and for the last one
-    a(b) q^b / (1 - q). What is summed is 1 - q times those.
+    """The block: with weights 1 for the value 0, a(b) q^b (1 - q^b) / (1 - q) for b = 1, 2, 4 ...,
+    and for the last one a(b) q^b / (1 - q). What is summed is 1 - q times those.
     """
     last = _last_block(scale)
 
@@ -320,7 +335,8 @@ def _block_law(scale: Fraction, share: Fraction) -> _Law:
 def _falls(share: Fraction, last: int, bits: int) -> list[Bounds]:
     """Bounds of a(1), a(2), a(4) ... a(2^last).
 
-    a(k) = a(k - 1) (k - 1 + share) / k; up to 64 of these factors are multiplied with a bound at once.
+    a(k) = a(k - 1) (k - 1 + share) / k; up to 64 of these factors are multiplied with a bound at
+    once.
     """
     top, bottom = share.numerator, share.denominator
     low = high = 1 << bits
@@ -342,10 +358,11 @@ def _survives(
 ) -> NDArray[np.bool_]:
     """Whether each is accepted, which it is with probability a(value) / a(start).
 
-    That is the product of 1 - (1 - share) / i over start < i <= value: the probability that none of independent events
-    happens, of which number i has probability (1 - share) / i. Such events are made in two steps: number i happens with
-    probability 1 / i, and if it does, it counts with probability 1 - share. After ``at``, none happens up to x with
-    probability (at / (at + 1)) ... ((x - 1) / x) = at / x, so the next is the first x with U >= at / x.
+    That is the product of 1 - (1 - share) / i over start < i <= value: the probability that none of
+    independent events happens, of which number i has probability (1 - share) / i. Such events are
+    made in two steps: number i happens with probability 1 / i, and if it does, it counts with
+    probability 1 - share. After ``at``, none happens up to x with probability (at / (at + 1)) ...
+    ((x - 1) / x) = at / x, so the next is the first x with U >= at / x.
     """
     survives = np.ones(len(values), dtype=bool)
     counts = _share_law(share)
@@ -394,7 +411,9 @@ Cumulative = Callable[[int], list[Bounds]]
 
 
 class _Law:
-    """A choice among 0 ... n by the probabilities, known at any precision, of being below 1 ... n."""
+    """A choice among 0 ... n by the probabilities, known at any precision, of being below 1
+    ... n.
+    """
 
     def __init__(self, cumulative: Cumulative) -> None:
         self._cumulative = cumulative
@@ -412,7 +431,9 @@ class _Law:
 
 
 class _Coins:
-    """Coins number 1 ... n by their probabilities of success, known at any precision; coin 0 never fails."""
+    """Coins number 1 ... n by their probabilities of success, known at any precision; coin 0 never
+    fails.
+    """
 
     def __init__(self, probabilities: Cumulative) -> None:
         self._probabilities = probabilities
@@ -441,7 +462,8 @@ TIE = -1
 
 @kernel(nogil=True)
 def _search(words: Any, firsts: Any, guide: Any, found: Any) -> int:
-    """How many of `firsts` (rising) lie below each word, or TIE if one equals it; returns how many ties there are.
+    """How many of `firsts` (rising) lie below each word, or TIE if one equals it; returns how many
+    ties there are.
 
     ``guide`` tells how many lie below the least word that begins with the same GUIDE bits.
     """
@@ -459,9 +481,11 @@ def _search(words: Any, firsts: Any, guide: Any, found: Any) -> int:
 
 
 def _settled(number: int, cumulative: Cumulative, source: Source) -> int:
-    """How many of the probabilities are no larger than a uniform number that begins with the word `number`.
+    """How many of the probabilities are no larger than a uniform number that begins with the word
+    `number`.
 
-    Bits are added until every probability lies on a known side: U lies between number and number + 1, in 2^-bits.
+    Bits are added until every probability lies on a known side: U lies between number and number +
+    1, in 2^-bits.
     """
     bits = WORD
     while True:
@@ -479,10 +503,11 @@ def _lengthened(number: int, bits: int, source: Source) -> tuple[int, int]:
 
 
 def _first_words(probabilities: Cumulative) -> list[int]:
-    """The first word of each probability: that of its lower bound, where all that lie below the upper one have it too.
+    """The first word of each probability: that of its lower bound, where all that lie below the
+    upper one have it too.
 
-    A probability that is not known exactly is less than its upper bound: it is either irrational, or no whole number of
-    2^-bits.
+    A probability that is not known exactly is less than its upper bound: it is either irrational,
+    or no whole number of 2^-bits.
     """
     bits = WORD
     while True:
@@ -512,8 +537,9 @@ def _exp_powers(rate: Fraction, count: int, bits: int) -> list[Bounds]:
 def _exp_minus(x: Fraction, bits: int) -> Bounds:
     """Bounds of exp(-x), for x >= 0.
 
-    The series of exp(-y) alternates and its terms fall where y < 1, so what is left out is less than the last term.
-    Larger x are halved until they are below 1, and the result is squared as often.
+    The series of exp(-y) alternates and its terms fall where y < 1, so what is left out is less
+    than the last term. Larger x are halved until they are below 1, and the result is squared as
+    often.
     """
     if x >= bits:
         return 0, 1  # exp(-x) < 2^-x
@@ -540,5 +566,7 @@ def _exp_minus(x: Fraction, bits: int) -> Bounds:
 
 
 def _quotient(part: Bounds, whole: Bounds, bits: int) -> Bounds:
-    """Bounds, at a precision of so many bits, of a quotient of two positive numbers of one precision."""
+    """Bounds, at a precision of so many bits, of a quotient of two positive numbers of one
+    precision.
+    """
     return (part[0] << bits) // whole[1], -(-(part[1] << bits) // whole[0])

@@ -1,7 +1,8 @@
 """The ledger: what was spent, on what, under which neighbour relation.
 
-A :class:`Ledger` accompanies one release and travels in its model. A :class:`LedgerFile` is kept by the owner of a
-table and holds the allowance that all releases of that table share. Both are debited before an answer is computed.
+A :class:`Ledger` accompanies one release and travels in its model. A :class:`LedgerFile` is kept by
+the owner of a table and holds the allowance that all releases of that table share. Both are debited
+before an answer is computed.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def check_rows_per_person(most: Any) -> int:
     """Return the largest number of rows that a person may have if it can be one."""
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS_PER_PERSON:
         raise InputError(
-            f"The rows per person must be a whole number from 1 to {MOST_ROWS_PER_PERSON:,}, not {most!r}."
+            f"The rows per person must be a whole number from 1 to {MOST_ROWS_PER_PERSON:,}, not "
+            f"{most!r}."
         )
     return most
 
@@ -77,18 +79,21 @@ class Ledger:
     epsilon, delta
         The guarantee of the release.
     neighbours
-        Which tables count as neighbours: "add_remove" (one row more or less) or "replace" (one row changed).
+        Which tables count as neighbours: "add_remove" (one row more or less) or "replace" (one row
+        changed).
     currency
         What entries are counted in: "epsilon", or "rho" (zCDP), which needs a delta.
     threshold_delta
-        The part of delta that is kept for questions that cost delta themselves (discovering categories).
+        The part of delta that is kept for questions that cost delta themselves (discovering
+        categories).
     private
-        False when the noise was seeded: then there is no guarantee at all, and everything that shows the ledger says
-        so.
+        False when the noise was seeded: then there is no guarantee at all, and everything that
+        shows the ledger says so.
     rows_per_person
         How many rows one person has at most; every sensitivity is multiplied by it.
     unit
-        Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a person's.
+        Whether neighbours differ by a "row" or by all rows of a "person"; more than one row is a
+        person's.
     trust
         Whom the guarantee trusts, in a sentence; empty for one trusted curator.
     taken_as_public
@@ -113,9 +118,10 @@ class Ledger:
             self.epsilon = check_epsilon(self.epsilon)
         self.delta = check_delta(self.delta)
         self.neighbours = check_neighbours(self.neighbours)
-        self.unit = (
-            "person" if check_rows_per_person(self.rows_per_person) > 1 else _unit(self.unit)
-        )
+        if check_rows_per_person(self.rows_per_person) > 1:
+            self.unit = "person"
+        else:
+            self.unit = _unit(self.unit)
         if self.unit == "person" and self.neighbours == "replace":
             raise InputError(
                 "Protecting all rows of a person goes with neighbours add_remove, not with replace."
@@ -149,12 +155,15 @@ class Ledger:
         self.debit_all([(question, cost, mechanism)], delta)
 
     def debit_all(self, questions: Iterable[tuple[str, Budget, str]], delta: float = 0.0) -> None:
-        """Write down questions that are asked together: all of them, or none where they cost more than is left."""
+        """Write down questions that are asked together: all of them, or none where they cost more
+        than is left.
+        """
         new = []
         for question, cost, mechanism in questions:
             if cost.currency != self.currency:
                 raise BudgetError(
-                    f"The ledger counts in {self.currency}, but {question} is priced in {cost.currency}."
+                    f"The ledger counts in {self.currency}, but {question} is priced in "
+                    f"{cost.currency}."
                 )
             if not cost.amount >= 0 or not delta >= 0:
                 raise BudgetError(f"The price of {question} is not a number at or above 0.")
@@ -162,21 +171,30 @@ class Ledger:
         self._record(new)
 
     def _record(self, new: list[Entry]) -> None:
-        asked = new[0].question if len(new) == 1 else f"A batch of {len(new)} questions"
+        if len(new) == 1:
+            asked = new[0].question
+        else:
+            asked = f"A batch of {len(new)} questions"
         cost_of_all = total([entry.amount for entry in new])
         if total([entry.amount for entry in self.entries]) + cost_of_all > exact(
             self.budget.amount
         ):
             raise BudgetError(
-                f"{asked} costs {self.currency} {float(cost_of_all):g}, but only {self.left.amount:g} of "
+                f"{asked} costs {self.currency} {float(cost_of_all):g}, but only "
+                f"{self.left.amount:g} of "
                 f"{self.budget.amount:g} is left; nothing was asked."
             )
-        # Under zCDP the rest of delta is spoken for by the conversion; under pure accounting nothing else needs it.
-        allowed = self.threshold_delta if self.currency == "rho" else self.delta
+        # Under zCDP the rest of delta is spoken for by the conversion; under pure accounting
+        # nothing else needs it.
+        if self.currency == "rho":
+            allowed = self.threshold_delta
+        else:
+            allowed = self.delta
         if total([entry.delta for entry in self.entries + new]) > exact(allowed):
             needed = float(total([entry.delta for entry in new]))
             raise BudgetError(
-                f"{asked} needs delta {needed:g}, more than is left of {allowed:g}; nothing was asked."
+                f"{asked} needs delta {needed:g}, more than is left of {allowed:g}; nothing was "
+                "asked."
             )
         self.entries.extend(new)
 
@@ -188,7 +206,8 @@ class Ledger:
             return float(amounts), float(delta)
         if not amounts:
             return 0.0, float(delta)
-        # The total rho was found by a search that stops at 12 digits: a full ledger costs what was promised.
+        # The total rho was found by a search that stops at 12 digits: a full ledger costs what was
+        # promised.
         if amounts == exact(self.budget.amount):
             epsilon = self.epsilon
         else:
@@ -198,10 +217,13 @@ class Ledger:
     def promise(self) -> tuple[float, float]:
         """The (epsilon, delta) that the release is guaranteed to keep.
 
-        Not what was spent on the way that this run happened to take: how much that is may itself depend on the rows
-        (where nothing is left to choose, a choice costs nothing), so only the most that it could be is a promise.
+        Not what was spent on the way that this run happened to take: how much that is may itself
+        depend on the rows (where nothing is left to choose, a choice costs nothing), so only the
+        most that it could be is a promise.
         """
-        return (self.epsilon, self.delta) if self.entries else (0.0, 0.0)
+        if self.entries:
+            return (self.epsilon, self.delta)
+        return (0.0, 0.0)
 
     def statement(self) -> str:
         """The guarantee in words, and what it takes as public."""
@@ -284,7 +306,8 @@ class Ledger:
 def _is_wording(text: Any) -> bool:
     if isinstance(text, str) and len(text) > MAX_WORDING_LENGTH:
         raise ValueError(
-            f"it holds a text of {len(text):,} characters; at most {MAX_WORDING_LENGTH:,} are allowed"
+            f"it holds a text of {len(text):,} characters; at most {MAX_WORDING_LENGTH:,} are "
+            "allowed"
         )
     return isinstance(text, str)
 
@@ -326,11 +349,13 @@ Accepted = Literal["same_table", "new_rows"]
 class LedgerFile:
     """The allowance of one table, shared by all its releases, on disk.
 
-    A release reserves its whole budget before it reads a row and costs all of it once it has asked anything; one that
-    crashes stays on the books in full. The file is replaced in one step, flushed to disk, under a lock: at no moment
-    does it say less than was spent. A file that is damaged is refused, never started afresh.
+    A release reserves its whole budget before it reads a row and costs all of it once it has asked
+    anything; one that crashes stays on the books in full. The file is replaced in one step, flushed
+    to disk, under a lock: at no moment does it say less than was spent. A file that is damaged is
+    refused, never started afresh.
 
-    Across releases (epsilon, delta) add up (basic composition), which is sound for every mix of methods.
+    Across releases (epsilon, delta) add up (basic composition), which is sound for every mix of
+    methods.
 
     The file also remembers which table it is kept for, by a fingerprint under a secret key that
     stands in the file: without the file nobody can check a guess against it. A release of a table
@@ -427,7 +452,8 @@ class LedgerFile:
             _tables(document)
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             raise InputError(
-                f"The ledger {self.path} is damaged ({error}); nothing can be released until it is restored."
+                f"The ledger {self.path} is damaged ({error}); nothing can be released until it is "
+                "restored."
             ) from error
         assert isinstance(document, dict)
         return document
@@ -467,8 +493,8 @@ class LedgerFile:
     ) -> str:
         """Put a release on the books, in full, before it reads a row; returns its number.
 
-        Releases that protect persons add up whatever number of rows each of them lets a person have, since each
-        protects whole persons; with releases that protect rows they do not.
+        Releases that protect persons add up whatever number of rows each of them lets a person
+        have, since each protects whole persons; with releases that protect rows they do not.
 
         Parameters
         ----------
@@ -506,7 +532,9 @@ class LedgerFile:
         return number
 
     def settle(self, number: str, ledger: Ledger) -> None:
-        """Close a reservation: in full if anything was asked, with the questions; free of charge if nothing was."""
+        """Close a reservation: in full if anything was asked, with the questions; free of charge if
+        nothing was.
+        """
         with self._locked():
             document = self.read()
             waiting = (
@@ -517,7 +545,8 @@ class LedgerFile:
             entry = next(waiting, None)
             if entry is None:
                 raise InputError(
-                    f"The ledger {self.path} has no open reservation {number!r}; nothing was changed."
+                    f"The ledger {self.path} has no open reservation {number!r}; nothing was "
+                    "changed."
                 )
             promised = ledger.epsilon, ledger.delta, ledger.neighbours, ledger.unit
             if promised != (
@@ -590,7 +619,10 @@ class LedgerFile:
             return False
         if _key(document) is None:
             document["key"] = self._new_key.hex()
-        kept = known if self.accept == "same_table" else []
+        if self.accept == "same_table":
+            kept = known
+        else:
+            kept = []
         document["tables"] = [*kept, table]
         return True
 
@@ -607,11 +639,13 @@ class LedgerFile:
             self._wait_for(handle)
             if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
                 raise InputError(
-                    f"The lock of the ledger {self.path} was taken away meanwhile; nothing was asked."
+                    f"The lock of the ledger {self.path} was taken away meanwhile; nothing was "
+                    "asked."
                 )
             if self.path.exists() and self.path.stat().st_nlink > 1:
                 raise InputError(
-                    f"The ledger {self.path} has two names, which would each count for themselves; keep one."
+                    f"The ledger {self.path} has two names, which would each count for themselves; "
+                    "keep one."
                 )
             _sign(handle, _myself())
             try:
@@ -689,7 +723,10 @@ def _signed_by(handle: int) -> str:
         pass  # it is there, and somebody else's
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return "another process, which does not say who it is"
-    name = f" ({command})" if command else ""
+    if command:
+        name = f" ({command})"
+    else:
+        name = ""
     return f"process {pid} on {host}{name}"
 
 

@@ -1,9 +1,10 @@
 """Noise, choice and draws: the only randomness between private counts and the world.
 
-Counts are integers and get integer noise (discrete Laplace, discrete Gaussian), drawn exactly from the operating
-system's random bytes (:mod:`understudy.privacy.exact_noise`); there is no floating-point noise and no seed. OpenDP
-vouches for the scale of that noise, and makes choices. Draws from a smoothed table are made with whole numbers from
-the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy, is repeatable, and marks every
+Counts are integers and get integer noise (discrete Laplace, discrete Gaussian), drawn exactly from
+the operating system's random bytes (:mod:`understudy.privacy.exact_noise`); there is no
+floating-point noise and no seed. OpenDP vouches for the scale of that noise, and makes choices.
+Draws from a smoothed table are made with whole numbers from the operating system.
+:class:`SeededNoise` is for tests and studies: it draws from NumPy, is repeatable, and marks every
 ledger and model that it touches as not private.
 """
 
@@ -40,23 +41,30 @@ class Noise(Protocol):
     def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
         """Choose a place at random, high scores more often.
 
-        "exponential": P(i) is proportional to exp(scores[i] / scale). "permute_and_flip": go through the places in
-        random order and stop at each with probability exp((scores[i] - best) / scale).
+        "exponential": P(i) is proportional to exp(scores[i] / scale). "permute_and_flip": go
+        through the places in random order and stop at each with probability exp((scores[i] - best)
+        / scale).
         """
 
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
-        """How often each cell comes up in draws with P(cell) proportional to its count plus ``smoothing``."""
+        """How often each cell comes up in draws with P(cell) proportional to its count plus
+        ``smoothing``.
+        """
 
 
 def distribution_of(currency: Currency) -> Literal["laplace", "gaussian"]:
     """What noise in a table is drawn from, by what it is paid in; both are discrete."""
-    return "laplace" if currency == "epsilon" else "gaussian"
+    if currency == "epsilon":
+        return "laplace"
+    return "gaussian"
 
 
 def describe_noise(currency: Currency, scale: float | None = None) -> str:
     """How noise in a table is written into ledgers."""
     name = f"discrete {distribution_of(currency).capitalize()}"
-    return name if scale is None else f"{name}, scale {scale:.6g}"
+    if scale is None:
+        return name
+    return f"{name}, scale {scale:.6g}"
 
 
 def add_noise(noise: Noise, counts: Counts, currency: Currency, scale: float) -> Counts:
@@ -88,8 +96,9 @@ class SystemNoise:
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """How often each cell comes up.
 
-        With the smoothing as a fraction, a cell of count c has c * denominator + numerator lots, and every draw takes
-        one of all lots. Those of the counts are numbered first, row by row, then the added ones, cell by cell.
+        With the smoothing as a fraction, a cell of count c has c * denominator + numerator lots,
+        and every draw takes one of all lots. Those of the counts are numbered first, row by row,
+        then the added ones, cell by cell.
         """
         ends = np.cumsum(counts.ravel())
         of_rows, added = int(ends[-1]) * smoothing.denominator, smoothing.numerator
@@ -163,25 +172,35 @@ def gaussian_scale(sensitivity: float, rho: float) -> float:
 
 
 def cells_touched(neighbours: Neighbours) -> int:
-    """How many counts of a table one row changes, each by one: its own cell, and under replace also the one it left."""
-    return 1 if neighbours == "add_remove" else 2
+    """How many counts of a table one row changes, each by one: its own cell, and under replace also
+    the one it left.
+    """
+    if neighbours == "add_remove":
+        return 1
+    return 2
 
 
 def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
-    """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon, Gaussian for rho.
+    """The scale of the noise in each cell of a table that costs ``cost``: Laplace for epsilon,
+    Gaussian for rho.
 
-    Where a person has up to M rows, a table is as far from its neighbour as M single rows carry it. All of them may lie
-    in one cell, so both the L1 and the L2 distance are M times those of one row.
+    Where a person has up to M rows, a table is as far from its neighbour as M single rows carry it.
+    All of them may lie in one cell, so both the L1 and the L2 distance are M times those of one
+    row.
     """
     cells = cells_touched(neighbours)
     if cost.currency == "epsilon":
         scale = laplace_scale(rows_per_person * cells, cost.amount)
     else:
-        one_row = 1.0 if cells == 1 else math.nextafter(math.sqrt(cells), math.inf)
+        if cells == 1:
+            one_row = 1.0
+        else:
+            one_row = math.nextafter(math.sqrt(cells), math.inf)
         scale = gaussian_scale(rows_per_person * one_row, cost.amount)
     if scale > LARGEST_SCALE:
         raise InputError(
-            f"A table for {cost.amount:g} of {cost.currency} would have noise of {scale:.2g} rows in every cell, which "
+            f"A table for {cost.amount:g} of {cost.currency} would have noise of {scale:.2g} rows "
+            "in every cell, which "
             f"teaches nothing; give it more budget."
         )
     return scale
@@ -190,7 +209,9 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
 def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
     """The average size of the noise in each cell of a table that costs ``cost``."""
     scale = table_scale(cost, neighbours, rows_per_person)
-    return scale if cost.currency == "epsilon" else scale * math.sqrt(2 / math.pi)
+    if cost.currency == "epsilon":
+        return scale
+    return scale * math.sqrt(2 / math.pi)
 
 
 LARGEST_SCALE = 2.0**50
@@ -205,10 +226,11 @@ def gridded(
 ) -> NDArray[np.float64]:
     """Scores, with public offsets added, as whole multiples of sensitivity / SCORE_GRID.
 
-    A score is computed in floating point, so its last digits may break the bound that was proved for real numbers.
-    Rounding to a grid that is coarse against those digits and fine against the sensitivity gives integers that differ
-    by at most SCORE_GRID + 2 between neighbours: SCORE_GRID for the score itself, one for the rounding, and one for
-    errors of the computation. Offsets are rounded by themselves and bounded, so that the sum is exact.
+    A score is computed in floating point, so its last digits may break the bound that was proved
+    for real numbers. Rounding to a grid that is coarse against those digits and fine against the
+    sensitivity gives integers that differ by at most SCORE_GRID + 2 between neighbours: SCORE_GRID
+    for the score itself, one for the rounding, and one for errors of the computation. Offsets are
+    rounded by themselves and bounded, so that the sum is exact.
     """
     whole = np.rint(scores * (SCORE_GRID / sensitivity))
     if offsets is None:
@@ -219,37 +241,45 @@ def gridded(
 def choice_scale(amount: float, currency: Currency) -> float:
     """The scale, for gridded scores, at which a choice costs ``amount``.
 
-    The exponential mechanism at exp(score / scale) is epsilon-DP with epsilon = 2 sensitivity / scale, and
-    epsilon^2 / 8-zCDP (Cesar and Rogers 2021); permute-and-flip is epsilon-DP at the same scale (McKenna and Sheldon
-    2020).
+    The exponential mechanism at exp(score / scale) is epsilon-DP with epsilon = 2 sensitivity /
+    scale, and epsilon^2 / 8-zCDP (Cesar and Rogers 2021); permute-and-flip is epsilon-DP at the
+    same scale (McKenna and Sheldon 2020).
     """
-    epsilon = amount if currency == "epsilon" else math.sqrt(8 * amount)
+    if currency == "epsilon":
+        epsilon = amount
+    else:
+        epsilon = math.sqrt(8 * amount)
     scale = 2 * (SCORE_GRID + 2) / epsilon
     return math.nextafter(scale * (1 + 1e-12), math.inf)
 
 
 SMOOTHING_GRID = 1 << 32
-"""What is added to each cell before draws is a multiple of one over this, so that draws need whole numbers only."""
+"""What is added to each cell before draws is a multiple of one over this, so that draws need whole
+numbers only.
+"""
 
 
 def draw_smoothing(
     cost: Budget, draws: int, neighbours: Neighbours, rows_per_person: int = 1
 ) -> Fraction:
-    """How much is to be added to each cell of a table so that ``draws`` draws from it cost ``cost``.
+    """How much is to be added to each cell of a table so that ``draws`` draws from it cost
+    ``cost``.
 
     Let a be what is added, m the cells, T = n + m a the total, and let a person have up to M rows.
 
-    **epsilon = draws * log(1 + M / a)**, under both relations. *replace* (M = 1): T stays, one cell gains a row, one
-    loses it. A cell with c other rows has (c + 1 + a) / T against (c + a) / T: a ratio of at most 1 + 1 / a, attained
-    at c = 0. *add_remove*: the cells gain up to M rows in all, T grows by as many. A cell's probability grows by at
-    most (c + M + a) / (c + a) <= 1 + M / a, and shrinks by at most (T + M) / T <= 1 + M / (m a) <= 1 + M / a, since T
-    is at least m a. Draws are independent, so ratios multiply, and the worst outcome has all draws in one cell. Neither
-    n nor m appears: a table of unknown size is smoothed by a known number of rows.
+    **epsilon = draws * log(1 + M / a)**, under both relations. *replace* (M = 1): T stays, one cell
+    gains a row, one loses it. A cell with c other rows has (c + 1 + a) / T against (c + a) / T: a
+    ratio of at most 1 + 1 / a, attained at c = 0. *add_remove*: the cells gain up to M rows in all,
+    T grows by as many. A cell's probability grows by at most (c + M + a) / (c + a) <= 1 + M / a,
+    and shrinks by at most (T + M) / T <= 1 + M / (m a) <= 1 + M / a, since T is at least m a. Draws
+    are independent, so ratios multiply, and the worst outcome has all draws in one cell. Neither n
+    nor m appears: a table of unknown size is smoothed by a known number of rows.
 
-    **rho**: the log-ratios of a draw's outcomes lie within a range of log(1 + M / a) under add_remove: from that of the
-    cells that gain nothing to that of the one that gains most. So a draw is log(1 + M / a)^2 / 8-zCDP (Cesar and Rogers
-    2021, for mechanisms of bounded range). Under replace one cell gains and another loses: the range is twice as wide,
-    and a draw is log(1 + 1 / a)^2 / 2-zCDP. Draws add up.
+    **rho**: the log-ratios of a draw's outcomes lie within a range of log(1 + M / a) under
+    add_remove: from that of the cells that gain nothing to that of the one that gains most. So a
+    draw is log(1 + M / a)^2 / 8-zCDP (Cesar and Rogers 2021, for mechanisms of bounded range).
+    Under replace one cell gains and another loses: the range is twice as wide, and a draw is log(1
+    + 1 / a)^2 / 2-zCDP. Draws add up.
 
     What is computed is rounded up, which is on the safe side: more is added.
     """
@@ -274,7 +304,9 @@ def _smallest(start: float, enough: Any) -> float:
 
 
 def _numbers_below(bound: int, size: int) -> list[int]:
-    """Whole numbers from 0 to ``bound - 1``, uniform and independent: those of the right length that are in range."""
+    """Whole numbers from 0 to ``bound - 1``, uniform and independent: those of the right length
+    that are in range.
+    """
     width, spare = divmod(bound.bit_length() + 7, 8)
     found: list[int] = []
     while len(found) < size:
@@ -292,7 +324,9 @@ def _numbers_below(bound: int, size: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def opendp_laplace(scale: float) -> Any:
-    """OpenDP's discrete Laplace measurement of a vector of counts: the authority on what a scale costs."""
+    """OpenDP's discrete Laplace measurement of a vector of counts: the authority on what a scale
+    costs.
+    """
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return space >> dp.m.then_laplace(scale=scale)
@@ -300,7 +334,9 @@ def opendp_laplace(scale: float) -> Any:
 
 @lru_cache(maxsize=256)
 def opendp_gaussian(scale: float) -> Any:
-    """OpenDP's discrete Gaussian measurement of a vector of counts: the authority on what a scale costs."""
+    """OpenDP's discrete Gaussian measurement of a vector of counts: the authority on what a scale
+    costs.
+    """
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     return space >> dp.m.then_gaussian(scale=scale)
@@ -308,11 +344,14 @@ def opendp_gaussian(scale: float) -> Any:
 
 @lru_cache(maxsize=256)
 def _noisy_max(scale: float, rule: Rule) -> Any:
-    """OpenDP's noisy maximum: exponential noise (permute-and-flip) or Gumbel noise (the exponential mechanism)."""
+    """OpenDP's noisy maximum: exponential noise (permute-and-flip) or Gumbel noise (the exponential
+    mechanism).
+    """
     dp = opendp()
-    measure = (
-        dp.max_divergence() if rule == "permute_and_flip" else dp.zero_concentrated_divergence()
-    )
+    if rule == "permute_and_flip":
+        measure = dp.max_divergence()
+    else:
+        measure = dp.zero_concentrated_divergence()
     domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
     return dp.m.make_noisy_max(
         domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale

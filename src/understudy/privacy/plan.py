@@ -21,7 +21,9 @@ class PlannedTable:
     deviation: float
     """Standard deviation of the noise in a cell, in rows."""
     error: float
-    """Expected total variation distance to the real table; an upper estimate, since repairing the table lowers it."""
+    """Expected total variation distance to the real table; an upper estimate, since repairing the
+    table lowers it.
+    """
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ def plan(
     neighbours: Neighbours = "add_remove",
     max_rows_per_person: int = 1,
 ) -> Plan:
-    """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about ``rows`` rows."""
+    """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about
+    ``rows`` rows.
+    """
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(
             f"The number of rows to plan for must be a whole number above 0, not {rows!r}."
@@ -118,5 +122,7 @@ def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> 
 
 
 def sampling_error(cells: int, rows: int) -> float:
-    """Expected total variation distance of a sample of ``rows`` rows from a table of so many cells (at most)."""
+    """Expected total variation distance of a sample of ``rows`` rows from a table of so many cells
+    (at most).
+    """
     return 0.5 * math.sqrt(2 / math.pi) * math.sqrt(max(cells - 1, 0) / rows)

@@ -1,8 +1,9 @@
 """The questions that a curator can be asked, as values.
 
-A question checks itself against the public domain before anything is debited, knows what it costs, how it is written
-into a ledger and how it is sent to holders. A curator only answers it: what differs between curators is where the
-counts come from and how noise is added, and that is all that they say themselves.
+A question checks itself against the public domain before anything is debited, knows what it costs,
+how it is written into a ledger and how it is sent to holders. A curator only answers it: what
+differs between curators is where the counts come from and how noise is added, and that is all that
+they say themselves.
 """
 
 from __future__ import annotations
@@ -104,8 +105,9 @@ class Measure(Question):
 class Choose(Question):
     """The place of one candidate, chosen at random with a preference for high scores.
 
-    A score is named (see :mod:`understudy.privacy.scores`) and has a proved sensitivity; ``offsets`` are public
-    numbers added to the scores, ``estimates`` public tables that the score "misfit" compares the exact ones with.
+    A score is named (see :mod:`understudy.privacy.scores`) and has a proved sensitivity;
+    ``offsets`` are public numbers added to the scores, ``estimates`` public tables that the score
+    "misfit" compares the exact ones with.
     """
 
     candidates: Sequence[Marginal]
@@ -165,10 +167,12 @@ class Choose(Question):
     def paid_rule(self) -> Rule:
         """The rule that the choice is made by.
 
-        In rho it is the exponential mechanism, whose price there is known to be a quarter of what pure DP alone would
-        give.
+        In rho it is the exponential mechanism, whose price there is known to be a quarter of what
+        pure DP alone would give.
         """
-        return "exponential" if self.budget.currency == "rho" else self.rule
+        if self.budget.currency == "rho":
+            return "exponential"
+        return self.rule
 
     def narrow(self, places: NDArray[np.int64], budget: Budget) -> Choose:
         """The same question about a few of the candidates, at another price."""
@@ -210,7 +214,9 @@ class Choose(Question):
     def scores_from_wire(
         cls, wire: Wire, budget: Budget, domain: Domain, share: float = 1.0
     ) -> Choose:
-        """The candidates that a holder is to score; estimates are taken in its share of all rows."""
+        """The candidates that a holder is to score; estimates are taken in its share of all
+        rows.
+        """
         candidates = read_marginals(wire)
         domain.check(candidates)  # estimates are cut to the tables' shapes
         estimates = None
@@ -236,7 +242,8 @@ class Choose(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class Draw(Question):
-    """How often each cell of a marginal comes up in ``draws`` independent draws from its smoothed table.
+    """How often each cell of a marginal comes up in ``draws`` independent draws from its smoothed
+    table.
 
     As many rows as the budget asks for are added to every cell first, see
     :func:`understudy.privacy.mechanisms.draw_smoothing`.

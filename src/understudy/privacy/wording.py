@@ -41,7 +41,10 @@ def state_guarantee(epsilon: float, delta: float, change: str, protected: str = 
     outcome by a factor of at most 2.72.
     """
     name = f"epsilon = {epsilon:.6g}" + (f", delta = {delta:.3g}" if delta else "")
-    further = f", and by a further probability of at most {delta:.3g}" if delta else ""
+    if delta:
+        further = f", and by a further probability of at most {delta:.3g}"
+    else:
+        further = ""
     said = (
         f"Differentially private with {name}: {change} changes the probability of any outcome "
         f"by a factor of at most {format_factor(epsilon)}{further}."
@@ -50,10 +53,14 @@ def state_guarantee(epsilon: float, delta: float, change: str, protected: str = 
 
 
 def judge_guarantee(epsilon: float, protected: str = "row") -> str:
-    """Say in plain words that a large epsilon promises little; nothing where it does not need saying."""
+    """Say in plain words that a large epsilon promises little; nothing where it does not need
+    saying.
+    """
     if epsilon >= EMPTY_EPSILON:
         return f"By itself, this promises next to nothing about any one {protected}."
-    return "That is a weak promise." if epsilon > WEAK_EPSILON else ""
+    if epsilon > WEAK_EPSILON:
+        return "That is a weak promise."
+    return ""
 
 
 def format_factor(epsilon: float) -> str:
@@ -99,7 +106,10 @@ def list_public(
     library
         Whose frame the table was; a synthetic one is of the same library.
     """
-    public = [SCHEMA, COLUMNS] if schema_given else [COLUMNS, KINDS, SPELLINGS]
+    if schema_given:
+        public = [SCHEMA, COLUMNS]
+    else:
+        public = [COLUMNS, KINDS, SPELLINGS]
     if neighbours == "replace":
         public.append(ROWS)
     if library != "table":

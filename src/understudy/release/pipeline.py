@@ -131,7 +131,8 @@ class Release:
         seeded = self.noise is not None and not self.noise.private
         if self.ledger_file is not None and seeded:
             raise InputError(
-                "A release with seeded noise protects nobody; it does not belong into a ledger file."
+                "A release with seeded noise protects nobody; it does not belong into a ledger "
+                "file."
             )
 
     def _check_unit(self) -> None:
@@ -171,7 +172,10 @@ class Release:
         method = self.method
         self.progress("looking at the table", 0, 1)
         if self.schema is not None:
-            epsilon, delta = (method.epsilon, method.delta) if method.asks else (0.0, 0.0)
+            if method.asks:
+                epsilon, delta = (method.epsilon, method.delta)
+            else:
+                epsilon, delta = (0.0, 0.0)
             ledger = self._new_ledger(epsilon, delta)
         elif not method.epsilon:
             raise InputError(
@@ -235,7 +239,9 @@ class Release:
         return Draft(self.source.columns, self.method.person)
 
     def _discover(self, ledger: Ledger) -> Schema:
-        """Discover the domain, for a share of the budget; a method that asks nothing gives it all."""
+        """Discover the domain, for a share of the budget; a method that asks nothing gives it
+        all.
+        """
         share = ledger.budget
         if self.method.asks:
             rest = rounded_down(1 - exact(self.method.discovery))

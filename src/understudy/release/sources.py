@@ -39,7 +39,9 @@ class Source(Protocol):
         """A keyed fingerprint, which tells one table from another to whoever has the key."""
 
     def spellings(self) -> Spellings | None:
-        """How many persons there are, and how many if spelling mattered less; None without persons."""
+        """How many persons there are, and how many if spelling mattered less; None without
+        persons.
+        """
 
     def left_out(self) -> str | None:
         """Which rows do not count, once they were counted; None where all do."""
@@ -102,12 +104,16 @@ class MemorySource:
 
     def spellings(self) -> Spellings | None:
         """Of the persons' column."""
-        return None if self._person is None else spellings(self._table, self._person)
+        if self._person is None:
+            return None
+        return spellings(self._table, self._person)
 
     def left_out(self) -> str | None:
         """Which rows do not count."""
         left_out = self._counting[1]
-        return str(left_out) if left_out else None
+        if left_out:
+            return str(left_out)
+        return None
 
     def order(self, schema: Schema) -> Schema:
         """The schema in the order of the columns."""
@@ -151,12 +157,16 @@ class EngineSource:
 
     def spellings(self) -> Spellings | None:
         """Of the persons' column."""
-        return None if self._person is None else self._table.spellings(self._person)
+        if self._person is None:
+            return None
+        return self._table.spellings(self._person)
 
     def left_out(self) -> str | None:
         """Which rows do not count; known once the columns were counted."""
         left_out = self._columns.left_out
-        return str(left_out) if left_out else None
+        if left_out:
+            return str(left_out)
+        return None
 
     def order(self, schema: Schema) -> Schema:
         """The schema in the order of the columns."""
@@ -165,11 +175,15 @@ class EngineSource:
     def code(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
         """Code the rows that count, inside the engine."""
         coded = self._table.coded(schema, self._person, self._max_rows_per_person)
-        left_out = str(coded.left_out) if coded.left_out else None
+        left_out = None
+        if coded.left_out:
+            left_out = str(coded.left_out)
         return CuboidCounter(coded), _notes(left_out, coded.outside)
 
 
 def _notes(left_out: str | None, outside: Iterable[Outside]) -> list[str]:
     """What the owner should know about coded rows."""
     notes = [str(one) for one in outside]
-    return notes if left_out is None else [left_out, *notes]
+    if left_out is None:
+        return notes
+    return [left_out, *notes]

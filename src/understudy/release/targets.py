@@ -1,4 +1,6 @@
-"""Synthetic rows back into a database or a cluster: drawing from a model needs no privacy, so it is done anywhere."""
+"""Synthetic rows back into a database or a cluster: drawing from a model needs no privacy, so it is
+done anywhere.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def write_to(
     model
         What to draw from.
     url
-        ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``; the table must not exist.
+        ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``; the
+        table must not exist.
     rows, seed
         As for :meth:`Model.sample`; the rows are the same wherever they are drawn.
     progress
@@ -119,7 +122,9 @@ def _quoted(table: str) -> str:
 
 
 def _to_spark(model: Model, place: Place, rows: int | None, seed: int | None) -> int:
-    """The executors draw: each takes chunks by their numbers, so that the rows do not depend on who draws which."""
+    """The executors draw: each takes chunks by their numbers, so that the rows do not depend on who
+    draws which.
+    """
     from understudy.engines.spark import session
 
     running, new = session(str(place))
@@ -146,10 +151,11 @@ def spark_frame(
 ) -> Any:
     """Synthetic rows as a Spark DataFrame, drawn by the executors when they are needed.
 
-    Spark may draw a part again when it loses it, or when the frame is used twice: a seed is chosen here if none is
-    given, so that it gets the same rows.
+    Spark may draw a part again when it loses it, or when the frame is used twice: a seed is chosen
+    here if none is given, so that it gets the same rows.
     """
-    seed = secrets.randbits(63) if seed is None else seed
+    if seed is None:
+        seed = secrets.randbits(63)
     document = model.to_dict()
     first = next(iter(model.chunks(0, seed)))
     types = ", ".join(

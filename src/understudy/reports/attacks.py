@@ -1,4 +1,6 @@
-"""The part of the owner's report on attacks: what somebody could try, what came of it, and what epsilon promises."""
+"""The part of the owner's report on attacks: what somebody could try, what came of it, and what
+epsilon promises.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,16 @@ from understudy.reports.page import Section, cards, escaped
 
 
 def attacks(found: Attacks) -> Section:
-    """Each attack: its verdict, what it found, what epsilon promises, and a picture where something was tested."""
+    """Each attack: its verdict, what it found, what epsilon promises, and a picture where something
+    was tested.
+    """
     lead = (
-        "What somebody could try with the synthetic table to learn about a person in the real one. An attack counts "
-        "only as far as it works better on people in the table (blue) than on people who are not (grey): the rest is "
-        "what the table tells about everybody. The dark line is the most that epsilon allows. That no attack succeeds "
+        "What somebody could try with the synthetic table to learn about a person in the real one. "
+        "An attack counts "
+        "only as far as it works better on people in the table (blue) than on people who are not "
+        "(grey): the rest is "
+        "what the table tells about everybody. The dark line is the most that epsilon allows. That "
+        "no attack succeeds "
         "is no proof; the guarantee is epsilon."
     )
     legend = key(

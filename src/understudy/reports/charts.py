@@ -1,4 +1,5 @@
-"""Pictures for reports: SVG where shapes matter, plain boxes where text does (it wraps, and is legible on a telephone).
+"""Pictures for reports: SVG where shapes matter, plain boxes where text does (it wraps, and is
+legible on a telephone).
 
 Labels and names may come from anywhere and are escaped here; numbers are formatted here.
 """
@@ -35,10 +36,11 @@ TOGETHER = " × "
 
 def key(*entries: tuple[str, str]) -> str:
     """What the colours mean: a role and a name each."""
-    return f'<ul class="key">{"".join(f"<li><i class={role!r}></i>{name}</li>" for role, name in entries)}</ul>'
+    items = "".join(f"<li><i class={role!r}></i>{name}</li>" for role, name in entries)
+    return f'<ul class="key">{items}</ul>'
 
 
-# --------------------------------------------------------------------------- how often each value comes up
+# --------------------------------------- how often each value comes up
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class Values:
     missing
         Whether one more place, the last, is for missing values.
     ends
-        What is written under the left end, the middle (if anything) and the right end of a histogram.
+        What is written under the left end, the middle (if anything) and the right end of a
+        histogram.
     even
         Whether all bins are equally wide.
     """
@@ -80,9 +83,15 @@ class Values:
         even = True
         if isinstance(attribute, Quantity):
             edges = attribute.edges
-            last = edges[-1] - 1 if attribute.whole else edges[-1]
-            ends = (attribute.write(edges[0]), attribute.write(edges[size // 2]) if size % 2 == 0 else "",
-                    attribute.write(last))  # fmt: skip
+            if attribute.whole:
+                last = edges[-1] - 1
+            else:
+                last = edges[-1]
+            ends = (
+                attribute.write(edges[0]),
+                attribute.write(edges[size // 2]) if size % 2 == 0 else "",
+                attribute.write(last),
+            )
             widths = [b - a for a, b in itertools.pairwise(edges)]
             # Whole numbers cannot always be shared out evenly.
             even = max(widths) - min(widths) <= (1 if attribute.whole else 1e-6 * max(widths))
@@ -127,7 +136,9 @@ class Shares:
 
 
 def distribution(values: Values, tables: Sequence[Shares]) -> str:
-    """A histogram where there are many bins in order, else a bar for each value; one table, or two to compare."""
+    """A histogram where there are many bins in order, else a bar for each value; one table, or two
+    to compare.
+    """
     if not values.ordered or len(values.labels) <= MOST_LABELLED:
         return _bars(values, tables)
     together = math.ceil(len(values.labels) / MOST_BINS)
@@ -145,13 +156,15 @@ def _bars(values: Values, tables: Sequence[Shares]) -> str:
     listed, rest = codes[:MOST_BARS], codes[MOST_BARS:]
     if len(rest) == 1:
         listed, rest = codes, []
-    missing = [len(values.labels)] if values.missing else []
+    if values.missing:
+        missing = [len(values.labels)]
+    else:
+        missing = []
     top = max(1e-9, *(float(table.shares[listed + missing].max()) for table in tables))
     rows = []
     if len(tables) > 1:
-        rows.append(
-            f'<li class="head"><span></span><i></i>{"".join(f"<em>{_short[t.role]}</em>" for t in tables)}</li>'
-        )
+        roles = "".join(f"<em>{_short[table.role]}</em>" for table in tables)
+        rows.append(f'<li class="head"><span></span><i></i>{roles}</li>')
     rows.extend(_bar(values.labels[code], code, tables, top) for code in listed)
     if rest:
         together = "".join(
@@ -175,9 +188,15 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
         if spread:
             low, high = max(0.0, share - spread) * scale, min(100.0, (share + spread) * scale)
             drawn.append(f'<u style="left:{low:.2f}%;width:{high - low:.2f}%"></u>')
-    kind = f' class="{role}"' if role else ""
+    if role:
+        kind = f' class="{role}"'
+    else:
+        kind = ""
     title = escaped(label) + ": " + _spoken(code, tables)
-    return f'<li{kind} title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>{"".join(numbers)}</li>'
+    return (
+        f"<li{kind} "
+        f'title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>{"".join(numbers)}</li>'
+    )
 
 
 def _spoken(code: int, tables: Sequence[Shares]) -> str:
@@ -193,10 +212,14 @@ _LEFT, _TOP, _BOTTOM = 38, 8, 22
 def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     """Upright bars side by side, one a bin, with missing values standing apart on the right.
 
-    Of two tables the first has bars, and the second is a line above them, so that neither hides the other.
+    Of two tables the first has bars, and the second is a line above them, so that neither hides the
+    other.
     """
     bins = len(values.labels)
-    gap = 16 if values.missing else 0
+    if values.missing:
+        gap = 16
+    else:
+        gap = 0
     width = (_WIDE - _LEFT - 4 - gap) / (bins + (2 if gap else 0))
     reach = max(
         float(table.shares.max()) + min(table.spread, float(table.shares.max())) for table in tables
@@ -218,41 +241,59 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     bars = tables[0]
     for code in range(len(bars.shares)):
         missing = code >= bins
-        across = width * 2 if missing else width
+        if missing:
+            across = width * 2
+        else:
+            across = width
         share = float(bars.shares[code])
         parts.append(
-            f'<rect class="{bars.role}{" missing" if missing else ""}" x="{left(code) + 0.4:.2f}" y="{y(share):.2f}" '
+            f'<rect class="{bars.role}{" missing" if missing else ""}" x="{left(code) + 0.4:.2f}" '
+            f'y="{y(share):.2f}" '
             f'width="{max(across - 0.8, 0.4):.2f}" height="{floor - y(share):.2f}">'
-            f"<title>{escaped('missing' if missing else values.labels[code])}: {_spoken(code, tables)}</title></rect>"
+            f"<title>{escaped('missing' if missing else values.labels[code])}: "
+            f"{_spoken(code, tables)}</title></rect>"
         )
         if bars.spread:
             middle = left(code) + across / 2
             low, high = y(max(0.0, share - bars.spread)), y(share + bars.spread)
             parts.append(
-                f'<line class="noise" x1="{middle:.2f}" x2="{middle:.2f}" y1="{low:.2f}" y2="{high:.2f}"/>'
+                f'<line class="noise" x1="{middle:.2f}" x2="{middle:.2f}" y1="{low:.2f}" '
+                f'y2="{high:.2f}"/>'
             )
     for table in tables[1:]:
         steps = "".join(f"V{y(float(share)):.2f}h{width:.2f}" for share in table.shares[:bins])
         path = f"M{left(0):.2f} {floor}{steps}V{floor}"
         if gap:
-            path += f"M{left(bins):.2f} {floor}V{y(float(table.shares[bins])):.2f}h{2 * width:.2f}V{floor}"
+            path += (
+                f"M{left(bins):.2f} "
+                f"{floor}V{y(float(table.shares[bins])):.2f}h{2 * width:.2f}V{floor}"
+            )
         parts.append(f'<path class="line" d="{path}"/>')
     end = _LEFT + 2 + width * bins
     places = [(_LEFT + 2.0, "start"), ((_LEFT + 2 + end) / 2, "middle"), (end, "end")]
     parts.extend(
-        f'<text x="{x:.1f}" y="{_HIGH - 6}" text-anchor="{anchor}">{escaped(shortened(label))}</text>'
+        f'<text x="{x:.1f}" y="{_HIGH - 6}" '
+        f'text-anchor="{anchor}">{escaped(shortened(label))}</text>'
         for (x, anchor), label in zip(places, values.ends, strict=True)
         if label and not (gap and anchor == "middle")
     )
     if gap:
         parts.append(f'<text x="{_WIDE}" y="{_HIGH - 6}" text-anchor="end">missing</text>')
-    note = "" if values.even else '<p class="small">The bins differ in width.</p>'
+    if values.even:
+        note = ""
+    else:
+        note = '<p class="small">The bins differ in width.</p>'
     return _svg(_WIDE, _HIGH, f"histogram of {escaped(values.name)}", parts) + note
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Round numbers, evenly spaced, from ``low`` or a little below it to ``high`` or a little above: about five."""
-    span = high - low if high - low > 1e-9 else 1e-9
+    """Round numbers, evenly spaced, from ``low`` or a little below it to ``high`` or a little
+    above: about five.
+    """
+    if high - low > 1e-9:
+        span = high - low
+    else:
+        span = 1e-9
     power = 10.0 ** math.floor(math.log10(span / 4))
     step = next(power * unit for unit in (1, 2, 2.5, 5, 10) if power * unit * 5 >= span - 1e-12)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -260,29 +301,43 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def _svg(wide: float, high: float, label: str, parts: Iterable[str], kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<svg{named} viewBox="0 0 {wide:g} {high:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    if kind:
+        named = f' class="{kind}"'
+    else:
+        named = ""
+    return (
+        f'<svg{named} viewBox="0 0 {wide:g} {high:g}" role="img" '
+        f'aria-label="{label}">{"".join(parts)}</svg>'
+    )
 
 
 # --------------------------------------------------------------------------- numbers side by side
 
 
 def lengths(rows: Iterable[tuple[str, float, float | None]], *, long_names: bool = False) -> str:
-    """A bar for each label, as long as its first share; the second, if there is one, is a mark across the bar."""
+    """A bar for each label, as long as its first share; the second, if there is one, is a mark
+    across the bar.
+    """
     rows = list(rows)
     top = max([1e-12, *(max(value, mark or 0.0) for _, value, mark in rows)])
     lines = []
     for label, value, mark in rows:
-        crossed = "" if mark is None else f'<b style="left:{100 * mark / top:.2f}%"></b>'
+        if mark is None:
+            crossed = ""
+        else:
+            crossed = f'<b style="left:{100 * mark / top:.2f}%"></b>'
         lines.append(
-            f'<li title="{escaped(label)}: {percent(value)}"><span>{_names(label)}</span><i><s class="synthetic" '
-            f'style="width:{100 * value / top:.2f}%"></s>{crossed}</i><em>{percent(value)}</em></li>'
+            f'<li title="{escaped(label)}: {percent(value)}"><span>{_names(label)}</span>'
+            f'<i><s class="synthetic" style="width:{100 * value / top:.2f}%"></s>{crossed}</i>'
+            f"<em>{percent(value)}</em></li>"
         )
     return f'<ul class="bars{" long" if long_names else ""}">{"".join(lines)}</ul>'
 
 
 def _names(label: str) -> str:
-    """A label; of several names each is shortened, so that none falls off the end and hides what the line is about."""
+    """A label; of several names each is shortened, so that none falls off the end and hides what
+    the line is about.
+    """
     names = label.split(TOGETHER)
     return escaped(
         label if len(names) == 1 else TOGETHER.join(shortened(name, 16) for name in names)
@@ -311,7 +366,8 @@ def dots(
     Parameters
     ----------
     rows
-        Label, marks and text. A mark that is not finite is left out; one beyond the scale stands at its end.
+        Label, marks and text. A mark that is not finite is left out; one beyond the scale stands at
+        its end.
     write
         How a number on the scale is written.
     low, high
@@ -339,7 +395,8 @@ def dots(
         title = ", ".join(f"{mark.name} {mark.value:.3g}" for mark in seen)
         name = escaped(label)
         lines.append(
-            f'<li title="{name}: {escaped(title)}"><span>{_names(label)}</span><i>{drawn}</i><em>{text}</em></li>'
+            f'<li title="{name}: '
+            f'{escaped(title)}"><span>{_names(label)}</span><i>{drawn}</i><em>{text}</em></li>'
         )
     scale = "".join(f'<q style="left:{place(tick):.2f}%">{write(tick)}</q>' for tick in ticks)
     lines.append(f'<li class="axis"><span></span><i>{scale}</i><em></em></li>')
@@ -347,11 +404,14 @@ def dots(
 
 
 def split(parts: Iterable[tuple[str, str, float]]) -> str:
-    """One bar that is divided among parts (role, name, amount), with their names and amounts below it."""
+    """One bar that is divided among parts (role, name, amount), with their names and amounts below
+    it.
+    """
     parts = [part for part in parts if part[2] > 0]
     total = sum(amount for _, _, amount in parts) or 1.0
     boxes = "".join(
-        f'<i class="{role}" style="flex:{amount / total:.4f}" title="{escaped(name)}: {amount / total:.1%}"></i>'
+        f'<i class="{role}" style="flex:{amount / total:.4f}" title="{escaped(name)}: '
+        f'{amount / total:.1%}"></i>'
         for role, name, amount in parts
     )
     names = key(
@@ -404,8 +464,10 @@ def heat_map(
         for column in range(row):
             value = float(matrix[row, column])
             parts.append(
-                f'<rect x="{margin + column * cell:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" height="{cell - 1:.1f}" '
-                f'fill="{_shade(value, top, signed)}"><title>{escaped(names[row])} and {escaped(names[column])}: '
+                f'<rect x="{margin + column * cell:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" '
+                f'height="{cell - 1:.1f}" '
+                f'fill="{_shade(value, top, signed)}"><title>{escaped(names[row])} and '
+                f"{escaped(names[column])}: "
                 f"{value:.3f}</title></rect>"
             )
     floor = (size - 1) * cell
@@ -424,8 +486,17 @@ _REAL, _SYNTHETIC = (190, 105, 0), (20, 85, 150)
 
 
 def _shade(value: float, top: float, signed: bool) -> str:
-    share = min(1.0, abs(value) / top) if top > 0 else 0.0
-    dark = _DARK if not signed else _REAL if value < 0 else _SYNTHETIC
+    if top > 0:
+        share = min(1.0, abs(value) / top)
+    else:
+        share = 0.0
+    if not signed:
+        dark = _DARK
+    else:
+        if value < 0:
+            dark = _REAL
+        else:
+            dark = _SYNTHETIC
     # The eye sees more of the light end: the square root spreads it.
     mixed = (round(p + (d - p) * math.sqrt(share)) for p, d in zip(_PAPER, dark, strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)
@@ -461,13 +532,16 @@ def scatter(points: Sequence[tuple[str, float, float]], across: str, upward: str
         return side - below - (side - below - 8) * (value - low) / (high - low)
 
     parts = [
-        f'<line class="grid" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
+        f'<line class="grid" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y(tick):.1f}" '
+        f'y2="{y(tick):.1f}"/>'
         f'<text x="{left - 5}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.2g}</text>'
-        f'<text x="{x(tick):.1f}" y="{side - below + 15:.1f}" text-anchor="middle">{tick:.2g}</text>'
+        f'<text x="{x(tick):.1f}" y="{side - below + 15:.1f}" '
+        f'text-anchor="middle">{tick:.2g}</text>'
         for tick in ticks
     ]
     parts.append(
-        f'<line style="stroke:var(--quiet);stroke-dasharray:4 4" x1="{x(low):.1f}" y1="{y(low):.1f}" '
+        f'<line style="stroke:var(--quiet);stroke-dasharray:4 4" x1="{x(low):.1f}" '
+        f'y1="{y(low):.1f}" '
         f'x2="{x(high):.1f}" y2="{y(high):.1f}"/>'
     )
     parts.extend(
@@ -483,7 +557,9 @@ def scatter(points: Sequence[tuple[str, float, float]], across: str, upward: str
 
 
 def most_telling(names: Sequence[str], weights: NDArray[np.float64]) -> list[int]:
-    """Which columns a heat map shows: all, or those with the largest weights, in their old order."""
+    """Which columns a heat map shows: all, or those with the largest weights, in their old
+    order.
+    """
     if len(names) <= MOST_NAMES:
         return list(range(len(names)))
     return sorted(np.argsort(-weights, kind="stable")[:MOST_NAMES].tolist())

@@ -1,4 +1,6 @@
-"""The parts of the owner's report on likeness: columns one by one, several at a time, and how they hang together."""
+"""The parts of the owner's report on likeness: columns one by one, several at a time, and how they
+hang together.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,10 @@ MOST_PAIRS = 20
 def columns(found: Evaluation) -> Section:
     """How often each value comes up in the two tables."""
     lead = (
-        "How often each value comes up in the two tables. The distance is the share of rows that would have to change "
-        "their value to make the two alike (total variation): 0% is equal, 100% has nothing in common."
+        "How often each value comes up in the two tables. The distance is the share of rows that "
+        "would have to change "
+        "their value to make the two alike (total variation): 0% is equal, 100% has nothing in "
+        "common."
     )
     pictures = BOTH + cards(map(_column, found.columns))
     return Section(
@@ -119,8 +123,10 @@ def _distances(compared: Sequence[ColumnComparison]) -> str:
         for column in compared
     ]
     note = (
-        '<p class="small">KS: the largest difference of the cumulative distributions, where values have an order. KL: '
-        "relative entropy of the real from the synthetic distribution, after half a row is added to every value on "
+        '<p class="small">KS: the largest difference of the cumulative distributions, where values '
+        "have an order. KL: "
+        "relative entropy of the real from the synthetic distribution, after half a row is added "
+        "to every value on "
         "both sides.</p>"
     )
     return behind("Distances of all columns", table(headings, lines) + note)
@@ -130,7 +136,10 @@ def _in_one_only(column: ColumnComparison) -> str:
     found = []
     for where, labels in (("real", column.only_real), ("synthetic", column.only_synthetic)):
         if labels:
-            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+            if len(labels) > 3:
+                more = f" and {len(labels) - 3} more"
+            else:
+                more = ""
             found.append(f"{where}: {escaped(', '.join(labels[:3]))}{more}")
     return "; ".join(found)
 
@@ -159,13 +168,14 @@ def _summaries(compared: Sequence[ColumnComparison]) -> str:
     return behind("Means, deviations and quartiles", listed)
 
 
-# --------------------------------------------------------------------------- several columns at a time
+# ------------------------------------------- several columns at a time
 
 
 def marginals(found: Evaluation) -> Section:
     """Tables of counts over several columns, and counting questions."""
     lead = (
-        "Every table of counts over so many columns (a marginal), real against synthetic: the share of rows that would "
+        "Every table of counts over so many columns (a marginal), real against synthetic: the "
+        "share of rows that would "
         "have to move to another cell."
     )
     by_order = card(
@@ -187,11 +197,10 @@ def marginals(found: Evaluation) -> Section:
 
 
 def _worst(errors: MarginalErrors) -> str:
-    sampled = (
-        ""
-        if errors.measured == errors.of
-        else f" of {errors.measured:,} sampled out of {errors.of:,}"
-    )
+    if errors.measured == errors.of:
+        sampled = ""
+    else:
+        sampled = f" of {errors.measured:,} sampled out of {errors.of:,}"
     rows = ((TOGETHER.join(entry.attributes), entry.distance, None) for entry in errors.worst)
     title = f"The worst tables of {counted(errors.order, 'column')}"
     return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
@@ -217,8 +226,10 @@ def _ranges(found: Evaluation) -> str:
     ranges = found.ranges
     least = percent(ranges.sanity)
     note = (
-        f'<p class="lead">{ranges.queries:,} random questions of the kind “how many rows have …”, put to both tables. '
-        f"Errors are relative to the real answer; answers below {least} of the rows count as {least}.</p>"
+        f'<p class="lead">{ranges.queries:,} random questions of the kind “how many rows have …”, '
+        "put to both tables. "
+        f"Errors are relative to the real answer; answers below {least} of the rows count as "
+        f"{least}.</p>"
     )
     lines = [
         (
@@ -244,7 +255,8 @@ def pairs(found: Evaluation) -> Section | None:
     if len(found.pairs.names) < 2:
         return None
     lead = (
-        "What one column tells about another, in bits (mutual information): the darker, the more. In the difference, "
+        "What one column tells about another, in bits (mutual information): the darker, the more. "
+        "In the difference, "
         "orange was lost on the way to the synthetic table, and blue came in."
     )
     content = _information(found.pairs) + _correlations(found.pairs)
@@ -279,7 +291,10 @@ def _information(pairs: Pairs) -> str:
         )
     ]
     left = len(pairs.names) - len(names)
-    note = f'<p class="small">The {len(names)} columns that tell most about others; {left} more are not shown.</p>'
+    note = (
+        f'<p class="small">The {len(names)} columns that tell most about others; {left} more '
+        "are not shown.</p>"
+    )
     lines = [
         (
             f"{escaped(pairs.names[i])}{TOGETHER}{escaped(pairs.names[j])}",

@@ -36,7 +36,8 @@ def write_owner_report(
     path
         Where to.
     model
-        The model that the synthetic rows were drawn from, if there is one: the report then tells its guarantee.
+        The model that the synthetic rows were drawn from, if there is one: the report then tells
+        its guarantee.
     attacks
         What :func:`understudy.attacks.attack` returned, if it was run.
     """
@@ -47,8 +48,9 @@ def owner_report(
     found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None
 ) -> str:
     """The owner's report as HTML; see :func:`write_owner_report`."""
-    header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b> This page was computed from the
-real rows, without noise: no guarantee covers it. Whoever may not see the real table must not see this page.</p>
+    header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b>
+This page was computed from the real rows, without noise: no guarantee covers it. Whoever may not
+see the real table must not see this page.</p>
 <p class="over">Owner's report</p>
 <h1>How close is the synthetic table to the real one?</h1>
 {_guarantee(model)}
@@ -95,7 +97,9 @@ def _key_figures(found: Evaluation) -> str:
 
 
 def _unfitting(found: Evaluation) -> str:
-    """The first notes on values outside the domain, where nobody misses them; all of them are in the last section."""
+    """The first notes on values outside the domain, where nobody misses them; all of them are in
+    the last section.
+    """
     notes = found.shape.notes
     more = len(notes) - MOST_NOTES
     lines = [escaped(note) for note in notes[:MOST_NOTES]]
@@ -106,7 +110,8 @@ def _unfitting(found: Evaluation) -> str:
 
 def _findings(found: Evaluation) -> str:
     lines = "".join(
-        f'<li class="{finding.grade}"><a href="#{escaped(finding.subject)}"><b>{finding.grade}</b></a>'
+        f'<li class="{finding.grade}"><a '
+        f'href="#{escaped(finding.subject)}"><b>{finding.grade}</b></a>'
         f"<span>{sentence(finding.sentence)}</span></li>"
         for finding in found.findings
     )

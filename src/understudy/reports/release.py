@@ -1,7 +1,7 @@
 """The report that may go out with a release, built from the model alone.
 
-It shows what was released and how sure each number is; since it reads only the model, it can tell nothing that the
-model does not.
+It shows what was released and how sure each number is; since it reads only the model, it can tell
+nothing that the model does not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def report(model: Model) -> str:
         _public(model),
         Section("ledger", "The ledger", *_ledger(model)).html(),
     ]
-    footer = "Made by Understudy from the released model alone: whoever may see the model may see this page."
+    footer = (
+        "Made by Understudy from the released model alone: whoever may see the model may see "
+        "this page."
+    )
     return page("Release report: a synthetic table", header, "\n".join(parts), footer)
 
 
@@ -91,8 +94,14 @@ def _public(model: Model) -> str:
 
 def _key_figures(model: Model) -> str:
     epsilon, delta = model.ledger.promise()
-    rows = "not measured" if model.rows is None else f"{model.rows:,}"
-    about = "" if model.rows is None or model.ledger.neighbours == "replace" else "about "
+    if model.rows is None:
+        rows = "not measured"
+    else:
+        rows = f"{model.rows:,}"
+    if model.rows is None or model.ledger.neighbours == "replace":
+        about = ""
+    else:
+        about = "about "
     figures = [
         ("Epsilon", f"{epsilon:.4g}" if model.ledger.private else "none"),
         ("Delta", f"{delta:.2g}" if model.ledger.private else "none"),
@@ -107,20 +116,26 @@ def _key_figures(model: Model) -> str:
 def _how_to_read(model: Model) -> str:
     if model.draws is not None:
         return (
-            f"How often each value comes up among the {model.draws:,} rows that were drawn privately. In so few rows a "
-            f"share of 50% has a standard deviation of {50 / model.draws**0.5:.2g} percentage points, and all shares "
+            f"How often each value comes up among the {model.draws:,} rows that were drawn "
+            "privately. In so few rows a "
+            f"share of 50% has a standard deviation of {50 / model.draws**0.5:.2g} percentage "
+            "points, and all shares "
             f"are nearer to equal than in the original: the table was smoothed before drawing."
         )
     if not any(node.deviation for node in model.network):
         return "How often each value comes up in the synthetic table. Nothing here was measured."
     return (
-        "How often each value comes up in the synthetic table. The thin line at the end of a bar spans two standard "
-        "deviations of the noise that protects the rows: differences smaller than that mean nothing."
+        "How often each value comes up in the synthetic table. The thin line at the end of a bar "
+        "spans two standard "
+        "deviations of the noise that protects the rows: differences smaller than that mean "
+        "nothing."
     )
 
 
 def _columns(model: Model) -> list[Node]:
-    """A node for each column; where the network is over bits, the column's own distribution is worked out from it."""
+    """A node for each column; where the network is over bits, the column's own distribution is
+    worked out from it.
+    """
     if model.bits is None:
         return list(model.network)
     found = []
@@ -137,7 +152,8 @@ def _network(model: Model) -> str:
     if not model.network.degree:
         return ""
     lead = (
-        "Each column is drawn given those that point to it. The thicker the line, the more the one tells about the "
+        "Each column is drawn given those that point to it. The thicker the line, the more the one "
+        "tells about the "
         "other in the released tables; ^1, ^2, … means in coarser groups."
     )
     try:
@@ -182,21 +198,33 @@ def _schema(model: Model) -> str:
 
 def _domain(attribute: Attribute) -> str:
     if isinstance(attribute, Quantity):
-        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
+        if attribute.whole:
+            last = attribute.edges[-1] - 1
+        else:
+            last = attribute.edges[-1]
         return escaped(
-            f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}, in {counted(attribute.bins, 'bin')}"
+            f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}, in "
+            f"{counted(attribute.bins, 'bin')}"
         )
     assert isinstance(attribute, Category)
     shown = [attribute.label(code) for code in range(attribute.values_size)]
-    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
-    order = " (in this order)" if attribute.ordered else ""
+    if len(shown) > MOST_LISTED:
+        more = f" and {len(shown) - MOST_LISTED} more"
+    else:
+        more = ""
+    if attribute.ordered:
+        order = " (in this order)"
+    else:
+        order = ""
     return escaped(", ".join(shown[:MOST_LISTED]) + more + order)
 
 
 def _missing_mark(attribute: Attribute) -> str:
     if attribute.missing is None:
         return ""
-    return "an empty cell" if not attribute.missing else f"written {escaped(attribute.missing)}"
+    if not attribute.missing:
+        return "an empty cell"
+    return f"written {escaped(attribute.missing)}"
 
 
 # --------------------------------------------------------------------------- one column
@@ -205,10 +233,16 @@ def _missing_mark(attribute: Attribute) -> str:
 def _card(attribute: Attribute, node: Node) -> str:
     counts = node.table.reshape(-1, node.table.shape[-1]).sum(axis=0)
     total = float(counts.sum())
-    shares = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
+    if total > 0:
+        shares = counts / total
+    else:
+        shares = np.full(len(counts), 1 / len(counts))
     # The share of a value sums the cells of all parent values, each with noise of its own.
     configurations = node.table.size // node.table.shape[-1]
-    spread = 2 * node.deviation * math.sqrt(configurations) / total if total > 0 else 0.0
+    if total > 0:
+        spread = 2 * node.deviation * math.sqrt(configurations) / total
+    else:
+        spread = 0.0
     facts = [f"{attribute.kind}, {counted(attribute.values_size, _unit(attribute))}"]
     if node.parents:
         facts.append(f"depends on {escaped(', '.join(str(axis) for axis in node.parents))}")
@@ -219,7 +253,9 @@ def _card(attribute: Attribute, node: Node) -> str:
 
 
 def _unit(attribute: Attribute) -> str:
-    return "bin" if isinstance(attribute, Quantity) else "value"
+    if isinstance(attribute, Quantity):
+        return "bin"
+    return "value"
 
 
 # --------------------------------------------------------------------------- the ledger
@@ -236,11 +272,15 @@ def _ledger(model: Model) -> tuple[str, str]:
     if ledger.unit == "person":
         relation = f"all rows of one person (at most {ledger.rows_per_person:,}) more or less"
     lead = (
-        f"Every question that was put to the private rows, and its price. Neighbouring tables: {relation} "
+        "Every question that was put to the private rows, and its price. Neighbouring tables: "
+        f"{relation} "
         f"({ledger.neighbours})."
     )
     epsilon, delta = ledger.spent()
-    unit = "" if ledger.currency == "epsilon" else "epsilon "
+    if ledger.currency == "epsilon":
+        unit = ""
+    else:
+        unit = "epsilon "
     lines = [
         (
             f"{escaped(entry.question)}<small>{escaped(entry.mechanism)}</small>",
@@ -263,11 +303,10 @@ def _spending(model: Model) -> str:
     """What the budget went to."""
     spent = {"tables": 0.0, "choices": 0.0, "draws": 0.0, "rest": 0.0}
     for entry in model.ledger.entries:
-        asked = (
-            "draws"
-            if " draws from the table of " in entry.question
-            else entry.question.partition(" ")[0]
-        )
+        if " draws from the table of " in entry.question:
+            asked = "draws"
+        else:
+            asked = entry.question.partition(" ")[0]
         spent[{"table": "tables", "choice": "choices", "draws": "draws"}.get(asked, "rest")] += (
             entry.amount
         )

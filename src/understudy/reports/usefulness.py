@@ -1,4 +1,6 @@
-"""The parts of the owner's report on use: what is learned from the synthetic table, and what gives it away."""
+"""The parts of the owner's report on use: what is learned from the synthetic table, and what gives
+it away.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,19 @@ def learning(found: Evaluation) -> Section:
         *map(_task, found.learning),
         _clusters(found.clustering, told(found.findings, "clustering")),
     ]
-    lead = (
-        "Learners trained on the synthetic table and tested on real rows that were kept apart (blue), beside the same "
-        "learners trained on real rows (orange) and beside always saying what is commonest (grey). The closer blue is "
-        "to orange, the better the synthetic table stands in."
-        if found.learning
-        else "Groups that are found in the synthetic table (blue) and in the real one (orange), tried on real rows. "
-        "What can be learned about a column is shown where a target is named."
-    )
+    if found.learning:
+        lead = (
+            "Learners trained on the synthetic table and tested on real rows that were kept apart "
+            "(blue), beside the same learners trained on real rows (orange) and beside always "
+            "saying what is commonest (grey). The closer blue is to orange, the better the "
+            "synthetic table stands in."
+        )
+    else:
+        lead = (
+            "Groups that are found in the synthetic table (blue) and in the real one (orange), "
+            "tried on real rows. "
+            "What can be learned about a column is shown where a target is named."
+        )
     legend = key(
         ("real", "trained on real rows"),
         ("synthetic", "trained on synthetic rows"),
@@ -76,7 +83,8 @@ def _task(task: LearningTask) -> str:
     ] or [0.0]
     measure = {"accuracy": "accuracy on real rows", "r2": "R² on real rows"}.get(chief, chief)
     facts = f"{task.task}: {measure}; at the right, blue less orange"
-    # An R² can lie far below 0, which is useless all the same: such a mark stands at the end of the scale.
+    # An R² can lie far below 0, which is useless all the same: such a mark stands at the end of the
+    # scale.
     picture = dots(
         rows, _percents if chief == "accuracy" else "{:.2g}".format, low=max(-1.0, min(values))
     )
@@ -87,7 +95,9 @@ def _gap(scores: LearnerScores, chief: str) -> str:
     gap = scores.synthetic_to_real.get(chief, math.nan) - scores.real_to_real.get(chief, math.nan)
     if not math.isfinite(gap):
         return "–"
-    return f"{100 * gap:+z.1f}" if chief == "accuracy" else f"{gap:+z.2f}"
+    if chief == "accuracy":
+        return f"{100 * gap:+z.1f}"
+    return f"{gap:+z.2f}"
 
 
 def _percents(value: float) -> str:
@@ -134,7 +144,8 @@ def _scores(task: LearningTask) -> str:
     commonest = [decimals(task.majority.get(measure)) for measure in task.measures]
     lines.append((task.floor, *(cell for number in commonest for cell in (number, number, ""))))
     trained = (
-        f"Trained on {task.train_rows:,} real or {task.synthetic_rows:,} synthetic rows, tested on {task.test_rows:,} "
+        f"Trained on {task.train_rows:,} real or {task.synthetic_rows:,} synthetic rows, tested on "
+        f"{task.test_rows:,} "
         f"real rows that were kept apart."
     )
     return behind(
@@ -146,7 +157,7 @@ def _small(notes: Sequence[str]) -> str:
     return "".join(f'<p class="small">{escaped(note)}</p>' for note in notes)
 
 
-# --------------------------------------------------------------------------- tests of independence
+# ----------------------------------------------- tests of independence
 
 
 def inference(found: Evaluation) -> Section | None:
@@ -155,7 +166,8 @@ def inference(found: Evaluation) -> Section | None:
     if not tests:
         return None
     lead = (
-        f"Would somebody who tests for dependence come to the same verdict? Every pair of columns, tested in both "
+        "Would somebody who tests for dependence come to the same verdict? Every pair of columns, "
+        "tested in both "
         f"tables at level {tests[0].level:g}. Black and grey agree; orange and blue do not."
     )
     return Section("inference", "Tests of independence", lead, "".join(map(_test, tests)))
@@ -188,7 +200,10 @@ def _test(test: TestAgreement) -> str:
         )
         for pair in test.disagreements
     ]
-    listed = behind("Pairs on which the verdicts differ", table(headings, lines)) if lines else ""
+    if lines:
+        listed = behind("Pairs on which the verdicts differ", table(headings, lines))
+    else:
+        listed = ""
     return f"<h3>{escaped(test.test)}, {counted(test.pairs, 'pair')}</h3>{picture}{listed}"
 
 
@@ -199,9 +214,12 @@ def propensity(found: Evaluation) -> Section:
     """How well a classifier tells real rows from synthetic ones, and by which columns."""
     seen = found.propensity
     lead = (
-        "A classifier is shown real and synthetic rows and has to say which is which. 0.5 is guessing: they cannot be "
-        "told apart. 1 is always right. One odd column is enough for that, and the others may still serve. A synthetic "
-        "number is drawn evenly from its bin, so exact numbers (round ones, say) often give real rows away."
+        "A classifier is shown real and synthetic rows and has to say which is which. 0.5 is "
+        "guessing: they cannot be "
+        "told apart. 1 is always right. One odd column is enough for that, and the others may "
+        "still serve. A synthetic "
+        "number is drawn evenly from its bin, so exact numbers (round ones, say) often give real "
+        "rows away."
     )
     rows = [
         (name, (Dot("synthetic", "AUC", auc),), f"{auc:.2f}" if math.isfinite(auc) else "")
@@ -222,12 +240,15 @@ def propensity(found: Evaluation) -> Section:
             lengths((name, share, None) for name, share in seen.giveaways),
         ),
     ]
-    score = (
-        f'<p class="small">{seen.rows:,} rows were looked at. Propensity score of a logistic regression: '
-        f"{seen.pmse:.3g}, which is {seen.ratio:.3g} times what two samples of one population would give.</p>"
-        if math.isfinite(seen.ratio)
-        else ""
-    )
+    if math.isfinite(seen.ratio):
+        score = (
+            f'<p class="small">{seen.rows:,} rows were looked at. Propensity score of a logistic '
+            "regression: "
+            f"{seen.pmse:.3g}, which is {seen.ratio:.3g} times what two samples of one population "
+            "would give.</p>"
+        )
+    else:
+        score = ""
     return Section(
         "propensity",
         "Can real and synthetic rows be told apart?",
@@ -245,7 +266,8 @@ def network(found: Evaluation) -> Section | None:
     if quality is None or not any(node.parents for node in quality.nodes):
         return None
     lead = (
-        "How much the columns that the model took as parents tell about each column, in bits of mutual information: in "
+        "How much the columns that the model took as parents tell about each column, in bits of "
+        "mutual information: in "
         "the real table, and what the synthetic table kept of it."
     )
     return Section("network", "The model's network", lead, BOTH + _nodes(quality))

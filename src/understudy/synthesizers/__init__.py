@@ -1,4 +1,5 @@
-"""Synthesizers: each file is a short account of one method; :class:`Synthesizer` is what they share.
+"""Synthesizers: each file is a short account of one method; :class:`Synthesizer` is what they
+share.
 
 A method has parameters, and learns a model from what a curator answers. The way from a table to a
 model is :mod:`understudy.release`'s.
@@ -44,22 +45,24 @@ class Synthesizer(ABC):
     Parameters
     ----------
     epsilon
-        The privacy budget of everything that the release reads off the rows. Smaller is more private; 1 is a common
-        choice.
+        The privacy budget of everything that the release reads off the rows. Smaller is more
+        private; 1 is a common choice.
     delta
-        0 for pure differential privacy. Above 0 the accounting is by zCDP with Gaussian noise, which buys more
-        accuracy; choose it far below one over the number of rows.
+        0 for pure differential privacy. Above 0 the accounting is by zCDP with Gaussian noise,
+        which buys more accuracy; choose it far below one over the number of rows.
     neighbours
-        "add_remove" (one row more or less; the number of rows is private) or "replace" (one row changed; it is public).
+        "add_remove" (one row more or less; the number of rows is private) or "replace" (one row
+        changed; it is public).
     discovery
         The share of the budget that goes to discovering the domain when no schema is given.
     person
-        The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows count, chosen at
-        random; the guarantee then covers all rows of a person together. The column itself is read for nothing else,
-        unless the schema models it. Without it every row is taken to be another person's.
+        The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows
+        count, chosen at random; the guarantee then covers all rows of a person together. The column
+        itself is read for nothing else, unless the schema models it. Without it every row is taken
+        to be another person's.
     max_rows_per_person
-        How many rows a person may have; all noise grows in proportion. Without ``person`` nothing is left out: you
-        vouch that nobody has more.
+        How many rows a person may have; all noise grows in proportion. Without ``person`` nothing
+        is left out: you vouch that nobody has more.
     """
 
     epsilon: float
@@ -74,9 +77,13 @@ class Synthesizer(ABC):
     asks: ClassVar[bool] = True
     """Whether the method asks anything about private rows, so that there is something to audit."""
     only_measures: ClassVar[bool] = False
-    """Whether the method asks for noisy tables alone, so that with a delta all noise is Gaussian."""
+    """Whether the method asks for noisy tables alone, so that with a delta all noise is
+    Gaussian.
+    """
     audit_rows: ClassVar[int | None] = None
-    """How many rows the tables have that the audit runs it on; by default the audit's own number."""
+    """How many rows the tables have that the audit runs it on; by default the audit's own
+    number.
+    """
 
     def __post_init__(self) -> None:
         """Refuse parameters that no table could make sense of."""
@@ -103,7 +110,9 @@ class Synthesizer(ABC):
 
     @abstractmethod
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
-        """The method itself: ask the curator, build a model. Everything private stays behind the curator."""
+        """The method itself: ask the curator, build a model. Everything private stays behind the
+        curator.
+        """
 
     @property
     def named(self) -> frozenset[str]:
@@ -131,30 +140,37 @@ class Synthesizer(ABC):
         Parameters
         ----------
         table
-            A :class:`Table`, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file. Where
-            the rows are elsewhere: a polars LazyFrame, a Spark DataFrame, an ibis table, a folder or pattern of files,
-            or a URL, ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``.
+            A :class:`Table`, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or
+            Parquet file. Where the rows are elsewhere: a polars LazyFrame, a Spark DataFrame, an
+            ibis table, a folder or pattern of files, or a URL,
+            ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``.
         schema
-            What is public about the table. Without one the domain is discovered at the cost of a share of the budget.
+            What is public about the table. Without one the domain is discovered at the cost of a
+            share of the budget.
         ledger
             The owner's ledger file, when several releases share one allowance. It is kept for one
             table; another one, or one that changed, is refused unless the :class:`LedgerFile`
             accepts it.
         noise
-            Where noise comes from. Only tests and studies give one; the model then says that it is not private.
+            Where noise comes from. Only tests and studies give one; the model then says that it is
+            not private.
         notify
             Called with sentences for the owner's eyes (values outside the domain, say).
         progress
             Called while learning.
         engine
-            For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit, else duckdb.
+            For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit,
+            else duckdb.
         explain
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
         header
             Whether the first line of CSV files holds names; see :func:`read_table`.
         """
-        schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
-        file = LedgerFile(ledger) if isinstance(ledger, str | Path) else ledger
+        if isinstance(schema, str | Path):
+            schema = Schema.load(schema)
+        file = ledger
+        if isinstance(file, str | Path):
+            file = LedgerFile(file)
         progress("reading", 0, 1)
         with open_source(
             table,
@@ -177,7 +193,9 @@ class Synthesizer(ABC):
             ).run()
 
     def _unread(self, schema: Schema | None, ledger_file: LedgerFile | None) -> list[str]:
-        """The columns of a file that nobody needs; a ledger file knows a table by all its columns."""
+        """The columns of a file that nobody needs; a ledger file knows a table by all its
+        columns.
+        """
         if schema is None or ledger_file is not None:
             return []
         unread = [attribute.name for attribute in schema if not attribute.modelled]

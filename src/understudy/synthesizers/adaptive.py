@@ -4,9 +4,9 @@ After AIM (McKenna, Mullins, Sheldon, Miklau; VLDB 2022). First the one-way marg
 Then, in rounds, the method *selects* the marginal on which the model and the rows differ most, by a
 private choice with a handicap for the noise that measuring it would bring; *measures* it;
 *estimates* the model of the largest entropy that fits everything measured so far
-(:mod:`understudy.models.graphical`); and *anneals*: where a round changed the model by no more than noise,
-later rounds cost more and bring less noise. Marginals are selected such that the model's cliques
-stay small enough to compute with.
+(:mod:`understudy.models.graphical`); and *anneals*: where a round changed the model by no more than
+noise, later rounds cost more and bring less noise. Marginals are selected such that the model's
+cliques stay small enough to compute with.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ class Adaptive(Synthesizer):
 
     @classmethod
     def fast(cls, **parameters: Any) -> Adaptive:
-        """A tenth of the cells and half of the rounds: several times faster, a little less accurate."""
+        """A tenth of the cells and half of the rounds: several times faster, a little less
+        accurate.
+        """
         return cls(**{"max_cells": 25_000, "rounds": 1.0} | parameters)
 
     @property
@@ -201,7 +203,9 @@ class Adaptive(Synthesizer):
         )
 
     def _find_groups(self, learner: Learner) -> list[Group]:
-        """All groups that may be measured: two attributes or more, within the workload, not too large."""
+        """All groups that may be measured: two attributes or more, within the workload, not too
+        large.
+        """
         names = list(learner.sizes)
         order = self.order
         while order > 2 and sum(math.comb(len(names), k) for k in range(2, order + 1)) > MAX_GROUPS:
@@ -220,7 +224,9 @@ class Adaptive(Synthesizer):
         ]
 
     def _measure_one_way(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
-        """Measure single attributes, and again where there is too much noise; returns what is left."""
+        """Measure single attributes, and again where there is too much noise; returns what is
+        left.
+        """
         singles: list[Group] = [(name,) for name in learner.sizes]
         if alone:
             learner.measure(singles, budget.equally(len(singles)))
@@ -243,7 +249,10 @@ class Adaptive(Synthesizer):
         cells = statistics.fmean(learner.sizes.values())
         excess = noise * cells / (WANTED_NOISE * learner.rows)
         # Noise falls with the budget in epsilon, and with its root in rho.
-        factor = excess**2 if cost.currency == "rho" else excess
+        if cost.currency == "rho":
+            factor = excess**2
+        else:
+            factor = excess
         return min(factor, MAX_ONE_WAY_FACTOR, 0.5 / self.one_way_share)
 
 
@@ -370,7 +379,9 @@ class _Rounds:
         return step.split(self.method.selection_share, 1 - self.method.selection_share)
 
     def _find_candidates(self) -> NDArray[np.int64]:
-        """The groups that could be measured now: noise leaves something to see, cliques stay small."""
+        """The groups that could be measured now: noise leaves something to see, cliques stay
+        small.
+        """
         max_cells = self._max_cells_now()
         visible = self.noise * self.cells <= self.learner.rows
         places = np.flatnonzero(visible & (self.clique_cells <= 2 * max_cells))

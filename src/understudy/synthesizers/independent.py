@@ -1,7 +1,7 @@
 """Independent: every attribute by itself (DataSynthesizer's independent attribute mode).
 
-The budget is split evenly over the attributes, each gets one noisy histogram, and rows are drawn from the histograms
-as if attributes had nothing to do with each other.
+The budget is split evenly over the attributes, each gets one noisy histogram, and rows are drawn
+from the histograms as if attributes had nothing to do with each other.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Independent(Synthesizer):
     Parameters
     ----------
     repair
-        How noisy counts become counts that could be real: "project" (the nearest such table) or "clip" (negative ones
-        to 0, then scaled, as the seeds of this method do).
+        How noisy counts become counts that could be real: "project" (the nearest such table) or
+        "clip" (negative ones to 0, then scaled, as the seeds of this method do).
 
     See Also
     --------
@@ -49,12 +49,16 @@ class Independent(Synthesizer):
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One histogram an attribute."""
-        # An attribute with one value has nothing to tell; where all are so, only the number of rows is asked for.
+        # An attribute with one value has nothing to tell; where all are so, only the number of rows
+        # is asked for.
         asked = [marginal(a.name) for a in curator.schema.modelled if a.size > 1] or [()]
         progress("measuring histograms", 0, len(asked))
         measurements = curator.measure(asked, budget)
         progress("measuring histograms", len(asked), len(asked))
-        rows = estimated_rows(measurements) if curator.rows is None else float(curator.rows)
+        if curator.rows is None:
+            rows = estimated_rows(measurements)
+        else:
+            rows = float(curator.rows)
         by_name = {m.marginal[0].attribute: m for m in measurements if m.marginal}
         nodes = [self._node(a.name, by_name.get(a.name), rows) for a in curator.schema.modelled]
         return Model(

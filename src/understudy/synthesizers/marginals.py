@@ -1,12 +1,14 @@
 """Marginals: noisy tables over groups of attributes that somebody who knows the table has chosen.
 
-The tables are measured at equal shares of the budget, made into counts that could be real, and rows are drawn from
-them. Attributes that no group names get a table each, so that every column is there. A single group of all attributes
-is the perturbed histogram; no group at all is the independent method.
+The tables are measured at equal shares of the budget, made into counts that could be real, and rows
+are drawn from them. Attributes that no group names get a table each, so that every column is there.
+A single group of all attributes is the perturbed histogram; no group at all is the independent
+method.
 
-Groups may overlap: rows are drawn from the first one, then from the one that shares most with what is drawn already,
-its other attributes given the shared ones, and so on. That keeps every group's table as long as the groups form no
-circle; where they do, the last one would be measured for nothing, and the method refuses.
+Groups may overlap: rows are drawn from the first one, then from the one that shares most with what
+is drawn already, its other attributes given the shared ones, and so on. That keeps every group's
+table as long as the groups form no circle; where they do, the last one would be measured for
+nothing, and the method refuses.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ Group = tuple[str, ...]
 """The names of attributes that share a table."""
 
 MOST_CELLS = 1 << 22
-"""Tables of more cells than this are refused: each cell is noised, kept and written into the model."""
+"""Tables of more cells than this are refused: each cell is noised, kept and written into the
+model.
+"""
 
 
 @register(
@@ -54,11 +58,11 @@ class Marginals(Synthesizer):
     Parameters
     ----------
     marginals
-        Groups of attribute names, such as ``[("age", "marital_status"), ("education", "income")]``. A group that lies
-        in another needs no table of its own.
+        Groups of attribute names, such as ``[("age", "marital_status"), ("education", "income")]``.
+        A group that lies in another needs no table of its own.
     repair
-        How noisy counts become counts that could be real: "project" (the nearest such table) or "clip" (negative ones
-        to 0, then scaled).
+        How noisy counts become counts that could be real: "project" (the nearest such table) or
+        "clip" (negative ones to 0, then scaled).
 
     See Also
     --------
@@ -123,7 +127,10 @@ class Marginals(Synthesizer):
         progress("measuring tables", 0, len(asked))
         measured = curator.measure(asked, budget)
         progress("measuring tables", len(asked), len(asked))
-        rows = estimated_rows(measured) if curator.rows is None else float(curator.rows)
+        if curator.rows is None:
+            rows = estimated_rows(measured)
+        else:
+            rows = float(curator.rows)
         shared = Counter(name for group in groups for name in group).most_common(1)
         if shared and shared[0][1] > 1:
             tables = agreed(measured, curator.schema, rows, self.repair)
@@ -138,7 +145,9 @@ class Marginals(Synthesizer):
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
 
     def _groups(self, schema: Schema) -> list[Group]:
-        """What is measured, in the order in which rows are drawn; one table for each attribute unnamed."""
+        """What is measured, in the order in which rows are drawn; one table for each attribute
+        unnamed.
+        """
         told = joint_names(schema)
         sets = [tuple(name for name in group if name in told) for group in self.marginals]
         named = {name for group in sets for name in group}
@@ -147,7 +156,9 @@ class Marginals(Synthesizer):
 
 
 def joint_names(schema: Schema) -> Group:
-    """The attributes that a joint table is over: an attribute with one value has nothing to tell."""
+    """The attributes that a joint table is over: an attribute with one value has nothing to
+    tell.
+    """
     return tuple(attribute.name for attribute in schema.modelled if attribute.size > 1)
 
 
@@ -157,16 +168,19 @@ def check_cells(group: Sequence[str], schema: Schema) -> None:
     if cells > MOST_CELLS:
         named = describe(marginal(*group[:4])) + (" x ..." if len(group) > 4 else "")
         raise InputError(
-            f"The table of {named} has {cells:,} cells, more than the {MOST_CELLS:,} that this method can noise one by "
+            f"The table of {named} has {cells:,} cells, more than the {MOST_CELLS:,} that this "
+            "method can noise one by "
             f"one; take fewer attributes or bins, or the method privbayes."
         )
 
 
 def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
-    """The first group, then always the one that shares most attributes with one that was taken already.
+    """The first group, then always the one that shares most attributes with one that was taken
+    already.
 
-    Where any order lets every group's shared attributes lie together in one earlier group, this one does (it is Prim's
-    algorithm for the junction tree). Groups for which there is none form a circle and are refused.
+    Where any order lets every group's shared attributes lie together in one earlier group, this one
+    does (it is Prim's algorithm for the junction tree). Groups for which there is none form a
+    circle and are refused.
     """
     left, taken = list(groups), list[Group]()
     while left:
@@ -177,7 +191,8 @@ def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
         known = {name for group in taken for name in group} & {*best}
         if known and not any(known <= set(group) for group in taken):
             raise InputError(
-                f"The marginals form a circle: {describe(marginal(*best))} is tied by {', '.join(sorted(known))} to "
+                f"The marginals form a circle: {describe(marginal(*best))} is tied by "
+                f"{', '.join(sorted(known))} to "
                 f"several others that are tied to each other; leave one out, or join them into one."
             )
         taken.append(best)
@@ -187,7 +202,9 @@ def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
 def chained(
     group: Sequence[str], table: NDArray[Any], deviation: float, drawn: Collection[str] = ()
 ) -> list[Node]:
-    """A joint table as nodes: each attribute given the ones before it, the ones that are ``drawn`` already first."""
+    """A joint table as nodes: each attribute given the ones before it, the ones that are ``drawn``
+    already first.
+    """
     order = [name for name in group if name in drawn] + [
         name for name in group if name not in drawn
     ]

@@ -1,9 +1,10 @@
 """MST: a tree of pairs (McKenna, Miklau, Sheldon 2021, which won NIST's contest in another form).
 
-A third of the budget measures every attribute by itself. A third grows a spanning tree: pair by pair, a private choice
-takes one that joins two parts of the tree, preferring those whose rows differ most from what independent attributes
-would have. The last third measures the tree's pairs. The model of the largest entropy that fits all tables
-(:mod:`understudy.models.graphical`) then is that tree.
+A third of the budget measures every attribute by itself. A third grows a spanning tree: pair by
+pair, a private choice takes one that joins two parts of the tree, preferring those whose rows
+differ most from what independent attributes would have. The last third measures the tree's pairs.
+The model of the largest entropy that fits all tables (:mod:`understudy.models.graphical`) then is
+that tree.
 """
 
 from __future__ import annotations

@@ -135,7 +135,9 @@ class Choice(Constraint):
     def metavar(self) -> str:  # type: ignore[override]
         """The words themselves, where they are few enough for a help page."""
         listed = "|".join(self.words)
-        return listed if len(listed) <= 16 else "WORD"
+        if len(listed) <= 16:
+            return listed
+        return "WORD"
 
     def __str__(self) -> str:
         if len(self.words) == 2:

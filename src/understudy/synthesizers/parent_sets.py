@@ -1,6 +1,8 @@
-"""Which parents may an attribute have? Decided from the public schema and a public bound on cells, never from rows.
+"""Which parents may an attribute have? Decided from the public schema and a public bound on cells,
+never from rows.
 
-A parent set is a tuple of axes: attributes, each at a generalisation level. Its *cells* are the product of their sizes.
+A parent set is a tuple of axes: attributes, each at a generalisation level. Its *cells* are the
+product of their sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ MAX_PARENT_SETS = 2_000_000
 
 
 def subsets(attributes: Sequence[str], degree: int) -> list[Marginal]:
-    """All sets of ``degree`` attributes, or of all attributes where there are fewer (algorithm 2)."""
+    """All sets of ``degree`` attributes, or of all attributes where there are fewer
+    (algorithm 2).
+    """
     picked = itertools.combinations(attributes, min(degree, len(attributes)))
     return [tuple(Axis(name) for name in names) for names in picked]
 
@@ -31,8 +35,9 @@ def subsets(attributes: Sequence[str], degree: int) -> list[Marginal]:
 class MaximalParentSets:
     """Algorithms 5 and 6: sets that cannot be made larger, or finer, without exceeding the bound.
 
-    With one level an attribute this is algorithm 5. Results are remembered: attributes are taken newest first, so
-    that a network that has grown by one attribute reuses all that was found before.
+    With one level an attribute this is algorithm 5. Results are remembered: attributes are taken
+    newest first, so that a network that has grown by one attribute reuses all that was found
+    before.
     """
 
     sizes: Sizes
@@ -41,8 +46,11 @@ class MaximalParentSets:
     )
 
     def __call__(self, attributes: Sequence[str], bound: float) -> tuple[Marginal, ...]:
-        """The maximal parent sets within ``attributes`` of at most ``bound`` cells; none where even that is below 1."""
-        # Cells are whole numbers, so only the whole part of the bound matters; that makes for many more hits.
+        """The maximal parent sets within ``attributes`` of at most ``bound`` cells; none where even
+        that is below 1.
+        """
+        # Cells are whole numbers, so only the whole part of the bound matters; that makes for many
+        # more hits.
         return self._sets(tuple(attributes), int(bound) if bound >= 1 else 0)
 
     def _sets(self, attributes: tuple[str, ...], bound: int) -> tuple[Marginal, ...]:
@@ -84,7 +92,8 @@ class AllParentSets:
     degree
         The most attributes that a set may have.
     coarse_degree
-        The most attributes that a set may have which holds one above level 0: there are very many of those.
+        The most attributes that a set may have which holds one above level 0: there are very many
+        of those.
     """
 
     sizes: Sizes
@@ -113,10 +122,12 @@ class AllParentSets:
 
 
 def affordable_degree(sizes: Sizes, bound: float, most: int, *, cumulative: bool = True) -> int:
-    """The largest number of parents, at least 1, for which at most ``most`` families of parents and child are scored.
+    """The largest number of parents, at least 1, for which at most ``most`` families of parents and
+    child are scored.
 
-    Every family within the bound is scored once in the whole search, whatever the order of attributes, so this is the
-    work ahead, known from public facts before a row is touched. ``cumulative`` counts smaller families too.
+    Every family within the bound is scored once in the whole search, whatever the order of
+    attributes, so this is the work ahead, known from public facts before a row is touched.
+    ``cumulative`` counts smaller families too.
     """
     # ways[m]: for each number of cells, how many families of m attributes have it.
     ways: list[dict[int, int]] = [{1: 1}]
@@ -125,7 +136,10 @@ def affordable_degree(sizes: Sizes, bound: float, most: int, *, cumulative: bool
     for members in range(1, len(names) + 1):
         ways = _families(sizes, names, members, bound)
         count = sum(ways[members].values())
-        total = total + count if cumulative else count
+        if cumulative:
+            total = total + count
+        else:
+            total = count
         if members > 2 and (total > most or count == 0):
             return members - 2
     return max(len(names) - 1, 1)
@@ -146,10 +160,13 @@ def _families(
 
 
 def surely_too_many(sizes: Sizes, bound: float) -> bool:
-    """Whether there will be too many maximal sets for the last attribute: counted from below, without listing any."""
+    """Whether there will be too many maximal sets for the last attribute: counted from below,
+    without listing any.
+    """
     finest = sorted(levels[0] for levels in sizes.values())
     coarsest = sorted(min(levels) for levels in sizes.values())
-    # Every k attributes at their finest lie in a maximal set, and one of m attributes holds C(m, k) of those.
+    # Every k attributes at their finest lie in a maximal set, and one of m attributes holds C(m, k)
+    # of those.
     k = _how_many(finest[::-1], bound / finest[-1])
     m = max(_how_many(coarsest, bound / finest[0]), k)
     return math.comb(len(finest) - 1, k) // math.comb(m, k) > MAX_PARENT_SETS

@@ -1,8 +1,9 @@
 """Perturbed histogram (Wasserman and Zhou 2010): one noisy table over all attributes together.
 
-Every cell of the joint domain gets noise, empty ones too; negative counts are repaired, and any number of rows can be
-drawn from what is left. It keeps every dependence there is, and is the method of choice for two to five small
-attributes; beyond that there are more cells than rows, and the noise of the empty ones wins.
+Every cell of the joint domain gets noise, empty ones too; negative counts are repaired, and any
+number of rows can be drawn from what is left. It keeps every dependence there is, and is the method
+of choice for two to five small attributes; beyond that there are more cells than rows, and the
+noise of the empty ones wins.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class PerturbedHistogram(Synthesizer):
     Parameters
     ----------
     repair
-        How noisy counts become counts that could be real: "project" (the nearest such table) or "clip" (negative ones
-        to 0, then scaled, as Wasserman and Zhou do).
+        How noisy counts become counts that could be real: "project" (the nearest such table) or
+        "clip" (negative ones to 0, then scaled, as Wasserman and Zhou do).
 
     See Also
     --------
@@ -64,7 +65,10 @@ class PerturbedHistogram(Synthesizer):
         names = joint_names(curator.schema)
         progress("measuring the table", 0, 1)
         [measured] = curator.measure([marginal(*names)], budget)
-        rows = estimated_rows([measured]) if curator.rows is None else float(curator.rows)
+        if curator.rows is None:
+            rows = estimated_rows([measured])
+        else:
+            rows = float(curator.rows)
         table = repaired(measured.counts, rows, self.repair)
         progress("measuring the table", 1, 1)
         network = with_constants(chained(names, table, measured.deviation), curator.schema, rows)

@@ -1,12 +1,13 @@
 """PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao; TODS 2017): a private Bayesian network.
 
-Three phases. *Structure*: grow a network attribute by attribute, each time choosing an attribute-parent pair by a
-private choice with a score of how much the parents tell about the child (algorithms 2 and 4). *Parameters*: measure
-one noisy table for each pair (algorithms 1 and 3). *Sampling*: draw rows from the network, parents first; that is
-post-processing and belongs to the model.
+Three phases. *Structure*: grow a network attribute by attribute, each time choosing an
+attribute-parent pair by a private choice with a score of how much the parents tell about the child
+(algorithms 2 and 4). *Parameters*: measure one noisy table for each pair (algorithms 1 and 3).
+*Sampling*: draw rows from the network, parents first; that is post-processing and belongs to the
+model.
 
-``PrivBayes(...)`` is the best that is known here at the same guarantee; ``PrivBayes.paper(...)`` is the paper to the
-letter.
+``PrivBayes(...)`` is the best that is known here at the same guarantee; ``PrivBayes.paper(...)`` is
+the paper to the letter.
 """
 
 from __future__ import annotations
@@ -67,41 +68,46 @@ class PrivBayes(Synthesizer):
     Parameters
     ----------
     degree
-        The number of parents an attribute has (algorithm 2); by default decided by theta-usefulness.
+        The number of parents an attribute has (algorithm 2); by default decided by
+        theta-usefulness.
     beta
-        The share of the budget that goes to the structure. Where no attribute can have a parent, all of it goes to the
-        parameters.
+        The share of the budget that goes to the structure. Where no attribute can have a parent,
+        all of it goes to the parameters.
     theta
-        How many times larger than the noise the average count of a table must be for it to be considered. By default 3
-        for maximal parent sets and 1 where larger tables have a handicap anyway.
+        How many times larger than the noise the average count of a table must be for it to be
+        considered. By default 3 for maximal parent sets and 1 where larger tables have a handicap
+        anyway.
     score
-        "R" (dependence), "I" (mutual information), "F" (attributes with two values only), or "auto" (the paper): F
-        where all attributes have two values, R otherwise. On binary data F costs more time than R, and was not more
-        accurate in this mode.
+        "R" (dependence), "I" (mutual information), "F" (attributes with two values only), or "auto"
+        (the paper): F where all attributes have two values, R otherwise. On binary data F costs
+        more time than R, and was not more accurate in this mode.
     encoding
-        "vanilla" (attributes as they are), "hierarchical" (parents may be generalised by taxonomies and by trees over
-        bins), "binary" or "gray" (attributes taken apart into bits), or "auto": hierarchical where some attribute can
-        be generalised, otherwise vanilla.
+        "vanilla" (attributes as they are), "hierarchical" (parents may be generalised by taxonomies
+        and by trees over bins), "binary" or "gray" (attributes taken apart into bits), or "auto":
+        hierarchical where some attribute can be generalised, otherwise vanilla.
     tables
-        "fixed": every attribute has the same number of parents (algorithms 1 and 2); "bounded": tables have at most
-        as many cells as theta-usefulness allows (algorithms 3 and 4); "auto": fixed where a degree is given and, in
-        the paper's mode, where all attributes have two values; bounded otherwise.
+        "fixed": every attribute has the same number of parents (algorithms 1 and 2); "bounded":
+        tables have at most as many cells as theta-usefulness allows (algorithms 3 and 4); "auto":
+        fixed where a degree is given and, in the paper's mode, where all attributes have two
+        values; bounded otherwise.
     candidates
-        Among bounded tables, "maximal": parent sets that cannot be made larger (the paper); "all": every parent set,
-        those with larger tables at a handicap; "auto": maximal where all attributes have two values, otherwise all.
+        Among bounded tables, "maximal": parent sets that cannot be made larger (the paper); "all":
+        every parent set, those with larger tables at a handicap; "auto": maximal where all
+        attributes have two values, otherwise all.
     penalty
-        The handicap of a table among all: this times half of its expected noise. It is public, so it costs nothing.
+        The handicap of a table among all: this times half of its expected noise. It is public, so
+        it costs nothing.
     repair
         How noisy counts become counts that could be real: "project" or "clip" (the paper).
     consistent
-        Whether tables that share attributes are made to agree on them; by default where some attribute has more than
-        two values.
+        Whether tables that share attributes are made to agree on them; by default where some
+        attribute has more than two values.
     rule
         How a choice is made: "permute_and_flip" or "exponential" (the paper).
     target
-        An attribute that will be told from the others: it is a parent of every other one (as far as tables may be so
-        large). With a degree of 1 that leaves nothing to choose, so the whole budget goes to the tables; the network
-        is the one that the naive Bayes classifier assumes.
+        An attribute that will be told from the others: it is a parent of every other one (as far as
+        tables may be so large). With a degree of 1 that leaves nothing to choose, so the whole
+        budget goes to the tables; the network is the one that the naive Bayes classifier assumes.
 
     See Also
     --------
@@ -170,7 +176,9 @@ class PrivBayes(Synthesizer):
 
     @classmethod
     def paper(cls, epsilon: float, **parameters: Any) -> PrivBayes:
-        """The paper to the letter: replace, maximal parent sets, theta 4, clip-and-normalise, its sensitivities."""
+        """The paper to the letter: replace, maximal parent sets, theta 4, clip-and-normalise, its
+        sensitivities.
+        """
         letter: dict[str, Any] = {
             "neighbours": "replace",
             "theta": 4.0,
@@ -230,14 +238,16 @@ class PrivBayes(Synthesizer):
         assert degree is not None
         if degree and degree >= len(sizes):
             raise InputError(
-                f"A degree of {degree} needs {degree + 1} attributes with more than one value; there are {len(sizes)}."
+                f"A degree of {degree} needs {degree + 1} attributes with more than one value; "
+                f"there are {len(sizes)}."
             )
         if math.comb(max(len(sizes) - 1, 0), degree) > MAX_PARENT_SETS:
             raise too_many()
         largest = math.prod(sorted(sizes)[-(degree + 1) :])
         if largest > MAX_TABLE_CELLS:
             raise InputError(
-                f"A degree of {degree} would need tables of up to {largest:,} cells; give a smaller one or fewer bins."
+                f"A degree of {degree} would need tables of up to {largest:,} cells; give a "
+                "smaller one or fewer bins."
             )
 
     @classmethod
@@ -299,20 +309,24 @@ class PrivBayes(Synthesizer):
     ) -> tuple[Network, float]:
         """Algorithms 1 and 3: a noisy table for each pair, made into one that could be real.
 
-        A table whose attributes all stand in another one is not measured but derived from it. In algorithm 1 those are
-        the tables of the first k attributes.
+        A table whose attributes all stand in another one is not measured but derived from it. In
+        algorithm 1 those are the tables of the first k attributes.
         """
         families = [(*parents, Axis(child)) for child, parents in pairs]
         sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled}
         cells = [
             math.prod(sizes[axis.attribute][axis.level] for axis in family) for family in families
         ]
-        homes = _homes(families, cells) if derive else list(range(len(families)))
+        if derive:
+            homes = _homes(families, cells)
+        else:
+            homes = list(range(len(families)))
         asked = sorted(set(homes))
         if asked:
             weights = [cells[i] ** self.table_power for i in asked]
             tables = curator.measure([families[i] for i in asked], budget, weights)
-            rows = estimated_rows([*measured, *tables]) if curator.rows is None else rows
+            if curator.rows is None:
+                rows = estimated_rows([*measured, *tables])
             binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
             if self.consistent or (
                 self.consistent is None and (self.target is not None or not binary)
@@ -338,7 +352,8 @@ class PrivBayes(Synthesizer):
 
 
 def _homes(families: Sequence[Marginal], cells: Sequence[int]) -> list[int]:
-    """For each family the table that it is read off: its own, or the smallest that holds all its axes and is measured.
+    """For each family the table that it is read off: its own, or the smallest that holds all its
+    axes and is measured.
 
     Measured are the families that lie in no other one (of equal ones, the first).
     """
@@ -355,7 +370,9 @@ def _homes(families: Sequence[Marginal], cells: Sequence[int]) -> list[int]:
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Hundreds of thousands of small tuples and no cycles: the garbage collector would walk them again and again."""
+    """Hundreds of thousands of small tuples and no cycles: the garbage collector would walk them
+    again and again.
+    """
     running = gc.isenabled()
     gc.disable()
     try:

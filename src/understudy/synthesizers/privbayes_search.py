@@ -44,7 +44,9 @@ MAX_TABLE_CELLS = 1 << 24
 MAX_FAMILIES = 250_000
 MAX_FINE_FAMILIES = 50_000
 MAX_COARSE_FAMILIES = 10_000
-"""How many families of attributes the default search scores: of two values each, as they are, and generalised."""
+"""How many families of attributes the default search scores: of two values each, as they are, and
+generalised.
+"""
 
 
 class Search:
@@ -91,7 +93,9 @@ class Search:
         self.structure = structure
 
     def _sizes(self) -> Sizes:
-        """The sizes at each level that a parent may have: one level only without hierarchical encoding."""
+        """The sizes at each level that a parent may have: one level only without hierarchical
+        encoding.
+        """
         schema = self.curator.schema
         encoding = self.method.encoding
         if encoding == "auto":
@@ -99,7 +103,10 @@ class Search:
                 isinstance(a, Quantity) or (isinstance(a, Category) and a.taxonomy)
                 for a in schema.modelled
             )
-            encoding = "hierarchical" if natural else "vanilla"
+            if natural:
+                encoding = "hierarchical"
+            else:
+                encoding = "vanilla"
         deep = encoding == "hierarchical"
         return {
             name: schema[name].sizes_by_level() if deep else (schema[name].size,)
@@ -112,10 +119,14 @@ class Search:
         """The given one, or what measured best: less where larger tables have a handicap anyway."""
         if self.method.theta is not None:
             return self.method.theta
-        return 1.0 if self.handicapped else 3.0
+        if self.handicapped:
+            return 1.0
+        return 3.0
 
     def _useful_degree(self) -> int:
-        """The largest k for which tables of k + 1 attributes, even the largest, are theta-useful (lemma 4.8), or 0."""
+        """The largest k for which tables of k + 1 attributes, even the largest, are theta-useful
+        (lemma 4.8), or 0.
+        """
         d = len(self.attributes)
         largest = sorted((levels[0] for levels in self.sizes.values()), reverse=True)
         for k in range(d - 1, 0, -1):
@@ -129,7 +140,9 @@ class Search:
         return self.rows / (self.theta * self._noise(len(self.attributes)))
 
     def _noise(self, tables: int) -> float:
-        """The average size of the noise in a cell when the parameters' budget is split over so many tables."""
+        """The average size of the noise in a cell when the parameters' budget is split over so many
+        tables.
+        """
         cost = self.parameters.equally(max(tables, 1))[0]
         return mean_noise(cost, self.curator.neighbours, self.curator.ledger.rows_per_person)
 
@@ -141,15 +154,21 @@ class Search:
 
     @property
     def target(self) -> str | None:
-        """What every other attribute has as a parent; one with a single value tells nothing and needs none."""
-        return self.method.target if self.method.target in self.sizes else None
+        """What every other attribute has as a parent; one with a single value tells nothing and
+        needs none.
+        """
+        if self.method.target in self.sizes:
+            return self.method.target
+        return None
 
     def _no_choice(self) -> bool:
         """Whether the network is known beforehand."""
         return self._no_parents() or (self.target is not None and self.fixed and self.degree == 1)
 
     def _too_many_sets(self) -> bool:
-        """Told before the first choice; the default search has a smaller bound or degree instead."""
+        """Told before the first choice; the default search has a smaller bound or degree
+        instead.
+        """
         if self.fixed:
             assert self.degree is not None
             return math.comb(len(self.attributes) - 1, self.degree) > MAX_PARENT_SETS
@@ -158,7 +177,9 @@ class Search:
     # ---- algorithms 2 and 4
 
     def greedy_bayes(self, progress: Progress) -> list[Pair]:
-        """Grow the network: the first attribute is the target or drawn, each other one is chosen with its parents."""
+        """Grow the network: the first attribute is the target or drawn, each other one is chosen
+        with its parents.
+        """
         if self._no_parents():
             return [(name, ()) for name in self.attributes]
         left = list(self.attributes)
@@ -185,16 +206,22 @@ class Search:
     def _score(self) -> str:
         score = self.method.score
         if score == "auto":
-            score = "F" if self.binary else "R"
+            if self.binary:
+                score = "F"
+            else:
+                score = "R"
         if score == "R" and self.method.to_the_letter:
             return "R of the paper"
         return score
 
     @property
     def handicap_unit(self) -> float:
-        """What each cell of a candidate's table takes off its score: half of its noise, times the penalty."""
+        """What each cell of a candidate's table takes off its score: half of its noise, times the
+        penalty.
+        """
         unit = self.method.penalty * self._noise(len(self.attributes)) / 2
-        # Under add_remove score I is in other units, which go by the number of rows; about is good enough here.
+        # Under add_remove score I is in other units, which go by the number of rows; about is good
+        # enough here.
         if self._score() == "I" and self.curator.neighbours == "add_remove":
             return unit / Information.unit(self.rows)
         return unit
@@ -240,7 +267,9 @@ class _Candidates:
         return pairs
 
     def _must(self, child: str) -> Axis | None:
-        """The parent that an attribute must have: the target, unless a table with it would be too large."""
+        """The parent that an attribute must have: the target, unless a table with it would be too
+        large.
+        """
         search = self.search
         if (
             search.target is None
@@ -282,7 +311,9 @@ class _Candidates:
         return [pair for child in left for pair in self.of_child[child]]
 
     def offsets(self, left: list[str]) -> NDArray[np.float64] | None:
-        """What is taken off the candidates' scores, in the same order: public, so it costs nothing."""
+        """What is taken off the candidates' scores, in the same order: public, so it costs
+        nothing.
+        """
         if not self.search.handicapped:
             return None
         return -np.array([handicap for child in left for handicap in self.handicaps[child]])

@@ -1,7 +1,7 @@
 """Random: rows of the right types and nothing else (DataSynthesizer's random mode).
 
-Every attribute is uniform over its domain. No private row is asked about, so with a schema it costs nothing; without
-one the whole budget goes to discovering the domain.
+Every attribute is uniform over its domain. No private row is asked about, so with a schema it costs
+nothing; without one the whole budget goes to discovering the domain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class Random(Synthesizer):
 
     Examples
     --------
-    >>> schema = Schema.from_dict({"attributes": {"sex": {"kind": "categorical", "values": ["f", "m"]}}})
+    >>> from understudy import Schema
+    >>> sex = {"kind": "categorical", "values": ["f", "m"]}
+    >>> schema = Schema.from_dict({"attributes": {"sex": sex}})
     >>> from understudy.data.tables import Column, Table
     >>> table = Table({"sex": Column("text", np.array([0, 1, 1]), ("f", "m"))})
     >>> Random().fit(table, schema).sample(2, seed=0).rows

@@ -46,7 +46,9 @@ class Method:
     curators: frozenset[str]
     """Which curators it runs on."""
     presets: Mapping[str, str] = field(default_factory=dict)
-    """Other constructors of the class that are switches on the command line, and what each is for."""
+    """Other constructors of the class that are switches on the command line, and what each is
+    for.
+    """
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that are set unless the user sets them: for a method under a second name."""
 
@@ -57,7 +59,10 @@ class Method:
 
     def make(self, preset: str | None = None, /, **parameters: Any) -> Synthesizer:
         """The method with these parameters, by a preset where one is named."""
-        constructor = self.kind if preset is None else getattr(self.kind, preset)
+        if preset is None:
+            constructor = self.kind
+        else:
+            constructor = getattr(self.kind, preset)
         made: Synthesizer = constructor(**{**self.defaults, **parameters})
         return made
 
@@ -138,7 +143,10 @@ def methods() -> Mapping[str, Method]:
 
 def methods_for(curator: CuratorKind) -> list[Method]:
     """The methods that run on a kind of curator, its default first."""
-    default = FEDERATED_DEFAULT if curator == "federated" else DEFAULT
+    if curator == "federated":
+        default = FEDERATED_DEFAULT
+    else:
+        default = DEFAULT
     served = [method for method in methods().values() if curator in method.curators]
     return _put_first(default, served)
 

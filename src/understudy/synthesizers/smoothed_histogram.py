@@ -1,12 +1,13 @@
 """Smoothed histogram (Wasserman and Zhou 2010): no noise is added, the drawing itself is private.
 
-The same number of made-up rows is added to every cell of the joint domain, and a few rows are drawn from the result.
-What is released is these rows; how many there are is part of the guarantee (see
-:func:`understudy.privacy.mechanisms.draw_smoothing` for the proof), since each of them tells a little. Twice the rows
-take twice the smoothing: a sample as large as the table would be little but smoothing.
+The same number of made-up rows is added to every cell of the joint domain, and a few rows are drawn
+from the result. What is released is these rows; how many there are is part of the guarantee (see
+:func:`understudy.privacy.mechanisms.draw_smoothing` for the proof), since each of them tells a
+little. Twice the rows take twice the smoothing: a sample as large as the table would be little but
+smoothing.
 
-The model holds the rows as they were drawn. Drawing that many from it gives exactly these cells again; any other number
-is drawn from them, which costs nothing and tells nothing new.
+The model holds the rows as they were drawn. Drawing that many from it gives exactly these cells
+again; any other number is drawn from them, which costs nothing and tells nothing new.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ MOST_DRAWS = CHUNK
 """A model gives this many rows back in one piece, cell by cell as they were drawn."""
 
 ROWS_SHARE = 0.01
-"""The share of the budget that goes to the number of rows where that is private and decides how many are drawn."""
+"""The share of the budget that goes to the number of rows where that is private and decides how
+many are drawn.
+"""
 
 
 @register(
@@ -49,9 +52,10 @@ class SmoothedHistogram(Synthesizer):
     Parameters
     ----------
     draws
-        How many rows are drawn and released: public, so it must not be taken from the table unless its number of rows
-        is public. By default so many that the error of drawing few and that of smoothing much are least together;
-        where the number of rows is private, a hundredth of the budget goes to it for that.
+        How many rows are drawn and released: public, so it must not be taken from the table unless
+        its number of rows is public. By default so many that the error of drawing few and that of
+        smoothing much are least together; where the number of rows is private, a hundredth of the
+        budget goes to it for that.
 
     See Also
     --------
@@ -116,8 +120,8 @@ def best_draws(
 ) -> int:
     """So many draws that the expected error of the joint table is least, by a bound.
 
-    k draws miss the smoothed table by the error of drawing, which falls with k; that misses the real one by at most the
-    share of made-up rows in it, which grows with k.
+    k draws miss the smoothed table by the error of drawing, which falls with k; that misses the
+    real one by at most the share of made-up rows in it, which grows with k.
     """
     choices = np.unique(np.geomspace(1, min(max(rows, 1), MOST_DRAWS), 200).astype(int)).tolist()
 

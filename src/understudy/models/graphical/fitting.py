@@ -1,9 +1,11 @@
-"""Fitting: the distribution of the largest entropy whose marginals are the given tables, as near as they allow.
+"""Fitting: the distribution of the largest entropy whose marginals are the given tables, as near as
+they allow.
 
-It is a product of one factor for each table, kept as logarithms. Its cliques' tables are held calibrated: neighbours in
-the junction tree agree on what they share. A sweep walks through the tree and back; at every clique each table that
-lies in it scales the clique towards itself (iterative proportional fitting, damped where counts are small against the
-noise), and what changed is passed on along the way.
+It is a product of one factor for each table, kept as logarithms. Its cliques' tables are held
+calibrated: neighbours in the junction tree agree on what they share. A sweep walks through the tree
+and back; at every clique each table that lies in it scales the clique towards itself (iterative
+proportional fitting, damped where counts are small against the noise), and what changed is passed
+on along the way.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ LEAST = 1e-3
 """The most that one step may shrink a cell; it may grow by the inverse."""
 
 DEEPEST = 60.0
-"""Logarithms of factors stay within this of 0, so that products of a few stay within floating-point range."""
+"""Logarithms of factors stay within this of 0, so that products of a few stay within floating-point
+range.
+"""
 
 
 class Fit:
@@ -57,7 +61,9 @@ class Fit:
         return float(self.attributes.cells_with([*self.factors, *groups], [()])[0])
 
     def cells_with_each(self, candidates: Sequence[Group]) -> NDArray[np.float64]:
-        """For each candidate how many cells there would be if it, but none of the others, had a factor too."""
+        """For each candidate how many cells there would be if it, but none of the others, had a
+        factor too.
+        """
         return self.attributes.cells_with(self.factors, candidates)
 
     def add(self, groups: Iterable[Group]) -> None:
@@ -78,14 +84,17 @@ class Fit:
     def sweep(
         self, targets: Mapping[Group, Table], damping: Mapping[Group, float], times: int = 1
     ) -> None:
-        """Walk through the trees and back ``times`` times, moving the cliques towards the targets of their groups.
+        """Walk through the trees and back ``times`` times, moving the cliques towards the targets
+        of their groups.
 
         Parameters
         ----------
         targets
-            For each group of :attr:`groups` the shares it should have: at or above 0, adding up to 1.
+            For each group of :attr:`groups` the shares it should have: at or above 0, adding up to
+            1.
         damping
-            For each group a share below which cells move slowly, such as that of the noise in a cell.
+            For each group a share below which cells move slowly, such as that of the noise in a
+            cell.
         """
         for _ in range(times):
             for place, source in self._walk():
@@ -106,9 +115,11 @@ class Fit:
         raise ValueError(f"{group} lies in no clique")
 
     def conditionals(self) -> Iterator[tuple[str, Marginal, Table]]:
-        """The distribution attribute by attribute: name, parents, and the shares of parents and attribute together.
+        """The distribution attribute by attribute: name, parents, and the shares of parents and
+        attribute together.
 
-        A clique adds its attributes to those that it shares with the one it hangs from, one after the other.
+        A clique adds its attributes to those that it shares with the one it hangs from, one after
+        the other.
         """
         for branch, table in zip(self.tree, self.tables, strict=True):
             given = branch.shared
@@ -154,7 +165,9 @@ class Fit:
         return np.exp(flat - flat.max())
 
     def _calibrate(self) -> None:
-        """From leaves to roots each clique is told its children's sums; then each child is scaled to its parent's."""
+        """From leaves to roots each clique is told its children's sums; then each child is scaled
+        to its parent's.
+        """
         for place in range(len(self.tree) - 1, -1, -1):
             branch = self.tree[place]
             table = self.tables[place]
@@ -168,7 +181,9 @@ class Fit:
                 self._pass(branch.parent, place)
 
     def _walk(self) -> Iterator[tuple[int, int]]:
-        """Places in the order of a walk, each with the place one comes from (-1 where a tree begins)."""
+        """Places in the order of a walk, each with the place one comes from (-1 where a tree
+        begins).
+        """
         children: list[list[int]] = [[] for _ in self.tree]
         for place, branch in enumerate(self.tree):
             if branch.parent >= 0:

@@ -1,8 +1,9 @@
-"""Junction trees: cliques of attributes such that every table lies in one, hung together so that they can agree.
+"""Junction trees: cliques of attributes such that every table lies in one, hung together so that
+they can agree.
 
-Attributes that share a table are neighbours. Eliminating them one by one, each time the one whose clique with what is
-left of its neighbours has the fewest cells, gives cliques; any two that share attributes are joined along a path on
-which all cliques share them.
+Attributes that share a table are neighbours. Eliminating them one by one, each time the one whose
+clique with what is left of its neighbours has the fewest cells, gives cliques; any two that share
+attributes are joined along a path on which all cliques share them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ ALONE = 256
 
 @dataclass(frozen=True)
 class Branch:
-    """A clique, the place of the clique that it hangs from (-1 for none) and what it shares with that one."""
+    """A clique, the place of the clique that it hangs from (-1 for none) and what it shares with
+    that one.
+    """
 
     clique: Group
     parent: int
@@ -59,7 +62,9 @@ class Attributes:
     def cells_with(
         self, groups: Iterable[Group], candidates: Sequence[Group]
     ) -> NDArray[np.float64]:
-        """For each candidate how many cells all cliques together would have if it were added to the groups."""
+        """For each candidate how many cells all cliques together would have if it were added to the
+        groups.
+        """
         adjacent = self.adjacency(groups)
         places = np.fromiter(
             (self._number[name] for group in candidates for name in group), np.int64
@@ -82,18 +87,23 @@ class Attributes:
         return cells
 
     def tree(self, groups: Iterable[Group]) -> list[Branch]:
-        """A junction tree (or one for each part that hangs together), every clique after the one that it hangs from."""
+        """A junction tree (or one for each part that hangs together), every clique after the one
+        that it hangs from.
+        """
         _, members = kernels.eliminate(self.adjacency(groups), self._logs)
         cliques: list[frozenset[int]] = []
         for row in members:
             clique = frozenset(np.flatnonzero(row).tolist())
-            # What is eliminated later has no clique that holds an earlier one's attribute: only one way to compare.
+            # What is eliminated later has no clique that holds an earlier one's attribute: only one
+            # way to compare.
             if not any(clique <= other for other in cliques):
                 cliques.append(clique)
         return self._hung(cliques)
 
     def _hung(self, cliques: list[frozenset[int]]) -> list[Branch]:
-        """Prim's algorithm: the clique that shares most with one that hangs already is hung from it next."""
+        """Prim's algorithm: the clique that shares most with one that hangs already is hung from it
+        next.
+        """
         left = list(range(len(cliques)))
         order: list[int] = []
         branches: list[Branch] = []
@@ -103,7 +113,10 @@ class Attributes:
             left.remove(place)
             shared, parent = best[place]
             mine = cliques[place]
-            common = self._group(mine & cliques[order[parent]]) if shared else ()
+            if shared:
+                common = self._group(mine & cliques[order[parent]])
+            else:
+                common = ()
             branches.append(Branch(self._group(mine), parent if shared else -1, common))
             order.append(place)
             for other in left:

@@ -1,4 +1,6 @@
-"""Compiled steps of graphical models: elimination of attributes, sums over cliques and their scaling."""
+"""Compiled steps of graphical models: elimination of attributes, sums over cliques and their
+scaling.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ Array = Any
 
 @kernel(nogil=True)
 def cells_with(adjacent: Array, logs: Array, places: Array, starts: Array, cells: Array) -> None:
-    """For each candidate all cells of the cliques of the graph with edges between all of the candidate's places."""
+    """For each candidate all cells of the cliques of the graph with edges between all of the
+    candidate's places.
+    """
     for candidate in range(len(cells)):
         grown = adjacent.copy()
         for i in places[starts[candidate] : starts[candidate + 1]]:
@@ -25,7 +29,9 @@ def cells_with(adjacent: Array, logs: Array, places: Array, starts: Array, cells
 
 @kernel(nogil=True)
 def eliminate(given: Array, logs: Array) -> Any:
-    """All cells of the cliques that elimination makes, and who is in each of them; smallest clique first."""
+    """All cells of the cliques that elimination makes, and who is in each of them; smallest clique
+    first.
+    """
     d = len(logs)
     adjacent = given.copy()
     gone = np.zeros(d, np.bool_)

@@ -1,4 +1,6 @@
-"""Learning a graphical model from a curator: what was measured, what follows from it, and what it expects elsewhere."""
+"""Learning a graphical model from a curator: what was measured, what follows from it, and what it
+expects elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,15 @@ class Learner:
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
-        # What is drawn from the model on the way is public, and the same in every run that hears the same answers.
+        # What is drawn from the model on the way is public, and the same in every run that hears
+        # the same answers.
         self._rng = np.random.default_rng(0)
 
     @property
     def rows(self) -> float:
-        """The number of rows: public, or estimated from all tables (and never more than can be counted)."""
+        """The number of rows: public, or estimated from all tables (and never more than can be
+        counted).
+        """
         if self.curator.rows is not None:
             return float(self.curator.rows)
         return min(max(self.pool.total, 1.0), float(MAX_ROWS))
@@ -81,7 +86,8 @@ class Learner:
     def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
         """The tables of any groups, counted in rows that are drawn from the distribution.
 
-        Drawing adds far less to a table than the noise of a measurement, and costs the same whatever the cliques are.
+        Drawing adds far less to a table than the noise of a measurement, and costs the same
+        whatever the cliques are.
         """
         drawn = round(min(max(self.rows, DRAWN[0]), DRAWN[1]))
         codes = ancestral(Network(tuple(self._nodes())), self.curator.schema, drawn, self._rng)

@@ -1,9 +1,9 @@
 """Noisy tables that share attributes, made to agree: the least-squares estimate from all of them.
 
-A table is the sum of its effects: the total, what each attribute adds to it, what each pair adds to that, and so on.
-The effects of independent noise of one deviation are independent of each other. So every effect can be averaged over
-the tables that tell it, each weighted by how sure it is, and a table built from them is the best linear estimate.
-It may be negative in places.
+A table is the sum of its effects: the total, what each attribute adds to it, what each pair adds to
+that, and so on. The effects of independent noise of one deviation are independent of each other. So
+every effect can be averaged over the tables that tell it, each weighted by how sure it is, and a
+table built from them is the best linear estimate. It may be negative in places.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Pool:
             self._weights[part] = self._weights.get(part, 0.0) + weight
 
     def table(self, group: Group) -> Table:
-        """The best estimate of a group's table; effects that no table tells are taken to be none."""
+        """The best estimate of a group's table; effects that no table tells are taken to be
+        none.
+        """
         table = np.zeros([self._sizes[name] for name in group])
         for part in _parts(group):
             if part in self._sums:

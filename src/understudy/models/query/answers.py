@@ -1,8 +1,9 @@
 """Answers from a model without drawing a row: exact sums over its network, each with an error bar.
 
-The error bar is one standard deviation of the noise that privacy asked for, carried through to the answer (see
-:func:`understudy.models.inference.noise_variance`), or of private draws where the release is those. It does not know
-how well the network fits the data, nor that values are not really spread evenly inside their bins.
+The error bar is one standard deviation of the noise that privacy asked for, carried through to the
+answer (see :func:`understudy.models.inference.noise_variance`), or of private draws where the
+release is those. It does not know how well the network fits the data, nor that values are not
+really spread evenly inside their bins.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Answer:
     value
         What the model expects.
     error
-        One standard deviation of the known noise in it; 0 where no noise was added to what the answer rests on.
+        One standard deviation of the known noise in it; 0 where no noise was added to what the
+        answer rests on.
     """
 
     query: str
@@ -59,15 +61,21 @@ class Answer:
 
     @property
     def low(self) -> float:
-        """The lower end of an interval that holds the noiseless value with a probability of about 95 %."""
+        """The lower end of an interval that holds the noiseless value with a probability of about
+        95 %.
+        """
         low = self.value - 1.96 * self.error
-        return low if self.kind == "mean" else max(low, 0.0)
+        if self.kind == "mean":
+            return low
+        return max(low, 0.0)
 
     @property
     def high(self) -> float:
         """The upper end of that interval."""
         high = self.value + 1.96 * self.error
-        return min(high, 1.0) if self.kind == "share" else high
+        if self.kind == "share":
+            return min(high, 1.0)
+        return high
 
     def __repr__(self) -> str:
         if self.kind == "share":
@@ -78,11 +86,14 @@ class Answer:
                 f"{self.error:,.0f}" if self.error >= 0.95 else f"{self.error:.1g}",
             )
         else:
-            places = (
-                2 if self.error <= 0 else min(max(1 - math.floor(math.log10(self.error)), 0), 6)
-            )
+            if self.error <= 0:
+                places = 2
+            else:
+                places = min(max(1 - math.floor(math.log10(self.error)), 0), 6)
             shown, error = f"{self.value:,.{places}f}", f"{self.error:,.{places}f}"
-        return f"{shown} ± {error}" if self.error > 0 else shown
+        if self.error > 0:
+            return f"{shown} ± {error}"
+        return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
@@ -111,19 +122,24 @@ def answer(model: Model, text: str) -> Answer:
 
 def _drawing_variance(model: Model, share: Any) -> Any:
     """The variance of a share in the rows that the private method drew, where it drew rows."""
-    return 0.0 if model.draws is None else np.clip(share * (1 - share), 0.0, None) / model.draws
+    if model.draws is None:
+        return 0.0
+    return np.clip(share * (1 - share), 0.0, None) / model.draws
 
 
 def _rows(model: Model) -> int:
     if model.rows is None:
         raise InputError(
-            "This model does not know how many rows the original has; ask for a share instead of a count."
+            "This model does not know how many rows the original has; ask for a share instead of a "
+            "count."
         )
     return model.rows
 
 
 def rows_deviation(model: Model) -> float:
-    """The standard deviation of the number of rows: 0 where it is public, else from the totals of the tables."""
+    """The standard deviation of the number of rows: 0 where it is public, else from the totals of
+    the tables.
+    """
     if model.ledger.neighbours == "replace":
         return 0.0
     families = [{*node.parents, Axis(node.attribute)} for node in model.network]
@@ -132,13 +148,18 @@ def rows_deviation(model: Model) -> float:
         derived = any(own < other for other in families)
         if node.deviation > 0 and not derived:
             information += 1 / (node.table.size * node.deviation**2)
-    return information**-0.5 if information else 0.0
+    if information:
+        return information**-0.5
+    return 0.0
 
 
 def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tuple[float, float]:
     """The mean of an attribute over the rows that fit and have a value."""
     present = Atom(Subset(attribute).without())
-    condition = present if condition is None else Compound("and", (condition, present))
+    if condition is None:
+        condition = present
+    else:
+        condition = Compound("and", (condition, present))
     values = _values(attribute)
     mass = _Event(model, condition).probability
     if mass <= 0:
@@ -160,7 +181,10 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
 def _values(attribute: Attribute) -> Any:
     """The mean value of a piece of an attribute's domain."""
     if isinstance(attribute, Quantity) and attribute.kind in ("integer", "real"):
-        gap = 1.0 if attribute.whole else 0.0
+        if attribute.whole:
+            gap = 1.0
+        else:
+            gap = 0.0
         return lambda low, high: (low + high - gap) / 2
     if isinstance(attribute, Category) and not isinstance(attribute.domain[0], str):
         numbers = np.array(attribute.domain, dtype=np.float64)
@@ -171,9 +195,10 @@ def _values(attribute: Attribute) -> Any:
 class _Event:
     """Rows that fit a condition, each possibly weighed by a value of one attribute.
 
-    For each attribute in the condition only this matters of its value: which of the conditions on it hold. That is an
-    auxiliary variable with few values, tied to the attribute's code; a bin that conditions cut has several of them, by
-    share. So any mixture of and, or and not is an exact sum over a small table.
+    For each attribute in the condition only this matters of its value: which of the conditions on
+    it hold. That is an auxiliary variable with few values, tied to the attribute's code; a bin that
+    conditions cut has several of them, by share. So any mixture of and, or and not is an exact sum
+    over a small table.
     """
 
     def __init__(
@@ -198,7 +223,9 @@ class _Event:
             shape = [-1 if i == place else 1 for i in range(len(atoms))]
             truths.update({atom: holds[:, i].reshape(shape) for i, atom in enumerate(own)})
         self._elimination = Elimination(model.network, model.network_schema, functions, keep)
-        truth = np.ones(()) if condition is None else condition.truth(truths)
+        truth: NDArray[Any] = np.ones(())
+        if condition is not None:
+            truth = condition.truth(truths)
         self._truth = np.broadcast_to(truth, self._elimination.shape).astype(np.float64)
 
     @property
@@ -219,7 +246,8 @@ def _sides(
     Returns
     -------
     shares
-        For each code and class, the share of the code that is in the class (times its mean value, if asked for).
+        For each code and class, the share of the code that is in the class (times its mean value,
+        if asked for).
     holds
         For each class and condition, whether the condition holds there.
     """
@@ -295,7 +323,9 @@ class Estimate:
 
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
-        """For each count, one standard deviation of the known noise in it. Takes longer than the counts themselves."""
+        """For each count, one standard deviation of the known noise in it. Takes longer than the
+        counts themselves.
+        """
         cells = self.table.size
         variance = np.empty(cells)
         step = max(1, LARGEST_PRODUCT // 8 // max(self._elimination.largest, 1))
@@ -342,9 +372,14 @@ class Estimate:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def _lines(self) -> Iterator[tuple[list[str], str]]:
-        errors = self.deviation if self.table.size <= 4096 else None
+        errors = None
+        if self.table.size <= 4096:
+            errors = self.deviation
         for place in itertools.islice(np.ndindex(self.table.shape), MOST_LINES):
-            error = "" if errors is None else f" ± {errors[place]:,.0f}"
+            if errors is None:
+                error = ""
+            else:
+                error = f" ± {errors[place]:,.0f}"
             yield (
                 [labels[i] for labels, i in zip(self.labels, place, strict=True)],
                 f"{self.table[place]:,.0f}{error}",
@@ -352,7 +387,9 @@ class Estimate:
 
     def _more(self) -> list[str]:
         left = self.table.size - MOST_LINES
-        return [f"and {left:,} more"] if left > 0 else []
+        if left > 0:
+            return [f"and {left:,} more"]
+        return []
 
 
 def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
@@ -370,7 +407,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         attribute = model.schema[axis.attribute]
         if not attribute.modelled:
             raise InputError(
-                f"{axis.attribute!r} is {attribute.kind} and not modelled, so nothing is known of it."
+                f"{axis.attribute!r} is {attribute.kind} and not modelled, so nothing is known of "
+                "it."
             )
         sizes = attribute.sizes_by_level()
         if not 0 <= axis.level < len(sizes):
@@ -402,7 +440,9 @@ def axis_labels(attribute: Attribute, level: int) -> tuple[str, ...]:
 
 
 def _groups(attribute: Attribute, level: int) -> NDArray[Any]:
-    return attribute.generalisations[level - 1] if level else np.arange(attribute.size)
+    if level:
+        return attribute.generalisations[level - 1]
+    return np.arange(attribute.size)
 
 
 def _group_label(attribute: Attribute, codes: NDArray[Any]) -> str:

@@ -1,7 +1,9 @@
-"""Conditions on single attributes: a value, some values, a range, missing; and which codes they let through.
+"""Conditions on single attributes: a value, some values, a range, missing; and which codes they let
+through.
 
-Values of a quantity lie in bins, and a condition may cut through one. The values of a bin are taken to be spread evenly
-inside it, here as everywhere else: the bin then fits by the share of it that the condition covers.
+Values of a quantity lie in bins, and a condition may cut through one. The values of a bin are taken
+to be spread evenly inside it, here as everywhere else: the bin then fits by the share of it that
+the condition covers.
 """
 
 from __future__ import annotations
@@ -114,8 +116,14 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
 def between(attribute: Attribute, low: Any, high: Any) -> Subset:
     """From one value to another, both included; ``None`` leaves an end open."""
     if isinstance(attribute, Quantity):
-        first = -math.inf if low is None else _number(attribute, low)
-        last = math.inf if high is None else _number(attribute, high)
+        if low is None:
+            first = -math.inf
+        else:
+            first = _number(attribute, low)
+        if high is None:
+            last = math.inf
+        else:
+            last = _number(attribute, high)
         start, end = _rounded_up(attribute, first), _just_above(attribute, last)
         return Subset(attribute, ((start, end),) if first <= last and start < end else ())
     keys, low, high = _comparable(_category(attribute), low, high)
@@ -157,17 +165,19 @@ def one_of(attribute: Attribute, values: Iterable[Any]) -> Subset:
     return found
 
 
-# --------------------------------------------------------------------------- values as people write them
+# ----------------------------------------- values as people write them
 
 
 def _number(attribute: Quantity, value: Any) -> float:
     """A value in the attribute's unit: itself, days or seconds."""
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
     if attribute.kind in ("date", "datetime"):
         moment = _moment(attribute, value)
         if moment is None:
             raise InputError(
-                f'{attribute.name!r} is a {attribute.kind}: compare it with one such as "2020-01-31", not {value!r}.'
+                f"{attribute.name!r} is a {attribute.kind}: compare it with one such as "
+                f'"2020-01-31", not {value!r}.'
             )
         return (moment - EPOCH) / dt.timedelta(**{_UNITS[attribute.kind]: 1})
     if isinstance(value, str):
@@ -196,25 +206,32 @@ def _moment(attribute: Quantity, value: Any) -> dt.datetime | None:
     except ValueError:
         pass
     try:
-        return (
-            dt.datetime.strptime(value, attribute.format or "").replace(tzinfo=None)
-            if attribute.format
-            else None
-        )
+        if attribute.format:
+            return dt.datetime.strptime(value, attribute.format or "").replace(tzinfo=None)
+        return None
     except ValueError:
         return None
 
 
 def _rounded_up(attribute: Quantity, number: float) -> float:
-    return math.ceil(number) if attribute.whole and math.isfinite(number) else number
+    if attribute.whole and math.isfinite(number):
+        return math.ceil(number)
+    return number
 
 
 def _just_above(attribute: Quantity, number: float) -> float:
-    """Where the values above a number begin: at the next one that can be written, or at the edge of a bin."""
+    """Where the values above a number begin: at the next one that can be written, or at the edge of
+    a bin.
+    """
     edges = attribute.edges
     if not edges[0] <= number < edges[-1]:
-        return math.inf if number >= edges[-1] else edges[0]
-    unit = 1.0 if attribute.whole else float(10**attribute.places)
+        if number >= edges[-1]:
+            return math.inf
+        return edges[0]
+    if attribute.whole:
+        unit = 1.0
+    else:
+        unit = float(10**attribute.places)
     steps = math.floor(
         number * unit
     )  # or one less than it should be, where the product was rounded
@@ -234,7 +251,8 @@ def _category(attribute: Attribute) -> Category:
 
 
 def _code(attribute: Category, value: Any) -> int:
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
     text = _as_text(attribute, value)
     for code, known in enumerate(attribute.domain):
         if text == _as_text(attribute, known):
@@ -243,9 +261,14 @@ def _code(attribute: Category, value: Any) -> int:
 
 
 def _as_text(attribute: Category, value: Any) -> str:
-    """Values by what they look like: 1, 1.0 and "1" are the same, and so are True and "TRUE" of a boolean."""
+    """Values by what they look like: 1, 1.0 and "1" are the same, and so are True and "TRUE" of a
+    boolean.
+    """
     if isinstance(value, bool):
-        value = "true" if value else "false"
+        if value:
+            value = "true"
+        else:
+            value = "false"
     elif _finite(value) and value == int(value):
         value = int(value)
     elif isinstance(value, str) and not isinstance(attribute.domain[0], str):
@@ -253,7 +276,9 @@ def _as_text(attribute: Category, value: Any) -> str:
             return _as_text(attribute, float(value))
         except ValueError:
             pass
-    return str(value).casefold() if attribute.kind == "boolean" else str(value)
+    if attribute.kind == "boolean":
+        return str(value).casefold()
+    return str(value)
 
 
 def _finite(value: Any) -> bool:
@@ -265,7 +290,9 @@ def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        if value > 0:
+            return math.inf
+        return -math.inf
 
 
 def _suggested(text: str, attribute: Category) -> str:
@@ -278,20 +305,24 @@ def _suggested(text: str, attribute: Category) -> str:
 
 
 def _comparable(attribute: Category, low: Any, high: Any) -> tuple[list[Any], Any, Any]:
-    """Something that can be compared for each value, and for both ends: numbers, or places in the order."""
+    """Something that can be compared for each value, and for both ends: numbers, or places in the
+    order.
+    """
     if not isinstance(attribute.domain[0], str):
         low, high = (None if end is None else _plain_number(attribute, end) for end in (low, high))
         return [float(value) for value in attribute.domain], low, high
     if not attribute.ordered:
         raise InputError(
-            f"The values of {attribute.name!r} have no order, so there is no range of them; list those you mean."
+            f"The values of {attribute.name!r} have no order, so there is no range of them; list "
+            "those you mean."
         )
     low, high = (None if end is None else _code(attribute, end) for end in (low, high))
     return list(range(len(attribute.domain))), low, high
 
 
 def _plain_number(attribute: Category, value: Any) -> float:
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -322,8 +353,8 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
     Parameters
     ----------
     given
-        For an attribute a value, a ``(low, high)`` range with both ends included (``None`` leaves one open), ``None``
-        for missing, or a list (or set) of these.
+        For an attribute a value, a ``(low, high)`` range with both ends included (``None`` leaves
+        one open), ``None`` for missing, or a list (or set) of these.
     schema
         What the attributes are.
     """
@@ -336,12 +367,14 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
         attribute = schema[name]
         if not attribute.modelled:
             raise InputError(
-                f"{name!r} is {attribute.kind} and made anew for every row; it cannot be a condition."
+                f"{name!r} is {attribute.kind} and made anew for every row; it cannot be a "
+                "condition."
             )
         subset = _wanted(attribute, wanted)
         if not subset.shares().any():
             raise InputError(
-                f"No value of {name!r} fits the condition {wanted!r}; its domain is {domain_text(attribute)}."
+                f"No value of {name!r} fits the condition {wanted!r}; its domain is "
+                f"{domain_text(attribute)}."
             )
         subsets[name] = subset
     return subsets
@@ -351,7 +384,8 @@ def _wanted(attribute: Attribute, wanted: Any) -> Subset:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise InputError(
-                f"A range of {attribute.name!r} has two ends, (low, high); several values are a list."
+                f"A range of {attribute.name!r} has two ends, (low, high); several values are a "
+                "list."
             )
         return between(attribute, *wanted)
     if isinstance(wanted, list | set | frozenset | np.ndarray):
@@ -363,7 +397,9 @@ def _wanted(attribute: Attribute, wanted: Any) -> Subset:
 
 
 def given_from_text(conditions: Iterable[str], schema: Schema) -> dict[str, Any]:
-    """Conditions as on the command line: ``sex=Female``, ``age=30..40``, ``job=Sales|Clerk``, ``income=missing``."""
+    """Conditions as on the command line: ``sex=Female``, ``age=30..40``, ``job=Sales|Clerk``,
+    ``income=missing``.
+    """
     given: dict[str, Any] = {}
     for condition in conditions:
         name, equals, text = condition.partition("=")
@@ -404,7 +440,10 @@ def _is_ordered(attribute: Category) -> bool:
 def domain_text(attribute: Attribute) -> str:
     """The domain of an attribute in a few words."""
     if isinstance(attribute, Quantity):
-        last = attribute.edges[-1] - 1 if attribute.whole else attribute.edges[-1]
+        if attribute.whole:
+            last = attribute.edges[-1] - 1
+        else:
+            last = attribute.edges[-1]
         return f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}"
     labels = [attribute.label(code) for code in range(min(attribute.size, 6))]
     return ", ".join(labels) + (", ..." if attribute.size > 6 else "")
@@ -416,7 +455,9 @@ def confined(
     subsets: Mapping[str, Subset],
     rng: np.random.Generator,
 ) -> Table:
-    """The table with values that fit wherever a condition cuts through a bin: drawn anew inside what is left of it."""
+    """The table with values that fit wherever a condition cuts through a bin: drawn anew inside
+    what is left of it.
+    """
     columns = dict(table.columns)
     for name, subset in subsets.items():
         if subset.cuts_a_bin:

@@ -9,9 +9,10 @@
                | ATTRIBUTE ["not"] "between" VALUE "and" VALUE
                | ATTRIBUTE "is" ["not"] "missing"
 
-An attribute is a plain word or stands in "double quotes"; a value is a number, 'text in single quotes' (a date too, as
-'2020-01-31'), true or false. A quote inside quotes is written twice. A missing value compares with nothing: it fits
-neither ``age < 40`` nor ``age >= 40`` nor ``age != 40``, but ``not (age < 40)``.
+An attribute is a plain word or stands in "double quotes"; a value is a number, 'text in single
+quotes' (a date too, as '2020-01-31'), true or false. A quote inside quotes is written twice. A
+missing value compares with nothing: it fits neither ``age < 40`` nor ``age >= 40`` nor ``age !=
+40``, but ``not (age < 40)``.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class Atom:
 
 @dataclass(frozen=True)
 class Compound:
-    """All of some conditions (``and``), or any (``or``), or, with one part, its opposite (``not``)."""
+    """All of some conditions (``and``), or any (``or``), or, with one part, its opposite
+    (``not``).
+    """
 
     word: Literal["and", "or", "not"]
     parts: tuple[Condition, ...]
@@ -88,7 +91,10 @@ class Compound:
         if self.word == "not":
             return ~found
         for part in self.parts[1:]:
-            found = found & part.truth(atoms) if self.word == "and" else found | part.truth(atoms)
+            if self.word == "and":
+                found = found & part.truth(atoms)
+            else:
+                found = found | part.truth(atoms)
         return found
 
 
@@ -97,7 +103,9 @@ Condition = Atom | Compound
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked for, of what attribute (for a mean), of which rows (all, without a condition)."""
+    """What is asked for, of what attribute (for a mean), of which rows (all, without a
+    condition).
+    """
 
     kind: Kind
     attribute: Attribute | None
@@ -139,7 +147,9 @@ class _Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        return self.text.casefold() if self.kind == "word" else ""
+        if self.kind == "word":
+            return self.text.casefold()
+        return ""
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -148,11 +158,10 @@ def _tokens(text: str) -> list[_Token]:
         found = _TOKENS.match(text, place)
         if found is None:
             place += len(text[place:]) - len(text[place:].lstrip())
-            what = (
-                "this quote is never closed"
-                if text[place] in "'\""
-                else f"{text[place : place + 12]!r} is not understood"
-            )
+            if text[place] in "'\"":
+                what = "this quote is never closed"
+            else:
+                what = f"{text[place : place + 12]!r} is not understood"
             raise InputError(f"The query cannot be read at character {place + 1}: {what}.")
         kind = str(found.lastgroup)
         tokens.append(_Token(kind, found.group(kind), found.start(kind)))
@@ -179,7 +188,9 @@ class _Parser:
             self.expected("count, share or mean")
         self.at += 1
         kind: Kind = word  # type: ignore[assignment]
-        attribute = self.attribute() if kind == "mean" else None
+        attribute = None
+        if kind == "mean":
+            attribute = self.attribute()
         condition = None
         if self.took("where"):
             condition = self.condition()
@@ -191,13 +202,17 @@ class _Parser:
         parts = [self.conjunction()]
         while self.took("or"):
             parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else Compound("or", tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return Compound("or", tuple(parts))
 
     def conjunction(self) -> Condition:
         parts = [self.negation()]
         while self.took("and"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else Compound("and", tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return Compound("and", tuple(parts))
 
     def negation(self) -> Condition:
         self.depth += 1
@@ -225,7 +240,9 @@ class _Parser:
         if self.took("is"):
             negated = self.took("not")
             self.word("missing")
-            return Subset(attribute).without() if negated else self.sense(attribute, is_missing)
+            if negated:
+                return Subset(attribute).without()
+            return self.sense(attribute, is_missing)
         negated = self.took("not")
         if self.took("in"):
             subset = self.sense(attribute, one_of, self.values())
@@ -239,7 +256,9 @@ class _Parser:
                 if negated
                 else "a comparison such as =, <, in, between or is missing"
             )
-        return subset.without() if negated else subset
+        if negated:
+            return subset.without()
+        return subset
 
     def attribute(self) -> Attribute:
         token = self.now
@@ -317,7 +336,10 @@ class _Parser:
 
     def expected(self, what: str) -> NoReturn:
         token = self.now
-        found = "the query ends there" if token.kind == "end" else f"found {token.text!r}"
+        if token.kind == "end":
+            found = "the query ends there"
+        else:
+            found = f"found {token.text!r}"
         raise self.bad(token, f"expected {what}, but {found}.")
 
     def bad(self, token: _Token, cause: str) -> InputError:
