@@ -13,8 +13,8 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -252,15 +252,23 @@ def _check_counts(path: Path, form: CsvForm, *, compressed: bool, quotes: bool) 
     """Refuse a line with too many values: empty ones at its end DuckDB would drop."""
     columns, mark = len(form.names), form.delimiter.encode()
     with _bytes_of(path, compressed) as file:
-        counts: Iterator[tuple[int, int]] = _count_values(file, form.delimiter)
-        if not quotes:
-            counts = ((number, text.count(mark) + 1) for number, text in enumerate(file, start=1))
-        for number, values in counts:
-            if values > columns:
-                raise InputError(_ragged(f"The table {path}, line {number},", values, columns))
+        counts = _count_values(file, form.delimiter) if quotes else _count_marks(file, mark)
+        with closing(counts):
+            for number, values in counts:
+                if values > columns:
+                    raise InputError(_ragged(f"The table {path}, line {number},", values, columns))
 
 
-def _count_values(file: BinaryIO, delimiter: str) -> Iterator[tuple[int, int]]:
+Counts = Generator[tuple[int, int], None, None]
+
+
+def _count_marks(file: BinaryIO, mark: bytes) -> Counts:
+    """The number and the values of each line, where there are no quotes."""
+    for number, line in enumerate(file, start=1):
+        yield number, line.count(mark) + 1
+
+
+def _count_values(file: BinaryIO, delimiter: str) -> Counts:
     """The last line and the number of values of each record, where there are quotes."""
     limit = csv.field_size_limit(MAX_LINE)
     # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.
