@@ -12,6 +12,7 @@ from memory_holders import SCHEMA, five, holders_of, rows
 
 from understudy.curator.ledger import LedgerFile
 from understudy.curator.mechanisms import SeededNoise
+from understudy.encoding import Coded
 from understudy.errors import InputError
 from understudy.federation import Holder
 from understudy.federation.holder import MOST_SESSIONS
@@ -22,6 +23,13 @@ from understudy.federation.terms import schema_digest
 from understudy.schema import Schema
 
 # ---- terms
+
+
+def test_a_holder_has_no_more_rows_than_the_proofs_of_exact_sums_allow():
+    codes = five()[0]._coded.codes
+    Holder("h0", Coded(SCHEMA, codes, 2**31 - 1, ()), allowance=1.0)
+    with pytest.raises(InputError, match="fewer than 2,147,483,648 rows"):
+        Holder("h0", Coded(SCHEMA, codes, 2**31, ()), allowance=1.0)
 
 
 def test_it_says_who_it_is():
