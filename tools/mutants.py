@@ -492,6 +492,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--project", type=Path, default=HERE / "mutants.toml")
     parser.add_argument("--sample", type=int, help="how many mutants are drawn (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="which sample")
+    parser.add_argument("--decided", action="store_true", help="only those that have a result")
     parser.add_argument("--files", default="*", help="a pattern: mutants of these files alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=Path, help="default: .mutants/results.jsonl")
@@ -519,6 +520,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{len(choose_tests(mutant, reach, sources)):5} tests  {mutant.identity}")
         return 0
     results = load_results(path)
+    if asked.decided:
+        mutants = [m for m in mutants if (m.identity, m.digest) in results]
     left = []
     for mutant in mutants:
         result = results.get((mutant.identity, mutant.digest))
@@ -533,6 +536,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawn = f"all {len(mutants):,} mutants"
     if asked.sample is not None:
         drawn = f"a sample of {len(mutants):,} of {len(everything):,} mutants (seed {asked.seed})"
+    if asked.decided:
+        drawn = f"{len(mutants):,} mutants, drawn at random from {len(everything):,}"
     page = asked.page or project.root / "docs" / "mutants.md"
     caught, decided = write_page(project, mutants, results, page, drawn)
     print(f"{caught} of {decided} caught ({_percent(caught, decided)}); see {page}")

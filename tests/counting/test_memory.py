@@ -79,6 +79,15 @@ def check(table: Table, marginals: list[Marginal], **options: Any) -> MemoryCoun
 # One test per path
 
 
+@pytest.mark.parametrize("size", [256, 257, 65_536, 65_537])
+def test_codes_of_every_width_are_counted_up_to_their_last_value(size: int) -> None:
+    table = Table([size, 2, 3], 500)
+    table.codes["a0"][:2] = 0, size - 1
+    asked = [marginal("a0"), marginal("a1", "a0"), marginal("a2", "a1")]
+    for found, axes in zip(table.counter().count(asked), asked, strict=True):
+        np.testing.assert_array_equal(found, table.reference(axes))
+
+
 def test_narrow_columns() -> None:
     table = Table([2, 3, 5, 8, 12, 40], 3000, levels=2)
     check(table, table.marginals(2) + table.marginals(3), collapse=False, pack=False)

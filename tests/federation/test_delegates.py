@@ -168,6 +168,14 @@ def test_no_sum_is_agreed_on_without_the_delegate():
             assert "Without the delegate" in sentence(holder, agreement(["h0", "h2", "h3", "h4"]))
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_a_delegate_chooses_nothing_for_nothing(delta):
+    holders = five()
+    started(holders, delta=delta)
+    assert "for nothing" in sentence(holders[0], top(amount=0.0))
+    assert holders[0]._sessions["s1"].ledger.entries == []
+
+
 LIMIT = LARGEST_OFFSET
 
 

@@ -12,6 +12,7 @@ from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
+from understudy.data.encoding import Coded
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Holder
@@ -24,6 +25,13 @@ from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import SeededNoise
 
 # ---- terms
+
+
+def test_a_holder_has_no_more_rows_than_the_proofs_of_exact_sums_allow():
+    codes = five()[0]._coded.codes
+    Holder("h0", Coded(SCHEMA, codes, 2**31 - 1, ()), allowance=1.0)
+    with pytest.raises(InputError, match="fewer than 2,147,483,648 rows"):
+        Holder("h0", Coded(SCHEMA, codes, 2**31, ()), allowance=1.0)
 
 
 def test_it_says_who_it_is():

@@ -145,6 +145,11 @@ def test_names_that_cannot_stand_in_a_log(name: str) -> None:
         Identity.new(name)
 
 
+@pytest.mark.parametrize("days", [1, 3650])
+def test_the_fewest_and_the_most_days(days: int) -> None:
+    assert Identity.new("north", days).name == "north"
+
+
 @pytest.mark.parametrize("days", [0, -1, 3651, True, 1.5])
 def test_days_that_make_no_sense(days: int) -> None:
     with pytest.raises(InputError, match="1 to 3650 days"):

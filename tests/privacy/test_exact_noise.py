@@ -223,6 +223,11 @@ def exact_exp_minus(x: Fraction, digits: int) -> Fraction:
         return Fraction((-(Decimal(x.numerator) / Decimal(x.denominator))).exp())
 
 
+def test_bounds_of_a_quotient_hold_for_all_that_lies_between_the_bounds() -> None:
+    low, high = exact_noise._quotient((1, 2), (3, 4), 10)
+    assert (low, high) == (1024 // 4, math.ceil(Fraction(2 * 1024, 3)))
+
+
 @settings(max_examples=200, deadline=None)
 @given(x=st.fractions(0, 300), bits=st.integers(8, 400))
 def test_bounds_of_the_exponential_hold_and_are_tight(x: Fraction, bits: int) -> None:
