@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.cuboids import CuboidCounter
 from understudy.curator.answering import PrivateRows, choose_by_rows, measure_rows
 from understudy.curator.budget import Budget
 from understudy.curator.ledger import Ledger
@@ -38,7 +39,7 @@ class HolderRows:
         The holder's own noise, or its share of the noise of sums.
     """
 
-    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise) -> None:
+    def __init__(self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise) -> None:
         self.ledger = ledger
         self._coded = coded
         self._rows = PrivateRows(coded)
@@ -49,9 +50,7 @@ class HolderRows:
 
     def in_bits(self, bits: Bits) -> HolderRows:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
-        coded = self._coded
-        split = Coded(bits.schema, bits.split(coded.codes), coded.rows, ())
-        return HolderRows(split, self.ledger, self._noise)
+        return HolderRows(self._rows.split_into_bits(bits), self.ledger, self._noise)
 
     def size(self, budget: Budget) -> int:
         """The number of rows, with noise of the holder's own."""
