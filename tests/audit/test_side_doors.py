@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-import understudy.curator.central
+import understudy.curator
 import understudy.curator.discovery
 import understudy.synthesizers
 from running import run
@@ -445,7 +445,7 @@ def test_the_whole_command_looks_the_same_from_outside(
             "--seed",
             "1",
         ]
-        with mock.patch.object(understudy.curator.central, "SystemNoise", SameAnswers):
+        with mock.patch.object(understudy.curator, "SystemNoise", SameAnswers):
             ran = run("synthesize", "t.csv", *files, *options)
         left = {
             path.name: path.read_bytes()
