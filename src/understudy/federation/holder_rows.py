@@ -108,6 +108,7 @@ class HolderRows:
 
     def _check_choice(self, question: Choose) -> None:
         question.check(self.domain)
+        question.check_distinct()
         _limit_cells(max(map(self.domain.cells, question.candidates)))
 
     def _check_most_rows(self, most_rows: int | None) -> int | None:
