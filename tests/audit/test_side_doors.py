@@ -351,7 +351,7 @@ def test_a_side_door_would_be_seen(tmp_path: Path) -> None:
     class Peeping(Independent):
         def learn(self, curator: Any, budget: Any, progress: Any) -> Any:
             model = super().learn(curator, budget, progress)
-            return replace(model, rows=curator._rows)
+            return replace(model, rows=curator._rows.counter.rows)
 
     here, there = neighbours_of("add_remove", ODD_ROWS["one more like the others"], tmp_path)
     method = Peeping(epsilon=1.0)
