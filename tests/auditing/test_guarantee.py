@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import understudy.privacy.answering
 import understudy.privacy.central
+import understudy.privacy.questions
 import understudy.synthesizers
 from understudy import Independent, InputError, PrivBayes
 from understudy.auditing import Pair, audit, audit_subjects
@@ -55,31 +57,34 @@ def test_the_doors_lose_what_they_claim(epsilon: float) -> None:
         assert finding.measured >= 0.8 * finding.claimed, finding
 
 
-MISTAKES: dict[str, tuple[str, Any]] = {
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "choices in rho, 5 % too sharp": (
+        understudy.privacy.answering,
         "choice_scale",
         lambda amount, currency: (
             choice_scale(amount, currency) * (0.95 if currency == "rho" else 1)
         ),
     ),
     "scores for one row per person": (
+        understudy.privacy.answering,
         "gridded",
         lambda scores, sensitivity, offsets=None: gridded(
             scores, sensitivity / (3 if sensitivity == 6 else 1), offsets
         ),
     ),
     "draws for one row per person": (
+        understudy.privacy.questions,
         "draw_smoothing",
         lambda cost, draws, neighbours, most=1: draw_smoothing(cost, draws, neighbours),
     ),
 }
 
 
-@pytest.mark.parametrize(("name", "wrong"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(("module", "name", "wrong"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_door_that_is_built_wrong_would_be_seen(
-    name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+    module: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(understudy.privacy.central, name, wrong)
+    monkeypatch.setattr(module, name, wrong)
     assert any(finding.verdict == "broken" for finding in doors(1.0))
 
 
@@ -260,7 +265,7 @@ class TellsTheRows(Independent):
 
     def learn(self, curator: Any, budget: Any, progress: Any) -> Any:
         model = super().learn(curator, budget, progress)
-        return replace(model, method={**model.method, "hint": int(curator._rows)})
+        return replace(model, method={**model.method, "hint": curator._rows.counter.rows})
 
 
 def test_what_stands_in_a_model_beside_noisy_tables_is_seen() -> None:

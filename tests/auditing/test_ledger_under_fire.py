@@ -24,8 +24,8 @@ from understudy.privacy.budget import exact, total
 
 WRITER = """
 import os, sys
-from understudy.curator.budget import Budget
-from understudy.curator.ledger import Ledger, LedgerFile
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger, LedgerFile
 book = LedgerFile(sys.argv[1])
 
 def tell(line):
@@ -157,7 +157,7 @@ def test_two_hundred_and_forty_writers_killed(tmp_path: Path) -> None:
 CRAMPED = """
 import resource, signal, sys
 from understudy import InputError
-from understudy.curator.ledger import LedgerFile
+from understudy.privacy.ledger import LedgerFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 book = LedgerFile(sys.argv[1])
 size = book.path.stat().st_size

@@ -29,7 +29,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-import understudy.privacy.central
+import understudy.privacy.curator
 import understudy.privacy.discovery
 import understudy.release.pipeline
 import understudy.synthesizers
@@ -382,7 +382,7 @@ def test_a_side_door_would_be_seen(tmp_path: Path) -> None:
     class Peeping(Independent):
         def learn(self, curator: Any, budget: Any, progress: Any) -> Any:
             model = super().learn(curator, budget, progress)
-            return replace(model, rows=curator._rows)
+            return replace(model, rows=curator._rows.counter.rows)
 
     here, there = neighbours_of("add_remove", ODD_ROWS["one more like the others"], tmp_path)
     method = Peeping(epsilon=1.0)
@@ -744,7 +744,7 @@ def test_the_whole_command_looks_the_same_from_outside(
             "--seed",
             "1",
         ]
-        with mock.patch.object(understudy.privacy.central, "SystemNoise", SameAnswers):
+        with mock.patch.object(understudy.privacy.curator, "SystemNoise", SameAnswers):
             ran = run("synthesize", "t.csv", *files, *options)
         left = {
             path.name: path.read_bytes()

@@ -139,7 +139,7 @@ from pathlib import Path
 where, slack, *sys.argv[1:] = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY))
 import understudy.cli
-from understudy.resources import prepare_for_little_memory
+from understudy.machine.resources import prepare_for_little_memory
 run = understudy.cli._run
 def run_squeezed():
     prepare_for_little_memory()

@@ -302,7 +302,7 @@ FORKING = """
 import json, os, sys
 from fractions import Fraction
 import numpy as np
-from understudy.curator.mechanisms import SystemNoise
+from understudy.privacy.mechanisms import SystemNoise
 from understudy.federation.noise_shares import ShareNoise
 
 noise, shares, zeros = SystemNoise(), ShareNoise(3, SystemNoise()), np.zeros(64, dtype=np.int64)

@@ -282,9 +282,9 @@ ALLOCATIONS = """
 import sys
 from pathlib import Path
 import _testcapi
-from understudy.curator.budget import Budget
-from understudy.curator.ledger import Ledger, LedgerFile
-from understudy.files import write_json
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger, LedgerFile
+from understudy.data.files import write_json
 
 path = Path(sys.argv[1]) / "t.ledger"
 model = path.with_name("m.json")

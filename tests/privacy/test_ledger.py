@@ -519,8 +519,8 @@ def test_the_debit_is_on_disk_before_it_takes_the_place_of_the_old_file(
 PRELUDE = """
 import os, sys
 from understudy import BudgetError
-from understudy.curator.budget import Budget
-from understudy.curator.ledger import Ledger, LedgerFile
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger, LedgerFile
 book = LedgerFile(sys.argv[1])
 def tell(line):
     os.write(1, line.encode() + b"\\n")  # one write: a line is there whole or not at all

@@ -162,6 +162,7 @@ class FederatedCurator(Curator):
     # ---- choices
 
     def _choose(self, question: Choose) -> int:
+        question.check_distinct()
         if len(question.candidates) == 1:
             return 0  # nothing to choose: the answer is known without asking
         terms = self.session.terms

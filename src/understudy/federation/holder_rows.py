@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.cuboids import CuboidCounter
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.errors import InputError
@@ -39,7 +40,7 @@ class HolderRows:
         The holder's own noise, or its share of the noise of sums.
     """
 
-    def __init__(self, coded: Coded, ledger: Ledger, noise: Noise) -> None:
+    def __init__(self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise) -> None:
         self.ledger = ledger
         self._coded = coded
         # Whether equal rows are collapsed depends on how many differ, and at the limit one row
@@ -53,9 +54,7 @@ class HolderRows:
 
     def in_bits(self, bits: Bits) -> HolderRows:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
-        coded = self._coded
-        split = Coded(bits.schema, bits.split(coded.codes), coded.rows, ())
-        return HolderRows(split, self.ledger, self._noise)
+        return HolderRows(self._rows.split_into_bits(bits), self.ledger, self._noise)
 
     def size(self, budget: Budget) -> int:
         """The number of rows, with noise of the holder's own."""
@@ -118,6 +117,7 @@ class HolderRows:
 
     def _check_choice(self, question: Choose) -> None:
         question.check(self.domain)
+        question.check_distinct()
         _limit_cells(max(map(self.domain.cells, question.candidates)))
 
     def _check_most_rows(self, most_rows: int | None) -> int | None:

@@ -121,10 +121,9 @@ class Choose(Question):
         """Refuse candidates that the score is not defined for, and what does not go with them."""
         if not self.candidates or not all(self.candidates):
             raise InputError("There is nothing to choose from.")
-        distinct = dict.fromkeys(self.candidates)
-        domain.check(distinct)
-        if len(distinct) < len(self.candidates):
-            raise InputError("A candidate stands twice in the question; each can be chosen once.")
+        domain.check(self.candidates)
+        if self.estimates is None:  # a table may be compared with several estimates
+            self.check_distinct()
         self.named_score.check(self._children(domain))
         self._check_estimates(domain)
         self._check_offsets()
@@ -132,6 +131,11 @@ class Choose(Question):
             raise InputError(f"There is no rule {self.rule!r} to choose by.")
         if not self.budget.amount > 0:
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
+
+    def check_distinct(self) -> None:
+        """Refuse a table that stands twice; holders do so whatever it is compared with."""
+        if len(set(self.candidates)) < len(self.candidates):
+            raise InputError("A candidate stands twice in the question; each can be chosen once.")
 
     def _check_estimates(self, domain: Domain) -> None:
         score = self.named_score
