@@ -162,7 +162,7 @@ IDEAS: dict[str, dict[str, Any]] = {
     "three times the damping": {"patch": (learner, "DAMPING", 3.0)},
     "one sweep a round": {"patch": (adaptive, "SWEEPS", 1)},
     "no annealing": {"patch": (adaptive, "ANNEALING", 1.0)},
-    "all cells from the start": {"patch": (adaptive, "START", 1.0)},
+    "all cells from the start": {"patch": (adaptive, "FIRST_CELLS_SHARE", 1.0)},
     "no handicap for noise": {"penalty": 0.0},
     "half the handicap": {"penalty": 0.5},
     "pairs only": {"order": 2},

@@ -370,7 +370,7 @@ def test_the_answers_are_used_and_the_questions_are_asked(tmp_path: Path) -> Non
     here, _ = neighbours_of("add_remove", ODD_ROWS["all missing"], tmp_path)
     asked = seen(replace(METHODS["privbayes, degree"]), here, SCHEMA, here.parent)
     kinds = [question[0] for question in asked.questions]
-    assert kinds == ["measure", "toss", *["choose"] * 6, "measure"]
+    assert kinds == ["Measure", "toss", *["Choose"] * 6, "Measure"]
     assert len(asked.at_the_noise) > len(kinds)
     with mock.patch.object(SameAnswers, "_table", lambda *_: np.full(np.shape(_[2]), 7)):
         assert seen(METHODS["privbayes, degree"], here, SCHEMA, here.parent).model != asked.model

@@ -94,7 +94,7 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(
     assert ran.stderr.count(b"\n") == 1
     assert b"set NUMBA_CACHE_DIR to a folder of your own" in ran.stderr
     # Every module with kernels takes the same way.
-    modules = ("counting.kernels", "curator.score_kernels", "curator.exact_noise")
+    modules = ("counting.kernels", "privacy.score_kernels", "privacy.exact_noise")
     modules += ("graphical.kernels", "networks.kernels")
     script = "import " + ", ".join(f"understudy.{name}" for name in modules)
     imported = subprocess.run(
@@ -281,7 +281,7 @@ PLACES = {
     "import:numba": None,
     "import:numpy": None,
     "import:duckdb": None,
-    "understudy.data.tables:_header": None,
+    "understudy.data.tables:_load_csv": None,
     "understudy.privacy.ledger:LedgerFile:_write": None,
     "understudy.synthesizers.independent:Independent:learn": 1.0,
     "understudy.data.tables:_register": 1.0,

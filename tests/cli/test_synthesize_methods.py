@@ -78,7 +78,7 @@ def test_a_preset_brings_its_own_relation_unless_one_is_given() -> None:
         ("privbayes", {"degree": "-1"}, "--degree must be a whole number at or above 0, not '-1'"),
         ("privbayes", {"score": "J"}, "--score must be one of auto, I, F, R, not 'J'"),
         (None, {"workload": [" , "]}, "--workload must be a list of groups"),
-        ("magic", {}, "There is no method 'magic' for this command; known are adaptive, "),
+        ("magic", {}, "There is no --method 'magic' for this command; known are adaptive, "),
     ],
 )
 def test_options_that_do_not_go_with_a_method_are_refused(

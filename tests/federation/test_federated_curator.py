@@ -96,7 +96,7 @@ def test_noise_for_those_that_may_drop_out_or_collude_is_told_and_there(
 
 def test_no_table_is_measured_for_nothing_beside_others_that_are_paid_for(opened):
     curator = opened(epsilon=2.0)
-    with pytest.raises(InputError, match="for nothing"):
+    with pytest.raises(InputError, match="above 0"):
         curator.measure([marginal("a"), marginal("b")], Budget(1.0), [1.0, 0.0])
     assert not curator.ledger.entries
 

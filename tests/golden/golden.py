@@ -78,7 +78,7 @@ def digest(table: Any) -> str:
     for name, column in table.columns.items():
         hashed.update(name.encode())
         hashed.update(column.values.astype("<f8").tobytes())
-        if column.missing is not None:
+        if column.missing is not None and column.missing.any():
             hashed.update(column.missing.astype("u1").tobytes())
     return hashed.hexdigest()
 

@@ -92,7 +92,7 @@ def _find(methods: Sequence[Method], name: str) -> Method:
         if method.name == name:
             return method
     known = ", ".join(method.name for method in methods)
-    raise InputError(f"There is no method {name!r} for this command; known are {known}.")
+    raise InputError(f"There is no --method {name!r} for this command; known are {known}.")
 
 
 def _infer_method(methods: Sequence[Method], options: Sequence[str]) -> Method:
