@@ -168,10 +168,10 @@ IDEAS: dict[str, dict[str, Any]] = {
     "pairs only": {"order": 2},
     "half the rounds": {"rounds": 1.0},
     "twice the rounds": {"rounds": 4.0},
-    "a fifth of the cells": {"cells": 50_000},
-    "four times the cells": {"cells": 1_000_000},
-    "twice as much for choices": {"choosing": 0.2},
-    "three times as much for single attributes": {"first": 0.15},
+    "a fifth of the cells": {"max_cells": 50_000},
+    "four times the cells": {"max_cells": 1_000_000},
+    "twice as much for choices": {"selection_share": 0.2},
+    "three times as much for single attributes": {"one_way_share": 0.15},
 }
 
 

@@ -185,7 +185,9 @@ def _spoiled_array(rng: Generator, array: np.ndarray) -> np.ndarray:
         case 3:
             return changed[:0]
         case _:
-            nasty = [-1, 0, 1, 2**16, 2**40, 2**62]
+            nasty: list[float] = [-1, 0, 1, 2**16, 2**40, 2**62]
+            if changed.dtype == np.float64:
+                nasty += [5e-324, 1e-300, 2.0**53, 1e308]
             if changed.size:
                 changed[rng.integers(changed.size)] = nasty[rng.integers(len(nasty))]
             return changed

@@ -13,6 +13,7 @@ from memory_holders import SCHEMA, five, holders_of, rows
 
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Holder
@@ -23,6 +24,7 @@ from understudy.federation.messages import Message
 from understudy.federation.terms import schema_digest
 from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.wire import pack_marginals
 
 # ---- terms
 
@@ -393,6 +395,24 @@ def test_nothing_is_asked_before_keys_are_agreed_on():
 @pytest.mark.parametrize("raw", [b"", b"\0" * 100, b"understudy:1\xff\xff\xff\xff{}"])
 def test_garbage_gets_a_sentence(raw):
     assert Message.from_bytes(five()[0].answer(raw)).kind == "refused"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    ("amount", "weights", "why"),
+    [(1.0, [5e-324, 2.0**53], "for nothing"), (1e308, None, "at most 1e+12")],
+)
+def test_prices_at_the_ends_of_what_numbers_can_say_close_nobody(delta, amount, weights, why):
+    holder = holders_of([rows(50, 1)], allowance=2.0, delta=0.5)[0]
+    opening = terms([holder], "voting", session="s1", delta=delta)
+    said(holder, opening.to_message())
+    names, arrays = pack_marginals([marginal("a"), marginal("b")])
+    if weights is not None:
+        arrays["weights"] = np.array(weights)
+    content = {"session": "s1", "round": 1, "what": "tables", "names": names, "bits": None}
+    asked = Message("ask", {**content, "amount": amount}, arrays)
+    assert why in sentence(holder, asked)
+    assert said(holder, Message("hello")).kind == "hello"
 
 
 def fail_with(error):

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from examples import coded, small_schema
-from understudy import Ledger
+from understudy import Ledger, PrivBayes, federate
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.marginals import marginal
+from understudy.federation.holder import Holder
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.ways import TablesCurator
 from understudy.privacy.budget import Budget
@@ -32,6 +34,27 @@ def test_a_holder_does_not_collapse_equal_rows_and_counts_the_same() -> None:
         own._rows.counter.count(tables), central._rows.counter.count(tables), strict=True
     ):
         assert (mine == theirs).all()
+
+
+def test_a_holder_s_own_model_is_learned_without_collapsing_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One row at the limit would make the first answer several times as long."""
+    made: list[CentralCurator] = []
+
+    class Noted(CentralCurator):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    monkeypatch.setattr("understudy.federation.holder_session.CentralCurator", Noted)
+    schema = small_schema()
+    holder = Holder("h", coded(1000), allowance=1.0, ways=("models",))
+    method = PrivBayes(epsilon=1.0, degree=1, encoding="gray")
+    federate([holder], schema, method, "models", colluders=0)
+    assert len(made) == 2  # the rows as they are, and as bits
+    for curator in made:
+        assert curator._rows.counter.distinct_rows is None  # type: ignore[attr-defined]
 
 
 def test_more_rows_than_scores_are_right_for_are_scaled_where_all_is_public() -> None:

@@ -165,9 +165,8 @@ class HolderSession:
 
         method = method_of(self.terms.method)
         method.check(self._coded.schema)
-        model = method.learn(
-            CentralCurator(self._coded, self.ledger, self._own), self.ledger.left, no_progress
-        )
+        curator = CentralCurator(self._coded, self.ledger, self._own, collapse=False)
+        model = method.learn(curator, self.ledger.left, no_progress)
         document = json.dumps(model.to_dict(), allow_nan=False).encode()
         return Message("answer", {}, {"model": np.frombuffer(document, dtype=np.uint8)})
 

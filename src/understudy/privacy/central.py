@@ -25,12 +25,21 @@ class CentralCurator(Curator):
         What may be spent.
     noise
         Where noise comes from; anything but the default is for tests and studies.
+    collapse
+        Whether equal rows in memory are collapsed where that is faster. How long an answer takes
+        then goes by how many rows differ: not for strangers with a clock.
     """
 
     def __init__(
-        self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise | None = None
+        self,
+        coded: Coded | CuboidCounter,
+        ledger: Ledger,
+        noise: Noise | None = None,
+        *,
+        collapse: bool = True,
     ) -> None:
-        self._rows = PrivateRows(coded)
+        self._collapse = collapse
+        self._rows = PrivateRows(coded, collapse=collapse)
         super().__init__(self._rows.domain, ledger, noise)
         if not self._noise.private:
             ledger.private = False
@@ -42,7 +51,8 @@ class CentralCurator(Curator):
 
     def in_bits(self, bits: Bits) -> Self:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
-        return type(self)(self._rows.split_into_bits(bits), self.ledger, self._noise)
+        apart = self._rows.split_into_bits(bits)
+        return type(self)(apart, self.ledger, self._noise, collapse=self._collapse)
 
     def answer(self, question: Question) -> Any:
         """Answer a question, once it is checked and paid for."""

@@ -58,7 +58,7 @@ class Measure(Question):
             raise InputError(
                 f"There must be a weight for each table, above 0 and at most {LARGEST_WEIGHT:,}."
             )
-        if not self.budget.amount > 0:
+        if not self.budget.amount > 0 or not all(cost.amount > 0 for cost in self.costs):
             raise InputError(
                 "A table cannot be measured for nothing; give it a share of the budget."
             )

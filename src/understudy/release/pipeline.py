@@ -120,6 +120,8 @@ class Release:
                 rows = self._code(self._discover(ledger))
             curator = CentralCurator(rows, ledger, self.noise)
             model = self.method.learn(curator, ledger.left, self.progress)
+            if model.ledger is not ledger:
+                raise TypeError(f"the method {self.method.name} made a model with other books")
         if self.explain is not None and isinstance(rows, CuboidCounter):
             for sentence in rows.explained():
                 self.explain(sentence)
