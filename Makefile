@@ -28,9 +28,9 @@ docs: $(VENV)/dev.stamp  ## build the site; a broken link or an outdated table i
 	$(BIN)/python tools/docs_tables.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md
+audit: $(VENV)/dev.stamp  ## try to break the guarantee, in full; writes the tables of docs/audit.md and attacks.md
 	$(BIN)/python -m pytest tests/auditing -m "slow or not slow" $(ARGS)
-	$(BIN)/python -m understudy.auditing.page docs/audit.md $(or $(RUNS),2000)
+	$(BIN)/python tools/audit_page.py --runs $(or $(RUNS),2000)
 
 mutants: $(VENV)/dev.stamp  ## put one fault at a time into the code; writes docs/mutants.md (SAMPLE=200 for some)
 	$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(ARGS)

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -309,12 +309,8 @@ class FixedOrder(Synthesizer):
     goes there.
     """
 
+    name: ClassVar[str] = "the project's order"
     beta: float = 0.5
-
-    @property
-    def name(self) -> str:
-        """For the model."""
-        return "the project's order"
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """A network, then tables."""

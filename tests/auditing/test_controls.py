@@ -4,15 +4,19 @@ sound.
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from running import run
-from understudy.auditing import Finding, audit, page
+from understudy.auditing import Finding, audit
 from understudy.auditing.controls import Control, controls, sound_controls
-from understudy.auditing.page import regenerate, tables
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+audit_page = pytest.importorskip("audit_page")
 
 RUNS = 4000
 BROKEN = controls()
@@ -64,7 +68,7 @@ def test_the_command_refuses_what_makes_no_sense(tmp_path: Path) -> None:
 def test_the_tables_of_the_page_are_replaced(tmp_path: Path) -> None:
     page = tmp_path / "audit.md"
     page.write_text("before\n<!-- audit:sound -->\nold\n<!-- /audit -->\nafter\n")
-    regenerate(page, 200)
+    audit_page.regenerate(page, 200)
     text = page.read_text()
     assert "old" not in text
     assert text.startswith("before\n<!-- audit:sound -->\n\n| subject |")
@@ -87,12 +91,11 @@ def test_the_page_says_where_runs_are_too_few(limits: tuple[float, float], verdi
         claim: Finding("x", "", "runs", claim, measured, limit=limit)
         for claim, limit in claims.items()
     }
-    assert page._verdict(findings) == verdict
+    assert audit_page._verdict(findings) == verdict
 
 
-def test_the_page_has_a_place_for_every_table() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
-    if not page.is_file():
-        pytest.skip("the docs are not here")
-    for name in tables(10):
-        assert f"<!-- audit:{name} -->" in page.read_text()
+def test_there_is_a_place_for_every_table() -> None:
+    docs = TOOLS.parent / "docs"
+    pages = [(docs / name).read_text() for name in ("audit.md", "attacks.md")]
+    for name in audit_page.tables(10):
+        assert sum(f"<!-- audit:{name} -->" in page for page in pages) == 1, name

@@ -1,22 +1,28 @@
-"""Regenerates the tables of docs/audit.md: ``python -m understudy.auditing.page docs/audit.md [RUNS
-[NAME ...]]``.
+"""Writes the measured tables of docs/audit.md and docs/attacks.md again.
+
+    python tools/audit_page.py [--runs RUNS] [NAME ...]
 
 A table stands between two comments, ``<!-- audit:NAME -->`` and ``<!-- /audit -->``; the text
-around it is left alone.
+around it is left alone. Without names all tables are written.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from understudy.auditing import CONFIDENCE, CONTROL_RUNS, audit, audit_subjects
 from understudy.auditing.findings import Finding, markdown, number, overall
 
 EPSILONS = (0.1, 1.0, 5.0)
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+"""Published tables, where they are at hand."""
 
 
 def tables(runs: int) -> dict[str, Callable[[], str]]:
@@ -27,6 +33,7 @@ def tables(runs: int) -> dict[str, Callable[[], str]]:
     }
     return {
         **compared,
+        "membership": _membership,
         "controls": lambda: audit("controls", runs=many).markdown() + _note(many),
         "sound": lambda: markdown(_sound(many)) + _note(many),
     }
@@ -84,6 +91,34 @@ def _sound(runs: int) -> list[Finding]:
     return [control.finding(runs) for epsilon in EPSILONS for control in sound_controls(epsilon)]
 
 
+def _membership() -> str:
+    """The membership game with its defaults, at epsilon 1, on each table that is at hand."""
+    from understudy import PrivBayes
+    from understudy.attacks import membership
+    from understudy.data.demo import demo_frame, demo_schema
+    from understudy.evaluation.published import published
+
+    tables: dict[str, tuple[Any, Any]] = {
+        "Fair's survey (the demo)": (demo_frame(), demo_schema()),
+    }
+    if DATA.is_dir():
+        tables["Adult"] = published("adult", DATA)
+    lines = [
+        "| table | PrivBayes: advantage | worst off | epsilon allows | control |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, (table, schema) in tables.items():
+        game = membership(PrivBayes(epsilon=1.0), table, schema)
+        assert game.control is not None
+        worst = max(target.advantage for target in game.targets)
+        measured = f"{game.attack.measured:.3f} ± {2 * game.attack.figures['deviation']:.3f}"
+        lines.append(
+            f"| {name} | {measured} | {worst:.2f} | {game.attack.allowed:.3f} "
+            f"| {game.control.measured:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
     """Replace the tables of a page (those named, or all), where they are, by new ones, each as soon
     as it is done.
@@ -96,5 +131,15 @@ def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
             print(f"{name}: done", file=sys.stderr)
 
 
+def main() -> None:
+    """Write the tables of both pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="tables to write; all when none is named")
+    parser.add_argument("--runs", type=int, default=2000, help="runs on each table")
+    given = parser.parse_args()
+    for page in (ROOT / "docs" / "audit.md", ROOT / "docs" / "attacks.md"):
+        regenerate(page, given.runs, given.names)
+
+
 if __name__ == "__main__":
-    regenerate(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000, sys.argv[3:])
+    main()
