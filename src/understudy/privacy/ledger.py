@@ -352,6 +352,10 @@ together; others are summed up. A release may ask very many, and the file must s
 FREE_SESSIONS = "free_sessions"
 """Where a ledger file keeps marks of sessions that cost nothing (:func:`mark_session`)."""
 
+_NOTHING_ASKED = "nothing was asked"
+_PRICE_STAYS = "the whole price stays on the books"
+"""How errors end that come before anything is asked, and afterwards."""
+
 Accepted = Literal["same_table", "new_rows"]
 """What the owner says of a table that a ledger does not know."""
 
@@ -551,7 +555,7 @@ class LedgerFile:
         Of a session that cost nothing only a mark is kept: whoever opens and closes very many fills
         no file.
         """
-        with self._locked():
+        with self._locked(_PRICE_STAYS):
             document = self.read()
             waiting = (
                 r
@@ -580,7 +584,11 @@ class LedgerFile:
             if not ledger.entries and "session" in entry:
                 document["releases"].remove(entry)
                 document.setdefault(FREE_SESSIONS, []).append(mark_session(entry["session"]))
-            self._write(document)
+            self._write(document, _PRICE_STAYS)
+
+    def holds_release(self, number: str) -> bool:
+        """Whether a release stands on the books, settled or not."""
+        return any(release["number"] == number for release in self.read()["releases"])
 
     def _check_release(
         self, document: dict[str, Any], epsilon: float, delta: float, neighbours: str, unit: str
@@ -642,20 +650,20 @@ class LedgerFile:
         return True
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, outcome: str = _NOTHING_ASKED) -> Iterator[None]:
+        """Hold the lock; ``outcome`` is what an error says of what has happened so far."""
         lock = self.path.with_name(self.path.name + ".lock")
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise InputError(
-                f"The ledger {self.path} cannot be locked ({error.strerror}); nothing was asked."
+                f"The ledger {self.path} cannot be locked ({error.strerror}); {outcome}."
             ) from error
         try:
-            self._wait_for(handle)
+            self._wait_for(handle, outcome)
             if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
                 raise InputError(
-                    f"The lock of the ledger {self.path} was taken away meanwhile; nothing was "
-                    "asked."
+                    f"The lock of the ledger {self.path} was taken away meanwhile; {outcome}."
                 )
             if self.path.exists() and self.path.stat().st_nlink > 1:
                 raise InputError(
@@ -670,7 +678,7 @@ class LedgerFile:
         finally:
             os.close(handle)
 
-    def _wait_for(self, handle: int) -> None:
+    def _wait_for(self, handle: int, outcome: str) -> None:
         """Take the lock; while somebody else has it, say who, and give up in the end."""
         until = time.monotonic() + self.wait
         pause, told = 0.001, False
@@ -682,11 +690,12 @@ class LedgerFile:
             else:
                 return
             if time.monotonic() >= until:
+                advice = "wait longer by --wait SECONDS"
+                if outcome == _NOTHING_ASKED:  # else a second try would be paid for again
+                    advice = f"try again when it has ended, or {advice}"
                 raise InputError(
                     f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let "
-                    f"go of it for "
-                    f"{self.wait:g} s; try again when it has ended, or wait longer by --wait "
-                    f"SECONDS. Nothing was asked."
+                    f"go of it for {self.wait:g} s; {advice}. {outcome.capitalize()}."
                 )
             if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
                 told = True
@@ -697,7 +706,7 @@ class LedgerFile:
             time.sleep(pause)
             pause = min(2 * pause, _LONG_PAUSE)
 
-    def _write(self, document: dict[str, Any]) -> None:
+    def _write(self, document: dict[str, Any], outcome: str = _NOTHING_ASKED) -> None:
         """Replace the file in one step that survives a crash or a power cut at any moment."""
         document["check"] = _check(document)
         data = (json.dumps(document, indent=1) + "\n").encode()
@@ -706,14 +715,14 @@ class LedgerFile:
             raise InputError(
                 f"The ledger {self.path} is full: it would be larger than "
                 f"{files.LARGEST_DOCUMENT >> 20} MB, which cannot be read again; start another one "
-                "with what is left of the allowance. Nothing was asked."
+                f"with what is left of the allowance. {outcome.capitalize()}."
             )
         self._check_document(parse_json(data, f"ledger {self.path}"))
         try:
             replace_content(self.path, data)
         except OSError as error:
             raise InputError(
-                f"The ledger {self.path} cannot be written ({error.strerror}); nothing was asked."
+                f"The ledger {self.path} cannot be written ({error.strerror}); {outcome}."
             ) from error
 
 
