@@ -390,6 +390,30 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
     assert {row for pair in seen for row in pair} == {0, 1, 2, 3, 4}
 
 
+@pytest.mark.parametrize(
+    ("kind", "owners", "left_out"),
+    [
+        ("DOUBLE", ["1", "1", "2", "2.5", "2.5", "NaN", "-Infinity", None], (2, 2)),
+        # As reals, the first two would be one.
+        ("DECIMAL(38, 0)", ["90071992547409921", "90071992547409920", "7", "7", None], (1, 1)),
+    ],
+)
+def test_numbers_with_a_fraction_tell_persons_apart_by_their_value(
+    kind: str, owners: list[str | None], left_out: tuple[int, int]
+) -> None:
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE visits (who {kind}, b BOOLEAN)")
+    connection.executemany("INSERT INTO visits VALUES (?, true)", [[who] for who in owners])
+    engine = DuckDBEngine("visits", "T", connection=connection)
+    table = EngineTable(engine)
+    table.check_person("who")
+    schema = schema_of(who={"kind": "identifier"}, b={"kind": "boolean"})
+    coded = table.coded(schema, "who", 1)
+    engine.close()
+    assert coded.left_out is not None
+    assert (coded.left_out.beyond, coded.left_out.nobodys) == left_out
+
+
 def test_each_row_of_a_person_has_the_same_chance() -> None:
     """Also where some of them are equal: of a, a, a and b, b is kept a quarter of the time."""
     connection = duckdb.connect()

@@ -164,7 +164,7 @@ def test_an_ibis_table_is_counted_where_it_is(
     assert saved(tmp_path, method, backend.table("patients")) == saved(tmp_path, method, patients)
 
 
-@pytest.mark.parametrize("kind", ["bigint", "text"])
+@pytest.mark.parametrize("kind", ["bigint", "numeric", "double precision", "text"])
 def test_a_person_counts_with_so_many_rows(kind: str, postgres: Server, patients: Table) -> None:
     with postgres.connect() as connection:
         connection.execute(f"ALTER TABLE patients ALTER id TYPE {kind}")

@@ -156,6 +156,22 @@ def test_releases_of_the_owners_own_are_nobodys_share(tmp_path):
     assert asked_by(holder, "registry", opening(holder, epsilon=1.5)).kind == "opened"
 
 
+def test_sessions_that_cost_nothing_hardly_fill_the_file(tmp_path):
+    file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
+    holder = Holder("h0", rows(50), ledger_file=file)
+    sizes = []
+    for place in range(20):
+        said(holder, opening(holder, f"{place}" * 20))
+        said(holder, Message("close", {"session": f"{place}" * 20}))
+        sizes.append(file.path.stat().st_size)
+    assert file.read()["releases"] == []
+    assert sizes[-1] - sizes[0] < 19 * 25
+    again = Holder("h0", rows(50), ledger_file=LedgerFile(file.path))
+    for place in range(20):
+        told = sentence(again, opening(again, f"{place}" * 20))
+        assert "there was a session of that name before" in told
+
+
 # ---- whose business it is
 
 

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy import BudgetError, InputError, Ledger, LedgerFile
+from understudy.data import files
 from understudy.privacy.budget import Budget, epsilon_of, exact, total
 from understudy.privacy.ledger import Entry, _check
 
@@ -324,8 +325,12 @@ def test_a_ledger_file_that_adds_up_but_says_what_is_not_known_is_refused(
     tmp_path: Path, key: str, value: Any
 ) -> None:
     book = LedgerFile.create(tmp_path / "t.ledger", 1.0)
+    before = book.path.read_bytes()
     document = {**book.read(), key: value}
-    book._write(document)  # with a check sum that matches
+    with pytest.raises(InputError, match="is damaged"):
+        book._write(document)  # nor is it written
+    assert book.path.read_bytes() == before
+    book.path.write_text(json.dumps(document))  # with a check sum that matches
     with pytest.raises(InputError, match="is damaged"):
         book.read()
 
@@ -376,6 +381,62 @@ def test_a_ledger_reached_by_a_link_is_the_same_ledger(tmp_path: Path) -> None:
     LedgerFile(tmp_path / "link.ledger").reserve("by the link", 0.25, 0.0, "add_remove")
     assert book.left() == (0.75, 0.0)
     assert (tmp_path / "link.ledger").is_symlink()
+
+
+# ---- size
+
+
+def ask_much(questions: int, name: str = "q") -> Ledger:
+    ledger = Ledger(1.0, 0.5)
+    for place in range(questions):
+        kind = ("discrete Laplace", "choice")[place % 2]
+        ledger.entries.append(Entry(name, 1e-7, 1e-9, f"{kind}, scale {place}"))
+    return ledger
+
+
+def test_the_questions_of_an_ordinary_release_stand_in_the_file_one_by_one(tmp_path: Path) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 1.0, 0.5)
+    asked = ask_much(1000)
+    book.settle(book.reserve("r", 1.0, 0.5, "add_remove"), asked)
+    [release] = book.read()["releases"]
+    assert release["entries"] == asked.to_dict()["entries"]
+    assert "further" not in release
+
+
+@pytest.mark.parametrize(
+    ("questions", "name", "lines"), [(62_000, "q", 1000), (300, "q" * 999, 98)]
+)
+def test_very_many_questions_are_summed_up_and_amounts_stay_exact(
+    tmp_path: Path, questions: int, name: str, lines: int
+) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 1.0, 0.5)
+    asked = ask_much(questions, name)
+    book.settle(book.reserve("r", 1.0, 0.5, "add_remove"), asked)
+    assert book.left() == (0.0, 0.0)
+    assert book.path.stat().st_size < 200_000
+    [release] = book.read()["releases"]
+    assert len(release["entries"]) == lines
+    further = {line.pop("mechanism"): line for line in release["further"]}
+    half = (questions - lines) // 2
+    told = {"questions": half, "amount": str(half * exact(1e-7)), "delta": str(half * exact(1e-9))}
+    assert further == {"discrete Laplace": told, "choice": told}
+
+
+def test_a_ledger_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 2.0, 0.5)
+    number = book.reserve("r", 1.0, 0.5, "add_remove")
+    before = book.path.read_bytes()
+    with pytest.raises(InputError, match="half a character"):
+        book.reserve("\ud800", 0.5, 0.0, "add_remove")
+    monkeypatch.setattr(files, "LARGEST_DOCUMENT", len(before) + 50)
+    with pytest.raises(InputError, match="is full"):
+        book.settle(number, ask_much(5))
+    with pytest.raises(InputError, match="is full"):
+        book.reserve("another", 0.5, 0.0, "add_remove")
+    assert book.path.read_bytes() == before
+    assert book.left() == (1.0, 0.0)
 
 
 # ---- damage

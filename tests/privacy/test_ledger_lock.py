@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -14,10 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from running import run
-from understudy import InputError, LedgerFile
+from understudy import Independent, InputError, Ledger, LedgerFile, OwnerWarning, Schema
+from understudy.cli import _sentence_of
+from understudy.data import files
+from understudy.privacy.budget import Budget
+from understudy.release.reservations import reserve
 
 
 @contextmanager
@@ -167,3 +173,109 @@ def test_the_command_line_gives_up_in_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "out.csv").exists()
     assert book.left() == (3.0, 1e-6)
     assert run(*command).status == 0
+
+
+# --------------------------------------------------------------------------- after the questions
+
+STAYS = "the whole price stays on the books"
+
+
+def asked(epsilon: float = 0.5) -> Ledger:
+    ledger = Ledger(epsilon)
+    ledger.debit("q", Budget(epsilon), "m")
+    return ledger
+
+
+def full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_nobody_is_told_that_nothing_was_asked_when_all_was(
+    book: LedgerFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = LedgerFile(book.path, wait=0)
+    number = book.reserve("r", 0.5, 0.0, "add_remove")
+    before = book.path.read_bytes()
+    refusals = []
+    with held(book), pytest.raises(InputError, match="is locked by") as refusal:
+        hurried.settle(number, asked())
+    refusals.append(refusal)
+    for owner, name, value in (
+        (os, "replace", full),
+        (os, "open", full),
+        (os.path, "samestat", lambda *_: False),
+        (files, "LARGEST_DOCUMENT", len(before) + 9),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, value)
+            with pytest.raises(InputError) as refusal:
+                hurried.settle(number, asked())
+        refusals.append(refusal)
+    for refusal in refusals:
+        assert STAYS in str(refusal.value).lower()
+        assert "nothing was asked" not in str(refusal.value).lower()
+        assert "try again" not in str(refusal.value)
+    assert book.path.read_bytes() == before
+
+
+def test_a_model_that_is_paid_for_is_returned_though_its_ledger_is_locked(tmp_path: Path) -> None:
+    book = LedgerFile.create(tmp_path / "t.ledger", 3.0)
+    schema = Schema.from_dict({"attributes": {"a": {"kind": "categorical", "values": ["x", "y"]}}})
+    told: list[str] = []
+    holding = held(book)
+
+    class Interrupted(Independent):
+        def learn(self, curator: Any, budget: Any, progress: Any) -> Any:
+            holding.__enter__()
+            return super().learn(curator, budget, progress)
+
+    model = Interrupted(epsilon=1.0).fit(
+        pd.DataFrame({"a": ["x", "y"] * 20}),
+        schema,
+        ledger=LedgerFile(book.path, wait=0),
+        notify=told.append,
+    )
+    holding.__exit__(None, None, None)
+    assert model.sample(3).shape == (3, 1)
+    (sentence,) = told
+    assert sentence.startswith("The release is made and paid for")
+    assert STAYS in sentence.lower()
+    assert book.left() == (2.0, 0.0)
+    assert book.read()["releases"][0]["state"] == "reserved"
+
+
+def test_the_owner_is_warned_where_nobody_else_is_told(book: LedgerFile) -> None:
+    holding = held(book)
+    with (
+        pytest.warns(OwnerWarning, match="The release is made"),
+        reserve(LedgerFile(book.path, wait=0), "r", asked(), None),
+    ):
+        holding.__enter__()
+    holding.__exit__(None, None, None)
+
+
+def test_what_is_not_on_the_books_is_not_returned(book: LedgerFile) -> None:
+    """A copy of before the reservation was put in the ledger's place."""
+    before = book.path.read_bytes()
+    with (
+        pytest.raises(InputError, match="no open reservation"),
+        reserve(book, "r", asked(), None),
+    ):
+        book.path.write_bytes(before)
+
+
+def test_a_refusal_is_not_hidden_by_a_ledger_that_is_locked(book: LedgerFile) -> None:
+    holding = held(book)
+
+    def refuse() -> None:
+        with reserve(LedgerFile(book.path, wait=0), "r", asked(), None):
+            holding.__enter__()
+            raise InputError("The question is too large.")
+
+    with pytest.raises(InputError, match=r"^The question is too large\.") as refusal:
+        refuse()
+    holding.__exit__(None, None, None)
+    (note,) = refusal.value.__notes__
+    assert STAYS in note.lower()
+    assert _sentence_of(refusal.value) == f"The question is too large. {note}"
+    assert book.left() == (2.5, 0.0)

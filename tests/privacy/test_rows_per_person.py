@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 from collections import Counter as Tally
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from understudy.data.schema import Category, Identifier
 from understudy.data.tables import Column, Table
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.contributions import bounded
+from understudy.privacy.contributions import bounded, spellings
 from understudy.privacy.discovery import _Asker, _tail, discover
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
@@ -199,9 +200,27 @@ def test_the_command_line_says_so_before_it_spends(tmp_path: Path) -> None:
     assert (refused.status, refused.err.count("\n")) == (2, 1)
 
 
-def test_numbers_that_could_stand_for_two_persons_are_refused() -> None:
+def test_reals_tell_persons_apart_by_their_value() -> None:
+    """One row without a number makes reals of whole numbers in pandas."""
+    who = reals(1.0, 2.5, 1.0, 2.0, 2.5, float("nan"), 7.0)
+    gone = np.array([0, 0, 0, 0, 0, 0, 1], dtype=np.uint8)
+    table = Table({"who": replace(who, missing=gone)})
+    kept, left_out = bounded(table, "who", 1)
+    assert sorted(kept.columns["who"].values) == [1.0, 2.0, 2.5]
+    assert (left_out.beyond, left_out.nobodys) == (2, 2)
+    assert not spellings(table, "who")
+
+
+def test_numbers_that_could_stand_for_two_persons_are_said_to_the_owner() -> None:
+    found = spellings(Table({"who": reals(1.0, 2.0**53, 2.0**53 + 2, -(2.0**60))}), "who")
+    assert found
+    assert "real numbers beyond 2^53 (2 of them)" in str(found)
+
+
+def test_dates_do_not_tell_persons_apart() -> None:
+    days = Column("date", np.array([1, 2]))
     with pytest.raises(InputError, match="do not tell persons apart"):
-        bounded(Table({"who": reals(1.0, 2.5, 2.0**53)}), "who", 1)
+        bounded(Table({"who": days}), "who", 1)
 
 
 def test_a_table_within_the_bound_is_left_alone() -> None:

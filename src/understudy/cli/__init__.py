@@ -64,7 +64,7 @@ def _sentence_of(error: Exception) -> str | None:
     if is_out_of_memory(error):
         return OUT_OF_MEMORY
     if isinstance(error, UnderstudyError):
-        return str(error)
+        return " ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):  # what no check foresaw: a name too long, a disk that went away
         if error.filename:
             where = f"{shown(error.filename)}: "

@@ -116,7 +116,7 @@ def schema_command(
             book = _needed(book, draft)
             if found := source.spellings():
                 talk.note(str(found))
-            with reserve(file, "schema", book, fingerprint):
+            with reserve(file, "schema", book, fingerprint, notes.append):
                 document = draft.discover(book, book.budget, book.delta).to_dict()
             if left_out := source.left_out():
                 notes.append(left_out)

@@ -183,7 +183,21 @@ def read_json(path: str | Path, what: str) -> Any:
     """
     path = existing_file(path, what)
     try:
-        data = _unpacked(path, what)
+        data = _unpacked(path)
+    except OSError as error:
+        raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"The {what} {path} is damaged or cut short; get it again.") from error
+    return parse_json(data, f"{what} {path}")
+
+
+def parse_json(data: bytes, what: str) -> Any:
+    """Read a JSON document as :func:`read_json` does, from its bytes."""
+    if len(data) > LARGEST_DOCUMENT:
+        raise InputError(
+            f"The {what} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours."
+        )
+    try:
         text = data.decode("utf-8")
         document = json.loads(
             text,
@@ -195,23 +209,17 @@ def read_json(path: str | Path, what: str) -> Any:
         if "\\u" in text:
             _no_half_characters(document)
         return document
-    except OSError as error:
-        raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
-    except (EOFError, zlib.error) as error:
-        raise InputError(f"The {what} {path} is damaged or cut short; get it again.") from error
     except RecursionError as error:
-        raise InputError(
-            f"The {what} {path} is nested too deeply to be one; get it again."
-        ) from error
+        raise InputError(f"The {what} is nested too deeply to be one; get it again.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"The {what} {path} is not UTF-8 text; is it the right file?") from error
+        raise InputError(f"The {what} is not UTF-8 text; is it the right file?") from error
     except json.JSONDecodeError as error:
         raise InputError(
-            f"The {what} {path} is not valid JSON at line {error.lineno}, column {error.colno} "
+            f"The {what} is not valid JSON at line {error.lineno}, column {error.colno} "
             f"({error.msg})."
         ) from error
     except ValueError as error:
-        raise InputError(f"The {what} {path} cannot be used: {error}.") from error
+        raise InputError(f"The {what} cannot be used: {error}.") from error
 
 
 def write_json(path: str | Path, document: Any, what: str, *, indent: int | None = None) -> None:
@@ -236,21 +244,16 @@ def _write_whole(path: Path, data: bytes) -> None:
         flush_to_disk(file)
 
 
-def _unpacked(path: Path, what: str) -> bytes:
+def _unpacked(path: Path) -> bytes:
+    """What a file holds, up to a byte beyond the limit."""
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         if not packed:
-            data = raw.read(LARGEST_DOCUMENT + 1)
-        else:
-            # Never unpack more than the limit: a small file can hold a very large one.
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                data = unpacked.read(LARGEST_DOCUMENT + 1)
-    if len(data) > LARGEST_DOCUMENT:
-        raise InputError(
-            f"The {what} {path} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours."
-        )
-    return data
+            return raw.read(LARGEST_DOCUMENT + 1)
+        # Never unpack more than the limit: a small file can hold a very large one.
+        with gzip.GzipFile(fileobj=raw) as unpacked:
+            return unpacked.read(LARGEST_DOCUMENT + 1)
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

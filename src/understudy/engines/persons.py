@@ -18,6 +18,11 @@ _ARGUMENTS = 100  # the most that a function takes in PostgreSQL
 
 def whose(dialect: Dialect, raw: Raw) -> str:
     """Whose row it is, by a column; NULL where the column does not tell."""
+    if raw.kind == "real":
+        # As it stands in the table: a decimal number has more digits than the real that it would
+        # be cast to, and two persons would be one.
+        nan = f"CAST('NaN' AS {dialect.types['real']})"
+        return f"CASE WHEN {raw.sql} <> {nan} THEN {dialect.quoted(raw.name)} END"
     if raw.kind != "text":
         return raw.sql
     spaces = dialect.literal(_SPACES)

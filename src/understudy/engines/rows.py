@@ -49,11 +49,10 @@ class EngineTable:
                 f"{self.source} has no column {person!r} to tell persons apart by; check the name."
             )
         kind = self.raw(person).kind
-        if kind not in ("integer", "text"):
+        if kind not in ("integer", "real", "text"):
             raise InputError(
                 f"{self.source}, column {person!r} holds {kind} values, which do not tell persons "
-                "apart; name a "
-                f"column of whole numbers or text."
+                "apart; name a column of numbers or text."
             )
 
     def spellings(self, person: str) -> Spellings:

@@ -12,7 +12,7 @@ from typing import Any
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.federation.terms import Terms
 from understudy.privacy.budget import check_delta, check_epsilon, exact, total
-from understudy.privacy.ledger import Ledger, LedgerFile
+from understudy.privacy.ledger import FREE_SESSIONS, Ledger, LedgerFile, mark_session
 
 Book = Mapping[str, Any]
 """An allowance and the releases from it, as a ledger file keeps them."""
@@ -137,7 +137,8 @@ class Allowance:
     def _objection(self, book: Book, entry: Mapping[str, Any]) -> str:
         """Why these books do not allow a release, whatever else is left."""
         releases, allowed = book["releases"], book["allowance"]
-        if any(release.get("session") == entry["session"] for release in releases):
+        known = any(release.get("session") == entry["session"] for release in releases)
+        if known or mark_session(entry["session"]) in book.get(FREE_SESSIONS, []):
             return "there was a session of that name before, so begin another one"
         if _overdrawn([], entry, allowed, self._session_share):
             return "it is more than one session may take of its allowance"

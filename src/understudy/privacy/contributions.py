@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from understudy.data.tables import MARKS, Column, Table
 from understudy.errors import InputError
 
+LARGEST_WHOLE = 2.0**53
+"""Beyond it a real number may stand for several whole ones."""
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -72,11 +75,19 @@ class Spellings:
     alike: int
     """How many would be if spaces at the ends, and upper and lower case, did not matter."""
     person: str
+    rounded: int = 0
+    """How many are told apart by a real number that may be several persons' numbers, rounded."""
 
     def __bool__(self) -> bool:
-        return self.alike < self.persons
+        return self.alike < self.persons or self.rounded > 0
 
     def __str__(self) -> str:
+        if self.rounded:
+            return (
+                f"{self.person} holds real numbers beyond 2^53 ({self.rounded:,} of them), where "
+                "several whole numbers are rounded to one: persons who share one are protected "
+                "less; make the column text or whole numbers before you release."
+            )
         return (
             f"{self.person} tells {self.persons:,} persons apart, but only {self.alike:,} if "
             f"spaces at the ends and "
@@ -89,15 +100,21 @@ class Spellings:
 def spellings(table: Table, person: str) -> Spellings:
     """How many persons the column tells apart, and how many if spelling mattered less."""
     column = person_column(table, person)
+    known = np.unique(column.values[~_unknown(column)])
+    if column.kind == "real":
+        return Spellings(0, 0, person, int((np.abs(known) > LARGEST_WHOLE).sum()))
     if column.kind != "text":
         return Spellings(0, 0, person)
-    known = np.unique(column.values[~_unknown(column)])
     words = [column.words[place] for place in known]
     return Spellings(len(words), len({word.strip().casefold() for word in words}), person)
 
 
 def person_column(table: Table, person: str) -> Column:
-    """The column that tells persons apart, if it can."""
+    """The column that tells persons apart, if it can.
+
+    Reals do so by their value. One row without a number makes reals of whole numbers in some
+    libraries, and whether there is such a row is private.
+    """
     if person not in table.columns:
         raise InputError(
             f"{table.source} has no column {person!r} to tell persons apart by; check the name."
@@ -105,11 +122,10 @@ def person_column(table: Table, person: str) -> Column:
     column = table.columns[person]
     if column.raw is not None:
         column = column.raw  # as written: what other rows hold must not change who is who
-    if column.kind not in ("integer", "text", "empty"):
+    if column.kind not in ("integer", "real", "text", "empty"):
         raise InputError(
             f"{table.source}, column {person!r} holds {column.kind} values, which do not tell "
-            "persons apart; name a "
-            f"column of whole numbers or text."
+            "persons apart; name a column of numbers or text."
         )
     return column
 
@@ -122,6 +138,8 @@ def _unknown(column: Column) -> NDArray[np.bool_]:
         unknown = column.missing > 0
     if column.kind == "empty":
         return np.ones(len(column), dtype=bool)
+    if column.kind == "real":
+        unknown = unknown | np.isnan(column.values)
     if column.kind == "text":
         marks = np.array([word.strip() in MARKS for word in column.words], dtype=bool)
         unknown = unknown | marks[column.values]

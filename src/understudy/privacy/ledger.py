@@ -23,7 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from understudy.data.files import read_json, replace_content, writable_file
+from understudy.data import files
+from understudy.data.files import parse_json, read_json, replace_content, writable_file
 from understudy.errors import BudgetError, InputError
 from understudy.privacy.budget import (
     Budget,
@@ -342,6 +343,19 @@ KEY_BYTES = 32
 WAIT_SECONDS = 30.0
 """How long somebody else may hold a ledger's lock before a release is refused."""
 
+MOST_LINES = 1000
+MOST_LETTERS = 100_000
+"""How many questions of a release stand in a ledger file one by one, and how many letters they have
+together; others are summed up. A release may ask very many, and the file must stay readable.
+"""
+
+FREE_SESSIONS = "free_sessions"
+"""Where a ledger file keeps marks of sessions that cost nothing (:func:`mark_session`)."""
+
+_NOTHING_ASKED = "nothing was asked"
+_PRICE_STAYS = "the whole price stays on the books"
+"""How errors end that come before anything is asked, and afterwards."""
+
 Accepted = Literal["same_table", "new_rows"]
 """What the owner says of a table that a ledger does not know."""
 
@@ -439,7 +453,9 @@ class LedgerFile:
 
     def read(self) -> dict[str, Any]:
         """The whole ledger, checked."""
-        document = read_json(self.path, "ledger")
+        return self._check_document(read_json(self.path, "ledger"))
+
+    def _check_document(self, document: Any) -> dict[str, Any]:
         try:
             if document["understudy_ledger"] != LEDGER_VERSION:
                 raise ValueError("it was written by another version of understudy")
@@ -450,6 +466,7 @@ class LedgerFile:
             _unit(document.get("unit", "row"))
             _key(document)
             _tables(document)
+            _free_sessions(document)
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             raise InputError(
                 f"The ledger {self.path} is damaged ({error}); nothing can be released until it is "
@@ -534,8 +551,11 @@ class LedgerFile:
     def settle(self, number: str, ledger: Ledger) -> None:
         """Close a reservation: in full if anything was asked, with the questions; free of charge if
         nothing was.
+
+        Of a session that cost nothing only a mark is kept: whoever opens and closes very many fills
+        no file.
         """
-        with self._locked():
+        with self._locked(_PRICE_STAYS):
             document = self.read()
             waiting = (
                 r
@@ -560,12 +580,15 @@ class LedgerFile:
                 )
             if not ledger.entries:
                 entry.update(epsilon=0.0, delta=0.0)
-            entry.update(
-                state="settled",
-                entries=[asdict(question) for question in ledger.entries],
-                currency=ledger.currency,
-            )
-            self._write(document)
+            entry.update(state="settled", **_account(ledger.entries), currency=ledger.currency)
+            if not ledger.entries and "session" in entry:
+                document["releases"].remove(entry)
+                document.setdefault(FREE_SESSIONS, []).append(mark_session(entry["session"]))
+            self._write(document, _PRICE_STAYS)
+
+    def holds_release(self, number: str) -> bool:
+        """Whether a release stands on the books, settled or not."""
+        return any(release["number"] == number for release in self.read()["releases"])
 
     def _check_release(
         self, document: dict[str, Any], epsilon: float, delta: float, neighbours: str, unit: str
@@ -627,20 +650,20 @@ class LedgerFile:
         return True
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, outcome: str = _NOTHING_ASKED) -> Iterator[None]:
+        """Hold the lock; ``outcome`` is what an error says of what has happened so far."""
         lock = self.path.with_name(self.path.name + ".lock")
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise InputError(
-                f"The ledger {self.path} cannot be locked ({error.strerror}); nothing was asked."
+                f"The ledger {self.path} cannot be locked ({error.strerror}); {outcome}."
             ) from error
         try:
-            self._wait_for(handle)
+            self._wait_for(handle, outcome)
             if not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
                 raise InputError(
-                    f"The lock of the ledger {self.path} was taken away meanwhile; nothing was "
-                    "asked."
+                    f"The lock of the ledger {self.path} was taken away meanwhile; {outcome}."
                 )
             if self.path.exists() and self.path.stat().st_nlink > 1:
                 raise InputError(
@@ -655,7 +678,7 @@ class LedgerFile:
         finally:
             os.close(handle)
 
-    def _wait_for(self, handle: int) -> None:
+    def _wait_for(self, handle: int, outcome: str) -> None:
         """Take the lock; while somebody else has it, say who, and give up in the end."""
         until = time.monotonic() + self.wait
         pause, told = 0.001, False
@@ -667,11 +690,12 @@ class LedgerFile:
             else:
                 return
             if time.monotonic() >= until:
+                advice = "wait longer by --wait SECONDS"
+                if outcome == _NOTHING_ASKED:  # else a second try would be paid for again
+                    advice = f"try again when it has ended, or {advice}"
                 raise InputError(
                     f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let "
-                    f"go of it for "
-                    f"{self.wait:g} s; try again when it has ended, or wait longer by --wait "
-                    f"SECONDS. Nothing was asked."
+                    f"go of it for {self.wait:g} s; {advice}. {outcome.capitalize()}."
                 )
             if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
                 told = True
@@ -682,14 +706,23 @@ class LedgerFile:
             time.sleep(pause)
             pause = min(2 * pause, _LONG_PAUSE)
 
-    def _write(self, document: dict[str, Any]) -> None:
+    def _write(self, document: dict[str, Any], outcome: str = _NOTHING_ASKED) -> None:
         """Replace the file in one step that survives a crash or a power cut at any moment."""
         document["check"] = _check(document)
+        data = (json.dumps(document, indent=1) + "\n").encode()
+        # A file that cannot be read again would take the whole account with it.
+        if len(data) > files.LARGEST_DOCUMENT:
+            raise InputError(
+                f"The ledger {self.path} is full: it would be larger than "
+                f"{files.LARGEST_DOCUMENT >> 20} MB, which cannot be read again; start another one "
+                f"with what is left of the allowance. {outcome.capitalize()}."
+            )
+        self._check_document(parse_json(data, f"ledger {self.path}"))
         try:
-            replace_content(self.path, (json.dumps(document, indent=1) + "\n").encode())
+            replace_content(self.path, data)
         except OSError as error:
             raise InputError(
-                f"The ledger {self.path} cannot be written ({error.strerror}); nothing was asked."
+                f"The ledger {self.path} cannot be written ({error.strerror}); {outcome}."
             ) from error
 
 
@@ -744,6 +777,48 @@ def _tables(document: dict[str, Any]) -> list[str]:
     if not isinstance(tables, list) or not all(isinstance(table, str) for table in tables):
         raise ValueError("its fingerprints are not texts")
     return tables
+
+
+def _free_sessions(document: dict[str, Any]) -> list[str]:
+    marks = document.get(FREE_SESSIONS, [])
+    if not isinstance(marks, list) or not all(isinstance(mark, str) for mark in marks):
+        raise ValueError("its marks of sessions are not texts")
+    return marks
+
+
+def mark_session(name: str) -> str:
+    """What is kept of the name of a session that cost nothing, so that it is known again."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def _account(entries: list[Entry]) -> dict[str, Any]:
+    """The questions of a release for the owner's file: the first one by one, the rest summed up by
+    mechanism, exactly.
+    """
+    lines: list[Entry] = []
+    letters = 0
+    for entry in entries[:MOST_LINES]:
+        letters += len(entry.question) + len(entry.mechanism)
+        if letters > MOST_LETTERS:
+            break
+        lines.append(entry)
+    account: dict[str, Any] = {"entries": [asdict(entry) for entry in lines]}
+    rest: dict[str, list[Entry]] = {}
+    for entry in entries[len(lines) :]:
+        # Without the scale of the noise, which may be another for each question.
+        rest.setdefault(entry.mechanism.partition(",")[0], []).append(entry)
+    if rest:
+        account["further"] = [
+            {
+                "mechanism": mechanism,
+                "questions": len(alike),
+                # As text: a sum may have more digits than a float.
+                "amount": str(total([entry.amount for entry in alike])),
+                "delta": str(total([entry.delta for entry in alike])),
+            }
+            for mechanism, alike in rest.items()
+        ]
+    return account
 
 
 def _left(document: dict[str, Any]) -> tuple[float, float]:

@@ -115,7 +115,7 @@ class Release:
         else:
             rows = self._code(self.schema)
         self._check_price(ledger)
-        with reserve(self.ledger_file, self.method.name, ledger, fingerprint):
+        with reserve(self.ledger_file, self.method.name, ledger, fingerprint, self.notify):
             if rows is None:
                 rows = self._code(self._discover(ledger))
             curator = CentralCurator(rows, ledger, self.noise)
