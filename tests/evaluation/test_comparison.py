@@ -144,7 +144,7 @@ def test_what_a_schema_leaves_out_need_not_be_there() -> None:
     assert tables.schema.names == ("age",)
     assert tables.notes == (
         "The synthetic table: age: 1 value outside the domain counted as 9; "
-        "if the public bounds are wider than the schema says, mend it.",
+        "if the public bounds are wider than the schema says, fix it.",
     )
 
 
@@ -186,7 +186,7 @@ def test_a_model_s_schema_is_used_where_none_is_given(tmp_path) -> None:
             table(a=words("one")),
             "The column 'a' holds whole numbers in the real table but texts in the synthetic "
             "table; "
-            "mend one of them, or give a schema that says which is meant.",
+            "fix one of them, or give a schema that says which is meant.",
         ),
         (
             table(a=integers(1)),

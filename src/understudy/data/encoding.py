@@ -221,7 +221,7 @@ class _Encoder:
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
         low = (numbers < edges[0]) & ~absent
         high = ((numbers >= edges[-1]) if attribute.whole else (numbers > edges[-1])) & ~absent
-        remedy = "if the public bounds are wider than the schema says, mend it"
+        remedy = "if the public bounds are wider than the schema says, fix it"
         self.report(int(low.sum()), 0, remedy)
         self.report(int(high.sum()), attribute.bins - 1, remedy)
         return np.searchsorted(edges[1:-1], numbers, side="right")
@@ -279,7 +279,7 @@ class _Encoder:
         return InputError(
             f"{self.source}, column {self.attribute.name!r}: the schema says {kind}, but the "
             f"column holds {found!r}; "
-            f"mend the value or the schema."
+            f"fix the value or the schema."
         )
 
 

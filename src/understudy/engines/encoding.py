@@ -103,7 +103,7 @@ def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
 
     numbers = counts.tolist()
     if isinstance(attribute, Quantity):
-        remedy = "if the public bounds are wider than the schema says, mend it"
+        remedy = "if the public bounds are wider than the schema says, fix it"
         report(numbers[0], 0, remedy)
         report(numbers[attribute.bins + 1], attribute.bins - 1, remedy)
     elif isinstance(attribute, Category):
@@ -236,7 +236,7 @@ class CellCode:
         return InputError(
             f"{self.source}, column {self.raw.name!r}: the schema says {self.attribute.kind}, but "
             "the column holds a "
-            f"number with a fraction; mend the value or the schema."
+            f"number with a fraction; fix the value or the schema."
         )
 
     # ---- quantities

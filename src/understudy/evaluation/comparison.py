@@ -225,7 +225,7 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
             raise InputError(
                 f"The column {name!r} holds {_PLURAL[one or '']} in {_within(real.source)} but "
                 f"{_PLURAL[other or '']} "
-                f"in {_within(synthetic.source)}; mend one of them, or give a schema that says "
+                f"in {_within(synthetic.source)}; fix one of them, or give a schema that says "
                 "which is meant."
             )
         kinds[name] = kind

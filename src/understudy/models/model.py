@@ -501,7 +501,8 @@ class Model:
             f"<div><b>Understudy model</b> by {html.escape(str(self.method['name']))}, rows: "
             f"{rows}<br>"
             f"{html.escape(self.ledger.statement())}"
-            f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead><tbody>{lines}</tbody></table></div>"
+            f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead>"
+            f"<tbody>{lines}</tbody></table></div>"
         )
 
 

@@ -195,7 +195,8 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
     title = escaped(label) + ": " + _spoken(code, tables)
     return (
         f"<li{kind} "
-        f'title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>{"".join(numbers)}</li>'
+        f'title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>'
+        f"{''.join(numbers)}</li>"
     )
 
 
