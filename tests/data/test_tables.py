@@ -338,12 +338,13 @@ def test_parquet_types_become_kinds(tmp_path: Path, sql: str, kind: str, values:
 
 def test_skipped_columns_are_there_but_unread(tmp_path: Path) -> None:
     table = read_table(
-        written(tmp_path / "t.csv", "id,a,notes\n17,1,secret\n18,2,hidden\n"), skip=["id", "notes"]
+        written(tmp_path / "t.csv", "id,a,notes\n918273645,1,secret\n18,2,hidden\n"),
+        skip=["id", "notes"],
     )
     assert table.names == ("id", "a", "notes")
     assert values_of(table.columns["a"]) == [1, 2]
     assert "secret" not in repr(table)
-    assert "17" not in repr(table)
+    assert "918273645" not in repr(table)  # no folder of a test is called that
 
 
 # --------------------------------------------------------------------------- chunks
