@@ -208,7 +208,7 @@ def run_synthesis(
         while notes:
             talk.note(notes.pop(0))
 
-    with talk.working("learning") as show:
+    with talk.working("reading and learning") as show:
 
         def progress(stage: str, done: int, steps: int) -> None:
             if stage == ASKING:  # not before: a run that is refused says why, and nothing else
