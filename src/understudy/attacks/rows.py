@@ -92,7 +92,7 @@ def ordered(attribute: Attribute) -> bool:
 
 
 def distances(people: Coded, pool: Coded, names: Sequence[str]) -> Iterator[NDArray[np.int32]]:
-    """For each of the people the distance to every row of the pool; the array is filled anew each
+    """For each of the people the distance to every row of the pool; the array is filled again each
     time.
     """
     attributes = [pool.schema[name] for name in names]

@@ -362,7 +362,10 @@ def _straighten(layer: Sequence[_Item]) -> None:
         wanted.append(sum(other.x for other in near) / len(near) if near else 0.0)
         # Waypoints weigh more: an edge that runs straight down is easier to follow than a box that
         # is centred.
-        weights.append((8.0 if item.name is None else 1.0) if near else 0.05)
+        weight = 0.05
+        if near:
+            weight = 8.0 if item.name is None else 1.0
+        weights.append(weight)
     offsets = np.concatenate(
         [[0.0], np.cumsum([_distance(a, b) for a, b in itertools.pairwise(layer)])]
     )

@@ -436,9 +436,15 @@ class Model:
             "rows": self.rows,
             "ledger": self.ledger.to_dict(),
             "schema": self.schema.to_dict(),
-            "bits": None if self.bits is None else ("gray" if self.bits.gray else "binary"),
+            "bits": self._bits_name(),
             "network": self.network.to_list(),
         }
+
+    def _bits_name(self) -> str | None:
+        """How attributes were taken apart, in a word."""
+        if self.bits is None:
+            return None
+        return "gray" if self.bits.gray else "binary"
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The model") -> Model:
