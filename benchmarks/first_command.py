@@ -8,8 +8,8 @@ its own and with real noise, so figures vary from run to run. What comes out is 
 went in as the two CSV files stand: this benchmark shares no code with Understudy's own evaluation.
 
 Columns of words are compared word by word, columns of numbers with more than 20 values by the
-quantiles of the real ones; a value that holds more than 5 % of the rows is a cell of its own, as are
-missing cells and cells that are no number where the real ones are. The error is the mean total
+quantiles of the real ones. A value that holds more than 5 % of the rows is a cell of its own, as are
+missing cells, and cells that are no number where the real ones are. The error is the mean total
 variation distance of all pairs of columns.
 """
 
@@ -143,8 +143,11 @@ class Cells:
         self.numeric = bool(len(numbers)) and bool(numbers.notna().mean() > 0.95)
         self.many = self.numeric and numbers.nunique() > 20
         values = numbers.dropna().to_numpy()
-        self.low, self.high = (values.min(), values.max()) if self.numeric else (0.0, 0.0)
-        self.known = set(values) if self.numeric else set(present)
+        self.low, self.high = 0.0, 0.0
+        self.known = set(present)
+        if self.numeric:
+            self.low, self.high = float(values.min()), float(values.max())
+            self.known = set(values)
         if self.many:
             shares = pd.Series(values).value_counts(normalize=True)
             self.spikes = np.sort(shares.index[shares > SPIKE].to_numpy())
