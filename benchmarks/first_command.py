@@ -8,7 +8,7 @@ its own and with real noise, so figures vary from run to run. What comes out is 
 went in as the two CSV files stand: this benchmark shares no code with Understudy's own evaluation.
 
 Columns of words are compared word by word, columns of numbers with more than 20 values by the
-quantiles of the real ones. A value that holds more than 5 % of the rows is a cell of its own, as are
+quantiles of the real ones. A value that holds more than 5 % of the rows is a cell by itself, as are
 missing cells, and cells that are no number where the real ones are. The error is the mean total
 variation distance of all pairs of columns.
 """
