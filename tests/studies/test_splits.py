@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from memory_holders import rows
 
+from federation.memory_holders import rows
+from splits import split
 from understudy.errors import InputError
-from understudy.federation import split
 
 WHOLE = rows(1000)
 

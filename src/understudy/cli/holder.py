@@ -187,7 +187,7 @@ def serve(
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
     from understudy.federation.allowance import check_share
-    from understudy.federation.holder import Holder
+    from understudy.federation.holder import Holder, HolderPolicy
     from understudy.federation.identity import Parties
     from understudy.federation.server import (
         AuditLog,
@@ -225,13 +225,15 @@ def serve(
     holder = Holder(
         identity.name,
         coded,
-        ledger_file=ledger_file,
+        HolderPolicy(
+            ledger_file=ledger_file,
+            colluders=colluders,
+            session_share=of_session,
+            analyst_share=of_analyst,
+        ),
         identity=identity,
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
-        colluders=colluders,
-        session_share=of_session,
-        analyst_share=of_analyst,
     )
     left = ledger_file.left()
     host, port = listener.getsockname()[:2]

@@ -13,7 +13,7 @@ from pathlib import Path
 from understudy.data.encoding import encode
 from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
-from understudy.federation.holder import Holder
+from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
 from understudy.federation.terms import COLLUDERS
 
@@ -57,11 +57,9 @@ def make_holders(
         holder = Holder(
             name,
             coded,
-            allowance=allowance,
-            delta=delta,
+            HolderPolicy(allowance=allowance, delta=delta, colluders=colluders),
             identity=identities[name],
             peers=peers,
-            colluders=colluders,
         )
         holders.append(holder)
     return holders
