@@ -114,8 +114,8 @@ def register_variant(
 ) -> None:
     """Enter a method under a second name that sets some parameters; models keep the first name."""
     original = next(method for method in _registered.values() if method.kind is kind)
-    told = {"name": name, "summary": summary, "cost": cost}
-    _add(replace(original, **told, defaults=MappingProxyType(defaults)))
+    fixed = MappingProxyType(defaults)
+    _add(replace(original, name=name, summary=summary, cost=cost, defaults=fixed))
 
 
 def _add(method: Method) -> None:
