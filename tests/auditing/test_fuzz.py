@@ -464,6 +464,7 @@ queries = st.one_of(
 
 @fuzzed(1)
 @given(query=queries)
+@pytest.mark.thorough
 def test_any_text_as_a_query(folder_of: Path, query: str) -> None:
     with refused_or_fine(folder_of):
         MODEL.query(query)
@@ -495,6 +496,7 @@ wanted = st.one_of(
     conditions=st.dictionaries(names, wanted, max_size=3),
     how=st.sampled_from(["exact", "weighting", "other"]),
 )
+@pytest.mark.thorough
 def test_any_conditions(folder_of: Path, conditions: dict[str, Any], how: Any) -> None:
     with refused_or_fine(folder_of):
         MODEL.sample(2, seed=1, given=conditions, method=how)
@@ -512,6 +514,7 @@ texts = st.one_of(
 
 @fuzzed(1 / 2)
 @given(conditions=st.lists(texts, max_size=3))
+@pytest.mark.thorough
 def test_any_conditions_on_the_command_line(folder_of: Path, conditions: list[str]) -> None:
     with refused_or_fine(folder_of):
         MODEL.sample(2, seed=1, given=given_from_text(conditions, MODEL.schema))

@@ -7,6 +7,8 @@ from federation.memory_holders import rows
 from splits import split
 from understudy.errors import InputError
 
+pytestmark = pytest.mark.thorough
+
 WHOLE = rows(1000)
 
 
