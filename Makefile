@@ -1,15 +1,33 @@
 PYTHON ?= python3
 VENV := .venv
+OTHER = .venv-$(notdir $(PYTHON))
+CONSTRAINTS =
 BIN := $(VENV)/bin
 OUTPUT ?= demo-output
 
-.PHONY: demo test test-slow fuzz lint docs wheel release audit mutants clean
+.PHONY: demo test test-thorough test-all test-quick test-python test-oldest test-slow fuzz lint docs wheel release audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
 
-test: $(VENV)/dev.stamp  ## install and run the tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST = -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/dev.stamp  ## install and run the tests: minutes, and all that guards privacy
+	$(BIN)/python $(PYTEST) -m "not slow and not thorough" $(ARGS)
+
+test-thorough: $(VENV)/dev.stamp  ## what test leaves out: Spark, studies, pages of the docs, packaging
+	$(BIN)/python $(PYTEST) -m "thorough and not slow" $(ARGS)
+
+test-all: test test-thorough  ## both
+
+# The part that depends most on interpreter and libraries, for other versions of these.
+QUICK = tests/counting tests/data tests/models tests/privacy tests/release tests/cli/test_cli.py
+
+test-python: $(OTHER)/test.stamp  ## a part of the tests on another interpreter: PYTHON=python3.13
+	$(OTHER)/bin/python $(PYTEST) -m "not slow and not thorough" $(QUICK) $(ARGS)
+
+test-oldest:  ## that part with the oldest libraries that are allowed
+	$(MAKE) test-python OTHER=.venv-oldest CONSTRAINTS=.venv-oldest/constraints.txt
 
 test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are; minutes each
 	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
@@ -55,5 +73,12 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	@touch $@ $(VENV)/demo.stamp
 
+$(OTHER)/test.stamp: pyproject.toml
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install --quiet --upgrade pip
+	$(if $(CONSTRAINTS),$(OTHER)/bin/python tools/oldest.py > $(CONSTRAINTS))
+	$(OTHER)/bin/python -m pip install --quiet $(addprefix -c ,$(CONSTRAINTS)) -e ".[test]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist site $(OUTPUT)
+	rm -rf $(VENV) .venv-* build dist site $(OUTPUT)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,15 +27,18 @@ from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import marginal
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.evaluation.published import published
-from understudy.federation import Federation, Holder, MemoryLink, federate, split
+from understudy.federation import Federation, Holder, HolderPolicy, MemoryLink, federate
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity
-from understudy.federation.splits import How
 from understudy.federation.ways import Merged, Way
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
+
+from splits import How, split
 
 SECTIONS = ("errors", "ways", "round")
 HOLDERS = 5
@@ -74,11 +78,9 @@ def holders_of(parts: list[Coded]) -> list[Holder]:
         Holder(
             identity.name,
             part,
-            allowance=1e6,
-            delta=0.5,
+            HolderPolicy(allowance=1e6, delta=0.5, colluders=0),
             identity=identity,
             peers=peers,
-            colluders=0,
         )
         for identity, part in zip(identities, parts, strict=True)
     ]

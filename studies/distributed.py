@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from splits import split
 from study import (
     Claim,
     Options,
@@ -60,9 +61,8 @@ from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Axis
 from understudy.evaluation.classifiers import THESIS
 from understudy.evaluation.marginals import marginals_of_order
-from understudy.federation.holder import Holder
+from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
-from understudy.federation.splits import split
 from understudy.federation.ways import Merged, federate
 from understudy.models.model import Model
 from understudy.privacy.mechanisms import Noise, SeededNoise, SystemNoise
@@ -214,12 +214,10 @@ def holders_of(on: Task, settings: Settings, options: Options) -> list[Holder]:
         Holder(
             name,
             part,
-            allowance=1e6,
+            HolderPolicy(allowance=1e6, colluders=0, neighbours="replace"),
             identity=known[name],
             peers=certificates,
             noise=_noise(options, settings, name),
-            colluders=0,
-            neighbours="replace",
         )
         for name, part in zip(known, parts, strict=False)
     ]

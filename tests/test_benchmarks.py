@@ -29,6 +29,8 @@ from peers import (
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.published import published
 
+pytestmark = pytest.mark.thorough
+
 REPORT = """print("ready", flush=True); print('{"wall": 1.5, "cpu": 1.0}')"""
 
 

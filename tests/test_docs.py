@@ -31,7 +31,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
-pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are not here")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are not here"),
+]
 
 
 @dataclass(frozen=True)

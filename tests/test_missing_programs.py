@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 TESTS = """
 import pytest

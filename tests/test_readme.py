@@ -13,6 +13,8 @@ import pytest
 from running import COMMAND
 from understudy import Model
 
+pytestmark = pytest.mark.thorough
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 

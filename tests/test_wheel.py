@@ -13,6 +13,8 @@ import pytest
 
 import understudy
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 from people import SCHEMA, coded, people
 
 from understudy import Independent, PrivBayes, SmoothedHistogram
-from understudy.attacks import Membership, Promise, membership
+from understudy.attacks import GameRules, Membership, Promise, membership
 from understudy.attacks.features import random_queries, table_features, target_features
 from understudy.attacks.membership import _chance_of, _surely
 from understudy.attacks.rows import picked
@@ -21,6 +22,7 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.models.model import Model
+from understudy.release.callbacks import Progress, no_progress
 from understudy.synthesizers import Synthesizer
 
 pytest.importorskip("sklearn")
@@ -30,9 +32,16 @@ ENOUGH = 30
 """Fits a side that show an epsilon above 1, if every guess is right."""
 
 
-def play(method: object, **options: object) -> Membership:
-    given = {"targets": 2, "shadows": 20, "rows": 100, "seed": 1} | options
-    return membership(method, TABLE, SCHEMA, **given)  # type: ignore[arg-type]
+def play(
+    method: Any,
+    *,
+    promise: Promise | None = None,
+    seed: int | None = 1,
+    progress: Progress = no_progress,
+    **rules: Any,
+) -> Membership:
+    given = GameRules(**({"targets": 2, "shadows": 20, "rows": 100} | rules))
+    return membership(method, TABLE, SCHEMA, given, promise=promise, seed=seed, progress=progress)
 
 
 def rows_of(table: Table, places: np.ndarray) -> Table:
@@ -126,7 +135,8 @@ def test_private_draws_are_attacked_as_they_are_released(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Model, "sample", noted)
     method = SmoothedHistogram(epsilon=1.0, draws=7)
-    membership(method, table, schema, targets=1, shadows=10, rows=100, seed=1, control=False)
+    rules = GameRules(targets=1, shadows=10, rows=100, control=False)
+    membership(method, table, schema, rules, seed=1)
     assert released == {7}
 
 
@@ -170,6 +180,7 @@ def test_the_advantage_is_seldom_less_than_it_surely_is(epsilon: float, alike: b
     assert wrong <= 20  # 10 expected, with a deviation of 3.2
 
 
+@pytest.mark.thorough
 def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
     result = play(resampled, knows="population", control=False, targets=1)
     assert result.rows == 99  # of half of the 399 others, a half
@@ -177,6 +188,7 @@ def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
     assert result.attack.measured > 0.8
 
 
+@pytest.mark.thorough
 def test_a_seed_makes_it_repeatable() -> None:
     method = Independent(epsilon=1.0)
     one, same = (
@@ -185,6 +197,7 @@ def test_a_seed_makes_it_repeatable() -> None:
     assert one == same
 
 
+@pytest.mark.thorough
 def test_rare_rows_are_attacked_first() -> None:
     codes = coded(TABLE)
     result = play(resampled, targets=3, shadows=10, rows=40, control=False)

@@ -49,6 +49,7 @@ def test_the_audit_of_the_controls_passes_when_all_are_flagged() -> None:
     assert result.measured > 1
 
 
+@pytest.mark.thorough
 def test_the_command_prints_and_draws(tmp_path: Path) -> None:
     picture = tmp_path / "audit.svg"
     ran = run("audit", "doors", "--epsilon", "1", "--plot", picture, columns=200)

@@ -322,6 +322,7 @@ def test_a_mutated_schema(folder_of: Path, data: st.DataObject) -> None:
 @given(
     content=st.binary(max_size=400), suffix=st.sampled_from([".csv", ".tsv", ".csv.gz", ".parquet"])
 )
+@pytest.mark.thorough
 def test_any_bytes_as_a_table(folder_of: Path, content: bytes, suffix: str) -> None:
     _read(folder_of / f"t{suffix}", content, read_table)
 
@@ -332,12 +333,14 @@ def test_any_bytes_as_a_table(folder_of: Path, content: bytes, suffix: str) -> N
         string.ascii_letters[:4] + string.digits[:3] + ",;|\t\n\r\"'-.\x00é ", max_size=200
     )
 )
+@pytest.mark.thorough
 def test_any_text_as_a_table(folder_of: Path, content: str) -> None:
     _read(folder_of / "t.csv", content.encode(), read_table)
 
 
 @fuzzed(2 / 5)
 @given(data=st.data(), packed=st.booleans())
+@pytest.mark.thorough
 def test_a_mutated_csv_file(folder_of: Path, data: st.DataObject, packed: bool) -> None:
     if packed:
         content = mutated_bytes(data, gzip.compress(CSV, mtime=0))
@@ -350,6 +353,7 @@ def test_a_mutated_csv_file(folder_of: Path, data: st.DataObject, packed: bool) 
 
 @fuzzed(1 / 5)
 @given(data=st.data())
+@pytest.mark.thorough
 def test_a_mutated_parquet_file(folder_of: Path, parquet: bytes, data: st.DataObject) -> None:
     _read(folder_of / "t.parquet", mutated_bytes(data, parquet), read_table)
 
@@ -464,6 +468,7 @@ queries = st.one_of(
 
 @fuzzed(1)
 @given(query=queries)
+@pytest.mark.thorough
 def test_any_text_as_a_query(folder_of: Path, query: str) -> None:
     with refused_or_fine(folder_of):
         MODEL.query(query)
@@ -495,6 +500,7 @@ wanted = st.one_of(
     conditions=st.dictionaries(names, wanted, max_size=3),
     how=st.sampled_from(["exact", "weighting", "other"]),
 )
+@pytest.mark.thorough
 def test_any_conditions(folder_of: Path, conditions: dict[str, Any], how: Any) -> None:
     with refused_or_fine(folder_of):
         MODEL.sample(2, seed=1, given=conditions, method=how)
@@ -512,6 +518,7 @@ texts = st.one_of(
 
 @fuzzed(1 / 2)
 @given(conditions=st.lists(texts, max_size=3))
+@pytest.mark.thorough
 def test_any_conditions_on_the_command_line(folder_of: Path, conditions: list[str]) -> None:
     with refused_or_fine(folder_of):
         MODEL.sample(2, seed=1, given=given_from_text(conditions, MODEL.schema))

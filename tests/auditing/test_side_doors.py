@@ -8,6 +8,7 @@ the ledger, the exit status and the questions themselves.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import importlib
@@ -17,6 +18,7 @@ import pkgutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -354,15 +356,28 @@ def test_no_synthesizer_is_forgotten() -> None:
     assert known == {type(method) for method in METHODS.values()}
 
 
+@pytest.fixture(scope="module")
+def seen_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
+    """What is seen of a method's run without any odd row: the same beside all of them."""
+
+    @cache
+    def look(name: str) -> Seen:
+        folder = tmp_path_factory.mktemp("without")
+        table = written(folder / "t.csv", plain_rows())
+        return seen(METHODS[name], table, schema_for(METHODS[name]), folder)
+
+    return look
+
+
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 @pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+@pytest.mark.parametrize("name", METHODS)
 def test_what_does_not_go_through_a_door_does_not_differ(
-    method: Synthesizer, odd: Row, tmp_path: Path
+    name: str, odd: Row, tmp_path: Path, seen_without: Callable[[str], Seen]
 ) -> None:
-    here, there = neighbours_of(method.neighbours, odd, tmp_path)
-    schema = schema_for(method)
-    assert seen(method, here, schema, here.parent) == seen(method, there, schema, there.parent)
+    method = METHODS[name]
+    _, there = neighbours_of(method.neighbours, odd, tmp_path)
+    assert seen_without(name) == seen(method, there, schema_for(method), there.parent)
 
 
 def test_the_answers_are_used_and_the_questions_are_asked(tmp_path: Path) -> None:
@@ -708,35 +723,50 @@ FREE_ROWS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
-@pytest.mark.parametrize("odd", FREE_ROWS.values(), ids=FREE_ROWS.keys())
-@pytest.mark.parametrize(
-    "method",
-    [
+DISCOVERING: dict[str, Synthesizer] = {
+    f"{method.name}, {method.neighbours}": method
+    for method in (
         Independent(epsilon=1.0),
         PrivBayes(epsilon=1.0, delta=1e-6),
         PrivBayes.paper(1.0),
         Random(epsilon=1.0),
         Marginals(epsilon=1.0, marginals=[("sex", "town")]),
-    ],
-    ids=lambda method: f"{method.name}, {method.neighbours}",
-)
+    )
+}
+NONE_EMPTY = [(*row[:7], "3") for row in plain_rows()]
+
+
+def seen_discovering(method: Synthesizer, rows: Sequence[Row], folder: Path) -> Seen:
+    with mock.patch.object(_Asker, "categories", _same_categories):
+        return seen(method, written(folder / "t.csv", rows), None, folder)
+
+
+@pytest.fixture(scope="module")
+def discovered_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
+    """What is seen of a method that discovers the domain of the table without any odd row."""
+
+    @cache
+    def look(name: str) -> Seen:
+        return seen_discovering(DISCOVERING[name], NONE_EMPTY, tmp_path_factory.mktemp("without"))
+
+    return look
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("odd", FREE_ROWS.values(), ids=FREE_ROWS.keys())
+@pytest.mark.parametrize("name", DISCOVERING)
 def test_nor_does_it_where_the_domain_is_discovered(
-    method: Synthesizer, odd: Row, tmp_path: Path
+    name: str, odd: Row, tmp_path: Path, discovered_without: Callable[[str], Seen]
 ) -> None:
     """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column
     is left out.
     """
+    method = DISCOVERING[name]
     odd = tuple("33" if len(value) > 20 and value.isdigit() else value for value in odd)
     odd = (*odd[:5], "0" if not odd[5].isdigit() else odd[5], *odd[6:7], "5")
-    plain = [(*row[:7], "3") for row in plain_rows()]
-    (tmp_path / "here").mkdir()
-    (tmp_path / "there").mkdir()
-    here = written(tmp_path / "here" / "t.csv", plain)
     start = 5 if method.neighbours == "add_remove" else 6
-    there = written(tmp_path / "there" / "t.csv", [*plain[:5], odd, *plain[start:]])
-    with mock.patch.object(_Asker, "categories", _same_categories):
-        assert seen(method, here, None, here.parent) == seen(method, there, None, there.parent)
+    rows = [*NONE_EMPTY[:5], odd, *NONE_EMPTY[start:]]
+    assert discovered_without(name) == seen_discovering(method, rows, tmp_path)
 
 
 # --------------------------------------------------------------------------- the command line
@@ -759,40 +789,53 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
-@pytest.mark.parametrize("options", JOBS.values(), ids=JOBS.keys())
-def test_the_whole_command_looks_the_same_from_outside(
-    options: list[str], odd: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    relation = "replace" if "--paper" in options else "add_remove"
-    outcomes = []
-    for table in neighbours_of(relation, odd, tmp_path):
-        monkeypatch.chdir(table.parent)
+FILES = [
+    "--schema",
+    "s.json",
+    "--model",
+    "m.json",
+    "--report",
+    "r.html",
+    "-o",
+    "o.csv",
+    "--seed",
+    "1",
+]
+
+
+def outcome(options: Sequence[str], table: Path) -> tuple[Any, ...]:
+    """All that anybody but the owner sees of a command."""
+    with contextlib.chdir(table.parent):
         SCHEMA.save("s.json")
-        files = [
-            "--schema",
-            "s.json",
-            "--model",
-            "m.json",
-            "--report",
-            "r.html",
-            "-o",
-            "o.csv",
-            "--seed",
-            "1",
-        ]
         with mock.patch.object(understudy.privacy.curator, "SystemNoise", SameAnswers):
-            ran = run("synthesize", "t.csv", *files, *options)
-        left = {
-            path.name: path.read_bytes()
-            for path in sorted(Path().iterdir())
-            if path.name != "t.csv"
-        }
-        spoken = [
-            line
-            for line in ran.err.splitlines()
-            if not line.startswith("note (for you, not for release)")
-        ]
-        outcomes.append((ran.status, ran.out, spoken, left))
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0][0] == (2 if {"20", "nobody"} & set(options) else 0)
+            ran = run("synthesize", "t.csv", *FILES, *options)
+        files = [path for path in sorted(Path().iterdir()) if path.name != "t.csv"]
+        left = {path.name: path.read_bytes() for path in files}
+    private = "note (for you, not for release)"
+    spoken = [line for line in ran.err.splitlines() if not line.startswith(private)]
+    return ran.status, ran.out, spoken, left
+
+
+@pytest.fixture(scope="module")
+def outcome_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, ...]]:
+    """What is seen of a command on the table without any odd row."""
+
+    @cache
+    def look(job: str) -> tuple[Any, ...]:
+        table = tmp_path_factory.mktemp("without") / "t.csv"
+        return outcome(JOBS[job], written(table, plain_rows()))
+
+    return look
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+@pytest.mark.parametrize("job", JOBS)
+def test_the_whole_command_looks_the_same_from_outside(
+    job: str, odd: Row, tmp_path: Path, outcome_without: Callable[[str], tuple[Any, ...]]
+) -> None:
+    options = JOBS[job]
+    relation = "replace" if "--paper" in options else "add_remove"
+    _, there = neighbours_of(relation, odd, tmp_path)
+    found = outcome(options, there)
+    assert found == outcome_without(job)
+    assert found[0] == (2 if {"20", "nobody"} & set(options) else 0)

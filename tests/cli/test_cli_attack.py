@@ -155,6 +155,7 @@ def test_mistakes_end_in_one_sentence(options: list[str], message: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.thorough
 def test_the_membership_game() -> None:
     pytest.importorskip("sklearn")
     options = (

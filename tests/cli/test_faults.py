@@ -85,6 +85,7 @@ def sealed(tmp_path: Path) -> dict[str, str]:
     return env
 
 
+@pytest.mark.thorough
 def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(
     folder: Path, sealed: dict[str, str]
 ) -> None:
@@ -104,6 +105,7 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(
     assert imported.stderr.count(b"UncachedWarning") == 1
 
 
+@pytest.mark.thorough
 def test_a_folder_of_ones_own_is_used(folder: Path, sealed: dict[str, str]) -> None:
     cache = folder / "cache"
     env = {**sealed, "NUMBA_CACHE_DIR": str(cache)}
@@ -212,6 +214,7 @@ PRINTING: tuple[Sequence[str], ...] = (
     [(how, each) for how in ASCII for each in (PRINTING if how is ASCII[0] else PRINTING[1:3])],
     ids=str,
 )
+@pytest.mark.thorough
 def test_ascii(folder: Path, how: dict[str, str], arguments: Sequence[str]) -> None:
     env = {k: v for k, v in environment().items() if not k.startswith(("LC_", "LANG", "PYTHONI"))}
     ran = understudy_in(folder, *arguments, env={**env, **how})
@@ -238,6 +241,7 @@ def test_whatever_is_written_to_an_ascii_screen(monkeypatch: pytest.MonkeyPatch)
     assert screen.buffer.getvalue() == expected
 
 
+@pytest.mark.thorough
 def test_files_stay_utf8(folder: Path) -> None:
     env = environment(PYTHONIOENCODING="ascii")
     ran = understudy_in(folder, *SYNTHESIZE, "-o", "out.csv", "--report", "r.html", env=env)

@@ -16,7 +16,7 @@ import pytest
 from running import Ran, run
 from understudy import Model, Schema, read_table
 from understudy.data.encoding import Coded
-from understudy.federation.holder import Holder
+from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
 from understudy.federation.server import AuditLog, app_of, listening, server_of
 from understudy.federation.ways import Merged
@@ -48,8 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         holder = Holder(
             name,
             Coded(schema, codes, 200, ()),
-            allowance=100.0,
-            delta=0.01,
+            HolderPolicy(allowance=100.0, delta=0.01),
             identity=known[name],
             peers={other: known[other].certificate for other in NAMES},
             log=AuditLog(folder / f"{name}.log"),

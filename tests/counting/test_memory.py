@@ -115,7 +115,7 @@ def test_packed_bits(rows: int) -> None:
     table = Table([2, 2, 1, 2, 2, 2, 2], rows)
     marginals = [axes for arity in range(7) for axes in table.marginals(arity)]
     counter = check(table, marginals, collapse=False, pack=True)
-    assert counter._packed.shape == (6, -(-rows // 64))
+    assert counter._packed.words.shape == (6, -(-rows // 64))
 
 
 def test_packed_and_other_marginals_in_one_call() -> None:

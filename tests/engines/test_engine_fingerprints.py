@@ -38,11 +38,3 @@ def test_a_table_of_a_database(postgres: Server) -> None:
 
     assert stored(ROWS) == stored(ROWS[::-1])
     assert len({stored(ROWS), *map(stored, CHANGED.values())}) == 1 + len(CHANGED)
-
-
-def test_a_frame_of_a_cluster(spark: Any) -> None:
-    def frame(rows: list[tuple[Any, ...]]) -> str:
-        return mark(spark.createDataFrame(rows, "a BIGINT, b STRING, c DOUBLE"))
-
-    assert frame(ROWS) == frame(ROWS[::-1])
-    assert len({frame(ROWS), *map(frame, CHANGED.values())}) == 1 + len(CHANGED)

@@ -14,6 +14,7 @@ from awkward import accepted_cases, by_engine, expected
 from column_counts import TYPED, rows, seen_by, seen_in_memory
 from engine_people import SCHEMA, people, saved
 from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
+from test_engine_fingerprints import CHANGED, ROWS, mark
 
 from examples import schema_of, values_of
 from understudy import Independent, InputError, PrivBayes, Table
@@ -22,6 +23,8 @@ from understudy.engines import EngineError
 from understudy.engines.dialects import SPARK
 from understudy.engines.spark import SparkEngine
 from understudy.release.targets import spark_frame
+
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +175,11 @@ def test_rows_are_drawn_by_the_executors(spark: Any) -> None:
     here = model.sample(600, seed=3)
     for name in ("id", "age", "height", "ward", "seen"):
         assert values_of(drawn.columns[name]) == values_of(here.columns[name]), name
+
+
+def test_the_fingerprint_of_a_frame_goes_by_its_rows(spark: Any) -> None:
+    def frame(rows: list[tuple[Any, ...]]) -> str:
+        return mark(spark.createDataFrame(rows, "a BIGINT, b STRING, c DOUBLE"))
+
+    assert frame(ROWS) == frame(ROWS[::-1])
+    assert len({frame(ROWS), *map(frame, CHANGED.values())}) == 1 + len(CHANGED)

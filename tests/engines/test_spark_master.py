@@ -16,6 +16,8 @@ from examples import integers, values_of, words
 from running import COMMAND
 from understudy import Model, Table, read_table
 
+pytestmark = pytest.mark.thorough
+
 ROWS = 2000
 
 

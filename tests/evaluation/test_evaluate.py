@@ -332,6 +332,7 @@ def test_five_hundred_people_are_a_good_table_of_their_population(data: Path) ->
 
 
 @pytest.mark.data
+@pytest.mark.thorough
 def test_adult_s_marginals_are_those_of_the_figures(data: Path) -> None:
     real, schema = published("adult", data)
     half = [

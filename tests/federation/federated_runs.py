@@ -11,7 +11,7 @@ import pytest
 
 from understudy.auditing.doors import Question, exact_loss
 from understudy.data.encoding import encode
-from understudy.federation import Holder, MemoryLink, federate
+from understudy.federation import Holder, HolderPolicy, MemoryLink, federate
 from understudy.federation.delegates import DelegatedSum
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
@@ -130,13 +130,10 @@ def loss_of(act, pair, neighbours, paths=1):
             holder = Holder(
                 identity.name,
                 coded,
-                allowance=1e6,
-                delta=0.5,
+                HolderPolicy(allowance=1e6, delta=0.5, colluders=0, neighbours=neighbours),
                 identity=identity,
                 peers=PEERS,
-                colluders=0,
                 noise=Fellow(place, noise) if place else noise,
-                neighbours=neighbours,
             )
             heard = wire[identity.name]
             links.append(

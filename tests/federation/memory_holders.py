@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from understudy.data.encoding import Coded
 from understudy.data.schema import Schema
-from understudy.federation import Holder, HolderGone, MemoryLink
+from understudy.federation import Holder, HolderGone, HolderPolicy, MemoryLink
 from understudy.federation.identity import Identity
 from understudy.federation.messages import Message
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "studies"))
+
+from splits import split
+
+__all__ = ["SCHEMA", "FailingLink", "five", "holders_of", "rows", "split"]
 
 SCHEMA = Schema.from_dict(
     {
@@ -40,9 +49,17 @@ def holders_of(parts: Sequence[Coded], **more: Any) -> list[Holder]:
     identities = [Identity.new(f"h{place}") for place in range(len(parts))]
     peers = {identity.name: identity.certificate for identity in identities}
     files = more.pop("ledger_files", [more.pop("ledger_file", None)] * len(parts))
-    given = {"allowance": 1e6, "delta": 0.5, "colluders": 0} | more
+    others = {name: more.pop(name) for name in ("log", "noise") if name in more}
+    policy = HolderPolicy(**({"allowance": 1e6, "delta": 0.5, "colluders": 0} | more))
     return [
-        Holder(identity.name, part, identity=identity, peers=peers, ledger_file=file, **given)
+        Holder(
+            identity.name,
+            part,
+            replace(policy, ledger_file=file),
+            identity=identity,
+            peers=peers,
+            **others,
+        )
         for identity, part, file in zip(identities, parts, files, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from asking import question, said, sentence, terms
 from memory_holders import rows
 
 from understudy.errors import InputError
-from understudy.federation import Holder
+from understudy.federation import Holder, HolderPolicy
 from understudy.federation.holder import MOST_SESSIONS
 from understudy.federation.messages import Message
 from understudy.privacy.ledger import LedgerFile
@@ -26,9 +26,9 @@ def start(request, tmp_path):
     def started(**more):
         path = tmp_path / "h0.ledger"
         if request.param == "in memory":
-            return Holder("h0", rows(50), allowance=3.0, delta=3e-6, **more)
+            return Holder("h0", rows(50), HolderPolicy(allowance=3.0, delta=3e-6, **more))
         file = LedgerFile(path) if path.exists() else LedgerFile.create(path, 3.0, 3e-6)
-        return Holder("h0", rows(50), ledger_file=file, **more)
+        return Holder("h0", rows(50), HolderPolicy(ledger_file=file, **more))
 
     return started
 
@@ -81,7 +81,7 @@ def test_an_analyst_gets_back_what_it_did_not_use(start):
 @pytest.mark.parametrize("name", ["session_share", "analyst_share"])
 def test_shares_that_are_none(name, share):
     with pytest.raises(InputError, match=f"{name} must be a number above 0 and at most 1"):
-        Holder("h0", rows(5), allowance=1.0, **{name: share})
+        Holder("h0", rows(5), HolderPolicy(allowance=1.0, **{name: share}))
 
 
 def test_what_is_left_counts_before_any_share(start):
@@ -126,13 +126,13 @@ def test_an_opening_is_not_taken_twice_however_many_came_between(start):
 @pytest.mark.parametrize("closed", [True, False])
 def test_an_opening_is_not_taken_again_after_a_restart(tmp_path, closed):
     file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
-    holder = Holder("h0", rows(50), ledger_file=file)
+    holder = Holder("h0", rows(50), HolderPolicy(ledger_file=file))
     recorded = opening(holder)
     said(holder, recorded)
     if closed:
         said(holder, Message("close", {"session": "s1"}))
     left = file.left()
-    again = Holder("h0", rows(50), ledger_file=LedgerFile(tmp_path / "h0.ledger"))
+    again = Holder("h0", rows(50), HolderPolicy(ledger_file=LedgerFile(tmp_path / "h0.ledger")))
     assert "there was a session of that name before" in sentence(again, recorded)
     assert "there was a session of that name before" in sentence(again, opening(again, "s1", 0.1))
     assert file.left() == left
@@ -141,8 +141,12 @@ def test_an_opening_is_not_taken_again_after_a_restart(tmp_path, closed):
 
 def test_what_an_analyst_has_taken_is_remembered_after_a_restart(tmp_path):
     file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
-    asked_by(holder := Holder("h0", rows(50), ledger_file=file), "registry", opening(holder))
-    again = Holder("h0", rows(50), ledger_file=file, analyst_share=0.5)
+    asked_by(
+        holder := Holder("h0", rows(50), HolderPolicy(ledger_file=file)),
+        "registry",
+        opening(holder),
+    )
+    again = Holder("h0", rows(50), HolderPolicy(ledger_file=file, analyst_share=0.5))
     refused = asked_by(again, "registry", opening(again, "s2"))
     assert "one analyst's share" in refused.content["sentence"]
     assert asked_by(again, "other", opening(again, "s3")).kind == "opened"
@@ -152,13 +156,13 @@ def test_releases_of_the_owners_own_are_nobodys_share(tmp_path):
     """The ledger may be that of a table which its owner releases from, too."""
     file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
     file.reserve("privbayes", 1.5, 0.0, "add_remove")
-    holder = Holder("h0", rows(50), ledger_file=file, analyst_share=0.5)
+    holder = Holder("h0", rows(50), HolderPolicy(ledger_file=file, analyst_share=0.5))
     assert asked_by(holder, "registry", opening(holder, epsilon=1.5)).kind == "opened"
 
 
 def test_sessions_that_cost_nothing_hardly_fill_the_file(tmp_path):
     file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
-    holder = Holder("h0", rows(50), ledger_file=file)
+    holder = Holder("h0", rows(50), HolderPolicy(ledger_file=file))
     sizes = []
     for place in range(20):
         said(holder, opening(holder, f"{place}" * 20))
@@ -166,7 +170,7 @@ def test_sessions_that_cost_nothing_hardly_fill_the_file(tmp_path):
         sizes.append(file.path.stat().st_size)
     assert file.read()["releases"] == []
     assert sizes[-1] - sizes[0] < 19 * 25
-    again = Holder("h0", rows(50), ledger_file=LedgerFile(file.path))
+    again = Holder("h0", rows(50), HolderPolicy(ledger_file=LedgerFile(file.path)))
     for place in range(20):
         told = sentence(again, opening(again, f"{place}" * 20))
         assert "there was a session of that name before" in told
@@ -178,7 +182,7 @@ def test_sessions_that_cost_nothing_hardly_fill_the_file(tmp_path):
 def test_a_ledger_that_cannot_be_settled_is_told_to_the_owner_alone(tmp_path):
     log = []
     file = LedgerFile.create(tmp_path / "h0.ledger", 3.0)
-    holder = Holder("h0", rows(50), ledger_file=file, log=log.append)
+    holder = Holder("h0", rows(50), HolderPolicy(ledger_file=file), log=log.append)
     said(holder, opening(holder))
     (tmp_path / "h0.ledger").write_text("{}")
     told = sentence(holder, Message("close", {"session": "s1"}))

@@ -11,7 +11,7 @@ from asking import agreement, question, said, sentence, started
 from memory_holders import SCHEMA, five
 
 from understudy.errors import InputError
-from understudy.federation import Holder
+from understudy.federation import Holder, HolderPolicy
 from understudy.federation.delegates import LARGEST_OFFSET
 from understudy.federation.holder_rows import MOST_ROWS
 from understudy.federation.masking import pair_mask
@@ -208,7 +208,7 @@ def test_a_delegates_sums_are_exact_as_floating_point_numbers():
     assert MOST_HOLDERS * scores + LARGEST_OFFSET + noise <= 2**53
     many = SimpleNamespace(rows=MOST_ROWS, schema=SCHEMA)
     with pytest.raises(InputError, match="fewer than"):
-        Holder("h0", many, allowance=1.0)
+        Holder("h0", many, HolderPolicy(allowance=1.0))
 
 
 @pytest.mark.parametrize("what", ["vote", "scores", "top"])

@@ -21,7 +21,7 @@ from random_questions import METHODS, NASTY, SCHEMA, neighbours_of, question
 
 from understudy.data.encoding import Coded
 from understudy.errors import InputError
-from understudy.federation import Holder
+from understudy.federation import Holder, HolderPolicy
 from understudy.federation.delegates import box_name
 from understudy.federation.identity import Identity
 from understudy.federation.messages import Message
@@ -49,12 +49,9 @@ class Group:
             identity.name: Holder(
                 identity.name,
                 part,
-                allowance=1e12,
-                delta=0.5,
+                HolderPolicy(allowance=1e12, delta=0.5, colluders=0, neighbours=terms.neighbours),
                 identity=identity,
                 peers=PEERS,
-                colluders=0,
-                neighbours=terms.neighbours,
             )
             for identity, part in zip(IDENTITIES, [coded, *FELLOWS], strict=True)
         }

@@ -15,6 +15,8 @@ import pytest
 
 from running import COMMAND
 
+pytestmark = pytest.mark.thorough
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "federation.md"
 
 

@@ -16,7 +16,7 @@ from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.federation import Holder
+from understudy.federation import Holder, HolderPolicy
 from understudy.federation.holder import MOST_SESSIONS
 from understudy.federation.identity import Identity
 from understudy.federation.masking import PairKeys
@@ -31,9 +31,9 @@ from understudy.privacy.wire import pack_marginals
 
 def test_a_holder_has_no_more_rows_than_the_proofs_of_exact_sums_allow():
     codes = five()[0]._coded.codes
-    Holder("h0", Coded(SCHEMA, codes, 2**31 - 1, ()), allowance=1.0)
+    Holder("h0", Coded(SCHEMA, codes, 2**31 - 1, ()), HolderPolicy(allowance=1.0))
     with pytest.raises(InputError, match="fewer than 2,147,483,648 rows"):
-        Holder("h0", Coded(SCHEMA, codes, 2**31, ()), allowance=1.0)
+        Holder("h0", Coded(SCHEMA, codes, 2**31, ()), HolderPolicy(allowance=1.0))
 
 
 def test_it_says_who_it_is():
@@ -98,7 +98,7 @@ def test_a_holder_that_fears_colluders_refuses_sums_that_do_not_guard_against_th
 
 def test_a_holder_fears_one_other_unless_told_otherwise():
     """Or a fellow holder, who knows its own share of the noise, would be somebody to be trusted."""
-    holder = Holder("h0", rows(10), allowance=1.0)
+    holder = Holder("h0", rows(10), HolderPolicy(allowance=1.0))
     assert "fears that 1 of the others may collude" in sentence(
         holder, terms([holder]).to_message()
     )
@@ -111,10 +111,10 @@ def test_a_holder_may_not_take_part_in_every_way():
 
 
 def test_secure_sums_need_an_identity():
-    holder = Holder("h0", rows(10), allowance=1.0, colluders=0)
+    holder = Holder("h0", rows(10), HolderPolicy(allowance=1.0, colluders=0))
     assert "no identity" in sentence(holder, terms([holder]).to_message())
     with pytest.raises(InputError, match="allowance or a ledger"):
-        Holder("h0", rows(10))
+        Holder("h0", rows(10), HolderPolicy())
 
 
 def test_the_number_of_rows_is_told_only_where_it_is_public():
@@ -210,7 +210,7 @@ def test_a_holder_answers_for_one_relation_from_the_first_session_on(tmp_path):
 def test_seeded_noise_does_not_belong_into_a_ledger_file(tmp_path):
     file = LedgerFile.create(tmp_path / "h0.ledger", 2.0)
     with pytest.raises(InputError, match="seeded"):
-        Holder("h0", rows(10), ledger_file=file, noise=SeededNoise(1))
+        Holder("h0", rows(10), HolderPolicy(ledger_file=file), noise=SeededNoise(1))
 
 
 # ---- keys
@@ -494,7 +494,7 @@ def test_weights_that_are_none_are_refused_and_close_nobody(weights):
 
 
 def test_terms_that_cannot_be_accounted_for_are_refused_before_they_are_reserved():
-    holder = Holder("h0", rows(10), allowance=1e6, delta=0.5)
+    holder = Holder("h0", rows(10), HolderPolicy(allowance=1e6, delta=0.5))
     message = terms([holder], "voting").to_message()
     message = Message("open", {**message.content, "epsilon": 1e6, "delta": 1e-6})
     assert "epsilon that large" in sentence(holder, message)

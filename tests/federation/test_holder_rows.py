@@ -12,7 +12,7 @@ from examples import coded, small_schema
 from understudy import Ledger, PrivBayes, federate
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.marginals import marginal
-from understudy.federation.holder import Holder
+from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.ways import TablesCurator
 from understudy.privacy.budget import Budget
@@ -49,7 +49,7 @@ def test_a_holder_s_own_model_is_learned_without_collapsing_rows(
 
     monkeypatch.setattr("understudy.federation.holder_session.CentralCurator", Noted)
     schema = small_schema()
-    holder = Holder("h", coded(1000), allowance=1.0, ways=("models",))
+    holder = Holder("h", coded(1000), HolderPolicy(allowance=1.0, ways=("models",)))
     method = PrivBayes(epsilon=1.0, degree=1, encoding="gray")
     federate([holder], schema, method, "models", colluders=0)
     assert len(made) == 2  # the rows as they are, and as bits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from understudy import (
@@ -49,3 +50,9 @@ def test_a_holder_stops_at_its_allowance() -> None:
 def test_a_table_with_other_columns_is_refused() -> None:
     with pytest.raises(InputError, match="no column 'a'"):
         make_holders({"x": frame(9).rename(columns={"a": "c"})}, SCHEMA, allowance=1.0)
+
+
+def test_a_holder_keeps_its_rows_in_memory() -> None:
+    lazy = pl.LazyFrame({"a": [True, False], "b": [True, True]})
+    with pytest.raises(InputError, match="keeps its rows in memory"):
+        make_holders({"x": lazy}, SCHEMA, allowance=1.0)

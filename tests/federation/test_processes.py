@@ -165,6 +165,7 @@ RESERVED = [("reserved", 1.0)]
         ("models", {}),
     ],
 )
+@pytest.mark.thorough
 def test_every_way_over_processes(town: Town, way: str, options: dict[str, object]) -> None:
     before = counted(town)
     model = released(town, way, **options)
@@ -194,6 +195,7 @@ def test_the_log_can_be_read_by_an_auditor(town: Town) -> None:
 
 
 @pytest.mark.parametrize("step", [5, 6])
+@pytest.mark.thorough
 def test_one_that_is_killed_may_drop_out(town: Town, step: int) -> None:
     before = counted(town)
     killed = {"west": at(step, lambda: town.sites["west"].stop(signal.SIGKILL))}
@@ -205,6 +207,7 @@ def test_one_that_is_killed_may_drop_out(town: Town, step: int) -> None:
     assert abs(model.rows - rows) < 60
 
 
+@pytest.mark.thorough
 def test_without_leave_to_drop_out_the_run_ends_in_a_sentence(town: Town) -> None:
     before = counted(town)
     killed = {"west": at(5, lambda: town.sites["west"].stop(signal.SIGKILL))}
@@ -219,6 +222,7 @@ def test_without_leave_to_drop_out_the_run_ends_in_a_sentence(town: Town) -> Non
     assert counted(town) == before
 
 
+@pytest.mark.thorough
 def test_more_than_may_drop_out(town: Town) -> None:
     before = counted(town)
     killed = {
@@ -238,6 +242,7 @@ def restarted(site: Site) -> None:
     site.wait()
 
 
+@pytest.mark.thorough
 def test_one_that_is_restarted_in_the_middle(town: Town) -> None:
     before = counted(town)
     again = {"west": at(5, lambda: restarted(town.sites["west"]))}
@@ -255,6 +260,7 @@ def test_one_that_is_restarted_in_the_middle(town: Town) -> None:
 
 
 @pytest.mark.parametrize("dropouts", [0, 1])
+@pytest.mark.thorough
 def test_one_that_is_too_slow_drops_out(town: Town, dropouts: int) -> None:
     before = counted(town)
     north, south, west = town.links()
@@ -319,6 +325,7 @@ class Tampering(Meddling):
 @pytest.mark.parametrize(
     "change", [lambda a: b"", lambda a: a[:-1], lambda a: b"\x00" * 99, lambda a: a + b"x"]
 )
+@pytest.mark.thorough
 def test_garbage_is_as_good_as_no_answer(town: Town, change: Callable[[bytes], bytes]) -> None:
     before = counted(town)
     north, south, west = town.links()
@@ -408,6 +415,7 @@ def test_a_holder_that_cannot_log_answers_nobody_until_it_is_started_again(town:
     assert Message.from_bytes(west.ask(Message("hello").to_bytes())).kind == "hello"
 
 
+@pytest.mark.thorough
 def test_the_analyst_is_killed(town: Town) -> None:
     """Reservations stay, in full; the next run is not disturbed."""
     before = counted(town)
@@ -438,6 +446,7 @@ def test_the_analyst_is_killed(town: Town) -> None:
 # ---- towns of their own
 
 
+@pytest.mark.thorough
 def test_odd_holders(tmp_path: Path) -> None:
     """One without rows does not start; one with another schema ends the run before anything is
     asked.

@@ -6,7 +6,7 @@ import pytest
 from asking import agreement, question, said, sentence, started, terms
 from memory_holders import five
 
-from understudy.federation import Holder
+from understudy.federation import Holder, HolderPolicy
 from understudy.federation.messages import Message, digest
 from understudy.federation.session_keys import keys_digest, sum_statement
 
@@ -162,7 +162,13 @@ def test_a_signature_of_a_session_that_was_opened_again_in_the_same_terms_is_wor
     old, before = {}, five()[:3]
     for _ in range(2):
         holders = [
-            Holder(h.name, h._coded, allowance=9.0, identity=h.identity, peers=h.peers, colluders=0)
+            Holder(
+                h.name,
+                h._coded,
+                HolderPolicy(allowance=9.0, colluders=0),
+                identity=h.identity,
+                peers=h.peers,
+            )
             for h in before
         ]
         parts = {holder.name: holder for holder in holders}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_holders import SCHEMA, FailingLink, five, holders_of, rows
+from memory_holders import SCHEMA, FailingLink, five, holders_of, rows, split
 
 from understudy import MST, Adaptive, Independent, Marginals, Model, PrivBayes, SmoothedHistogram
 from understudy.counting.memory import MemoryCounter
@@ -13,7 +13,7 @@ from understudy.data.encoding import encode
 from understudy.data.marginals import marginal
 from understudy.errors import InputError
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.federation import HolderGone, HolderRefused, MemoryLink, federate, split
+from understudy.federation import HolderGone, HolderRefused, MemoryLink, federate
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
 from understudy.federation.ways import Merged, method_of

@@ -37,7 +37,10 @@ FLAGS = [
 ]
 WIDTHS = (1280, 390)
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+]
 
 
 @pytest.fixture(scope="module")

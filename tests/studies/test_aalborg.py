@@ -17,6 +17,8 @@ import aalborg
 from study import seed_of
 from understudy.privacy.mechanisms import SeededNoise
 
+pytestmark = pytest.mark.thorough
+
 
 def test_the_quick_study_runs_and_concludes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

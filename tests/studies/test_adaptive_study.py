@@ -10,6 +10,8 @@ import pytest
 
 import adaptive
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.data
 def test_the_quick_study_runs_and_concludes(data: Path, tmp_path: Path) -> None:

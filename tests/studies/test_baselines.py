@@ -32,6 +32,8 @@ from baselines.uniform import uniform
 from baselines.walsh import Projections, hadamard, histogram, walsh
 from understudy.privacy.mechanisms import Counts, Rule, SeededNoise
 
+pytestmark = pytest.mark.thorough
+
 RNG = np.random.default_rng(7)
 BITS = RNG.integers(0, 2, (400, 5))
 BITS[:, 1] = np.where(RNG.random(400) < 0.9, BITS[:, 0], BITS[:, 1])

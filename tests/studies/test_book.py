@@ -11,6 +11,8 @@ import pytest
 import book
 from study import Options
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.data
 def test_the_quick_study_runs_and_concludes(

@@ -15,6 +15,8 @@ import thesis
 from distributed import PRINTED, PRINTED_UNSPLIT, SPLITS, WAYS, holders_of, losses, released
 from study import Options, Row
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def forget() -> None:

@@ -12,6 +12,8 @@ import pytest
 
 import inference
 
+pytestmark = pytest.mark.thorough
+
 
 def test_the_quick_study_runs_and_concludes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -25,6 +25,8 @@ from study import Options, Row
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
 
+pytestmark = pytest.mark.thorough
+
 BITS = Source("made-up bits", made_up("made-up bits"))
 MIX = Source("made-up mix", made_up("made-up mix"))
 

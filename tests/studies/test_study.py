@@ -24,6 +24,8 @@ from study import (
 from understudy.errors import InputError
 from understudy.privacy.mechanisms import SystemNoise
 
+pytestmark = pytest.mark.thorough
+
 
 class Counting:
     """A part that doubles numbers and remembers which cells it was asked to run."""

@@ -27,6 +27,8 @@ from thesis import (
 from understudy import Schema, Table
 from understudy.data.encoding import Coded, encode
 
+pytestmark = pytest.mark.thorough
+
 
 def heart(folder: Path, rows: int = 200, seed: int = 1) -> Path:
     """Made-up patients: the older, the iller."""

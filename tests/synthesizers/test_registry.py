@@ -94,6 +94,7 @@ def run_with(plugin: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_a_plugin_shows_up_everywhere(installed: Path, tmp_path: Path) -> None:
     told = run_with(installed, "-m", "understudy", "synthesize", "--help").stdout
     assert "chain: how each column depends on the one before it" in told
@@ -111,6 +112,7 @@ def test_a_plugin_shows_up_everywhere(installed: Path, tmp_path: Path) -> None:
     assert ran.stdout.strip() == "kept", ran.stderr
 
 
+@pytest.mark.thorough
 def test_a_plugin_makes_rows(installed: Path, tmp_path: Path) -> None:
     table, rows = tmp_path / "t.csv", tmp_path / "out.csv"
     lines = [f"{i % 2},{i % 3},{i % 2}" for i in range(500)]

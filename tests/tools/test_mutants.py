@@ -15,7 +15,10 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
-pytestmark = pytest.mark.skipif(not TOOLS.is_dir(), reason="the tools are not here")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not TOOLS.is_dir(), reason="the tools are not here"),
+]
 mutants = pytest.importorskip("mutants")
 mutations = pytest.importorskip("mutations")
 

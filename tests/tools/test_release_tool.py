@@ -17,7 +17,10 @@ import understudy
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools" / "release.py"
 
-pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="the tools are not here")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not SCRIPT.is_file(), reason="the tools are not here"),
+]
 
 
 @pytest.fixture(scope="module")

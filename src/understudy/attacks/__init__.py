@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.attacks.membership import Membership, Target, membership
+from understudy.attacks.membership import GameRules, Membership, Target, membership
 from understudy.attacks.promise import Promise
 from understudy.attacks.verdicts import Attack, Attacks
 from understudy.data.encoding import Coded, encode
@@ -26,7 +26,16 @@ from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours
 from understudy.release.callbacks import Progress, no_progress
 
-__all__ = ["Attack", "Attacks", "Membership", "Promise", "Target", "attack", "membership"]
+__all__ = [
+    "Attack",
+    "Attacks",
+    "GameRules",
+    "Membership",
+    "Promise",
+    "Target",
+    "attack",
+    "membership",
+]
 
 
 def attack(

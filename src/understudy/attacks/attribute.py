@@ -8,7 +8,6 @@ better it works for them than for a holdout.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from understudy.attacks.closest import POOL, SAMPLE
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import distances, some
-from understudy.attacks.verdicts import Attack, by_chance, judged, reach, share_deviation
+from understudy.attacks.verdicts import Attack, Comparison, share_deviation
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
 
@@ -31,16 +30,15 @@ def attribute_inference(
     promise: Promise | None,
     rng: np.random.Generator,
     progress: Progress,
-    sample: int = SAMPLE,
 ) -> Attack:
     """The share of people in the table whose secret is guessed right, against that share in the
     holdout.
     """
     pool = some(synthetic, POOL, rng)
-    members = some(real, sample // 2, rng)
+    members = some(real, SAMPLE // 2, rng)
     others = None
     if holdout is not None:
-        others = some(holdout, sample // 2, rng)
+        others = some(holdout, SAMPLE // 2, rng)
     steps = members.rows + (0 if others is None else others.rows)
 
     def told(row: int) -> None:
@@ -63,42 +61,28 @@ def attribute_inference(
         "secret": secret,
     }
     if others is None:
-        return Attack(
-            "attribute inference",
+        alone = (
             f"{found}; {always}. Without a holdout it cannot be told how much of that is "
-            "statistics and how much is "
-            f"about these people.",
-            unit, share, None, None,
-            "Epsilon bounds how much better this works for people in the table than for others.",
-            "not judged", figures=figures,
-        )  # fmt: skip
+            "statistics and how much is about these people."
+        )
+        return Attack.without_comparison("attribute inference", alone, unit, share, figures)
     outside = _right_guesses(others, pool, known, secret, lambda row: told(members.rows + row))
     beside = float(outside.mean())
-    deviations = share_deviation(share, members.rows), share_deviation(beside, others.rows)
-    p_value = by_chance(share - beside, math.hypot(*deviations))
-    allowed, promised = None, "No epsilon was given, so nothing is promised."
-    if promise is not None:
-        outside_at_most = min(1.0, beside + reach(deviations[1]))
-        allowed = promise.most(outside_at_most)
-        promised = (
-            f"At {promise} the share in the table is at most {allowed:.3f} where it is at most "
-            f"{outside_at_most:.3f} "
-            "outside it. What is guessed right about people outside is statistics, which no "
-            "epsilon forbids."
-        )
-    return Attack(
+    compared = Comparison(
+        inside=share,
+        outside=beside,
+        deviations=(share_deviation(share, members.rows), share_deviation(beside, others.rows)),
+        promise=promise,
+    )
+    return compared.attack(
         "attribute inference",
         f"{found}, for {beside:.1%} of {others.rows:,} in the holdout (chance: ± "
-        f"{2 * math.hypot(*deviations):.1%}); "
-        f"{always}.",
+        f"{2 * compared.deviation:.1%}); {always}.",
         unit,
-        share,
-        beside,
-        allowed,
-        promised,
-        judged(p_value, share - reach(deviations[0]), allowed),
-        p_value,
-        {**figures, "holdout": others.rows, "deviation": math.hypot(*deviations)},
+        f"At {promise} the share in the table is at most {compared.allowed or 0:.3f} where it is "
+        f"at most {compared.outside_at_most:.3f} outside it. What is guessed right about people "
+        "outside is statistics, which no epsilon forbids.",
+        {**figures, "holdout": others.rows},
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import Ints, groups
-from understudy.attacks.verdicts import Attack, by_chance, judged, reach
+from understudy.attacks.verdicts import Attack, Comparison
 from understudy.data.encoding import Coded
 
 Floats = NDArray[np.float64]
@@ -75,50 +75,29 @@ def linkage(
             why = "Without a holdout"
         else:
             why = "Without unique people in both parts"
-        return Attack(
-            "linkage",
-            f"{sentence}. {why} it cannot be told how much of that is chance.",
-            unit,
-            share,
-            None,
-            None,
-            "Epsilon bounds how much better this works for people in the table than for others.",
-            "not judged",
-            figures=figures,
-        )
+        alone = f"{sentence}. {why} it cannot be told how much of that is chance."
+        return Attack.without_comparison("linkage", alone, unit, share, figures)
     theirs = links[1]
-    beside = float(np.maximum(theirs, 0).mean())
-    deviations = [_deviation(np.maximum(scores, 0)) for scores in links]
-    p_value = by_chance(share - beside, math.hypot(*deviations))
-    allowed, promised = None, "No epsilon was given, so nothing is promised."
-    if promise is not None:
-        outside_at_most = min(1.0, beside + reach(deviations[1]))
-        allowed = promise.most(outside_at_most)
-        promised = (
-            f"At {promise} linking tells at most {allowed:.2%} about people in the table where it "
-            "tells at most "
-            f"{outside_at_most:.2%} about others."
-        )
-    return Attack(
+    compared = Comparison(
+        inside=share,
+        outside=float(np.maximum(theirs, 0).mean()),
+        deviations=(_deviation(np.maximum(ours, 0)), _deviation(np.maximum(theirs, 0))),
+        promise=promise,
+    )
+    return compared.attack(
         "linkage",
         f"{sentence}. In the holdout {_linked(theirs):.1%} of such people are linked, and "
-        f"{_what(secret)} right for "
-        f"{_right(theirs):.1%}. All in all linking tells {share:.2%} about people in the table, "
-        f"{beside:.2%} about "
-        f"others (chance: ± {2 * math.hypot(*deviations):.2%}).",
+        f"{_what(secret)} right for {_right(theirs):.1%}. All in all linking tells {share:.2%} "
+        f"about people in the table, {compared.outside:.2%} about others (chance: ± "
+        f"{2 * compared.deviation:.2%}).",
         unit,
-        share,
-        beside,
-        allowed,
-        promised,
-        judged(p_value, share - reach(deviations[0]), allowed),
-        p_value,
+        f"At {promise} linking tells at most {compared.allowed or 0:.2%} about people in the "
+        f"table where it tells at most {compared.outside_at_most:.2%} about others.",
         {
             **figures,
             "unique_people_in_holdout": len(theirs),
             "linked_in_holdout": _linked(theirs),
             "right_where_linked_in_holdout": _right(theirs),
-            "deviation": math.hypot(*deviations),
         },
     )
 

@@ -131,34 +131,14 @@ class Membership:
         }
 
 
-def membership(
-    synthesizer: Synthesizer | Release,
-    table: Frame,
-    schema: Schema | str | Path | None = None,
-    *,
-    targets: int = 6,
-    shadows: int = 100,
-    rows: int = ROWS,
-    knows: Knows = "rows",
-    promise: Promise | None = None,
-    control: bool = True,
-    seed: int | None = None,
-    progress: Progress = no_progress,
-) -> Membership:
-    """Play the membership game against a synthesizer. Needs scikit-learn (``pip install
-    understudy[evaluation]``).
+@dataclass(frozen=True, kw_only=True)
+class GameRules:
+    """The rules of the membership game.
 
     It takes 2 * shadows * (targets + 1) fits, and the control as many draws.
 
     Parameters
     ----------
-    synthesizer
-        What is attacked: a synthesizer as you set it up, or a function that takes a table and a
-        random generator and returns a synthetic table.
-    table
-        The real table.
-    schema
-        What the columns are. Without one it is read off the table, for this attack alone.
     targets
         How many people are attacked: half of them the rows with the rarest values, the other half
         any rows.
@@ -170,10 +150,59 @@ def membership(
         "rows": the adversary knows every row but the target's, as differential privacy supposes.
         "population": only other people of the same population; learning and judging draw their
         tables from two halves of the table.
-    promise
-        The guarantee of a function; a synthesizer brings its own.
     control
         Whether to attack copies of the rows, too, to see whether the attack can see.
+    """
+
+    targets: int = 6
+    shadows: int = 100
+    rows: int = ROWS
+    knows: Knows = "rows"
+    control: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("targets", 1), ("shadows", 10), ("rows", FEWEST_ROWS)):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value <= 1_000_000:
+                raise InputError(
+                    f"{name} must be a whole number from {least} to 1,000,000, not {value!r}."
+                )
+        if self.knows not in get_args(Knows):
+            raise InputError(
+                f"knows must be one of {', '.join(get_args(Knows))}, not {self.knows!r}."
+            )
+
+
+_RULES = GameRules()
+
+
+def membership(
+    synthesizer: Synthesizer | Release,
+    table: Frame,
+    schema: Schema | str | Path | None = None,
+    rules: GameRules = _RULES,
+    *,
+    promise: Promise | None = None,
+    seed: int | None = None,
+    progress: Progress = no_progress,
+) -> Membership:
+    """Play the membership game against a synthesizer. Needs scikit-learn (``pip install
+    understudy[evaluation]``).
+
+    Parameters
+    ----------
+    synthesizer
+        What is attacked: a synthesizer as you set it up, or a function that takes a table and a
+        random generator and returns a synthetic table.
+    table
+        The real table.
+    schema
+        What the columns are. Without one it is read off the table, for this attack alone.
+    rules
+        How many people are attacked, how often, and what the adversary knows.
+    promise
+        The guarantee of a function; a synthesizer brings its own.
     seed
         Makes the game repeatable, with noise of the same distributions from NumPy; by default the
         real noise is used.
@@ -189,26 +218,15 @@ def membership(
     'nothing seen'
     """
     _check_scikit_learn()
-    for name, value, least in (
-        ("targets", targets, 1),
-        ("shadows", shadows, 10),
-        ("rows", rows, FEWEST_ROWS),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1_000_000:
-            raise InputError(
-                f"{name} must be a whole number from {least} to 1,000,000, not {value!r}."
-            )
-    if knows not in get_args(Knows):
-        raise InputError(f"knows must be one of {', '.join(get_args(Knows))}, not {knows!r}.")
     people, public = _read(table, schema)
-    game = _game(people, public, targets, shadows, rows, knows, seed)
+    game = _set_up(people, public, rules, seed)
     if isinstance(synthesizer, Synthesizer):
         promise = Promise(synthesizer.epsilon, synthesizer.delta, synthesizer.neighbours)
         name, release = synthesizer.name, _released(synthesizer, public, game.rows, seed)
     else:
         name, release = getattr(synthesizer, "__name__", "the function"), synthesizer
     stand_in = promise is not None and promise.neighbours == "replace"
-    steps = game.fits * (2 if control else 1)
+    steps = game.fits * (2 if rules.control else 1)
 
     def told(done: int, what: str) -> None:
         progress(what, done, steps)
@@ -219,7 +237,7 @@ def membership(
         delta = promise.delta
     outcome = game.play(release, stand_in, delta, lambda done: told(done, f"attacking {name}"))
     checked = None
-    if control:
+    if rules.control:
         copies = game.play(
             _copies(game.rows),
             stand_in,
@@ -228,7 +246,9 @@ def membership(
         )
         checked = _finding("copies", copies, None, game)
     found = _finding(name, outcome, promise, game)
-    return Membership(found, checked, outcome.targets, promise, game.rows, shadows, knows)
+    return Membership(
+        found, checked, outcome.targets, promise, game.rows, rules.shadows, rules.knows
+    )
 
 
 # --------------------------------------------------------------------------- the game
@@ -365,37 +385,39 @@ class _Game:
         return target, alarms
 
 
-def _game(
-    people: Table,
-    public: Schema,
-    targets: int,
-    shadows: int,
-    rows: int,
-    knows: Knows,
-    seed: int | None,
-) -> _Game:
+def _set_up(people: Table, public: Schema, rules: GameRules, seed: int | None) -> _Game:
     rng = np.random.default_rng(seed)
     schema = Schema(public.modelled)
     coded = _coded(people, schema)
-    if coded.rows < targets + FEWEST_ROWS:
+    fewest = rules.targets + FEWEST_ROWS
+    if coded.rows < fewest:
         raise InputError(
-            f"{people.source} has {coded.rows:,} rows; attacking {targets} people takes at least "
-            f"{targets + FEWEST_ROWS:,}."
+            f"{people.source} has {coded.rows:,} rows; attacking {rules.targets} people takes at "
+            f"least {fewest:,}."
         )
-    places, kinds = _targets(coded, targets, rng)
+    places, kinds = _targets(coded, rules.targets, rng)
     left = rng.permutation(np.setdiff1d(np.arange(coded.rows), places))
-    if knows == "rows":
-        kept = left[:rows]
+    if rules.knows == "rows":
+        kept = left[: rules.rows]
         rest = kept, kept
         rows = len(kept)
     else:
         half = len(left) // 2
         rest = left[:half], left[half : 2 * half]
-        rows = min(rows, max(half // 2, 1))  # of each half another sample every time
+        rows = min(rules.rows, max(half // 2, 1))  # of each half another sample every time
     chosen = tuple({a.name: int(coded.codes[a.name][place]) for a in schema} for place in places)
     queries = random_queries(len(schema), rng)
     return _Game(
-        people, schema, chosen, tuple(map(int, places)), kinds, rest, rows, shadows, queries, rng
+        people=people,
+        schema=schema,
+        targets=chosen,
+        places=tuple(map(int, places)),
+        kinds=kinds,
+        rest=rest,
+        rows=rows,
+        shadows=rules.shadows,
+        queries=queries,
+        rng=rng,
     )
 
 

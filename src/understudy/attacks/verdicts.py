@@ -73,6 +73,82 @@ class Attack:
         """The finding as plain JSON values."""
         return asdict(self)
 
+    @classmethod
+    def without_comparison(
+        cls, name: str, found: str, unit: str, measured: float, figures: Mapping[str, Any]
+    ) -> Attack:
+        """A finding that cannot be judged, as there is no holdout to compare it with."""
+        promised = (
+            "Epsilon bounds how much better this works for people in the table than for others."
+        )
+        return cls(name, found, unit, measured, None, None, promised, "not judged", figures=figures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How well an attack works on people in the table, against people in a holdout.
+
+    Attributes
+    ----------
+    inside, outside
+        The shares that were reached.
+    deviations
+        Their standard deviations.
+    promise
+        The guarantee, if any.
+    """
+
+    inside: float
+    outside: float
+    deviations: tuple[float, float]
+    promise: Promise | None
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the difference."""
+        return math.hypot(*self.deviations)
+
+    @property
+    def p_value(self) -> float:
+        """How often chance alone gives such a difference."""
+        return by_chance(self.inside - self.outside, self.deviation)
+
+    @property
+    def outside_at_most(self) -> float:
+        """What the share outside may be, chance considered."""
+        return min(1.0, self.outside + reach(self.deviations[1]))
+
+    @property
+    def allowed(self) -> float | None:
+        """The largest share inside that goes with the promise."""
+        if self.promise is None:
+            return None
+        return self.promise.most(self.outside_at_most)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the difference is chance, and if not, whether it goes with the promise."""
+        return judged(self.p_value, self.inside - reach(self.deviations[0]), self.allowed)
+
+    def attack(
+        self, name: str, found: str, unit: str, promised: str, figures: Mapping[str, Any]
+    ) -> Attack:
+        """The finding; `promised` says what the promise allows, where there is one."""
+        if self.promise is None:
+            promised = "No epsilon was given, so nothing is promised."
+        return Attack(
+            name=name,
+            found=found,
+            unit=unit,
+            measured=self.inside,
+            beside=self.outside,
+            allowed=self.allowed,
+            promised=promised,
+            verdict=self.verdict,
+            p_value=self.p_value,
+            figures={**figures, "deviation": self.deviation},
+        )
+
 
 @dataclass(frozen=True)
 class Attacks:

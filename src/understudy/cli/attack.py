@@ -212,6 +212,7 @@ def membership(
     """Play the membership game with shadow models: was this person in the table? For you, not for
     release.
     """
+    from understudy.attacks import GameRules
     from understudy.attacks import membership as play
 
     talk = Talk(quiet)
@@ -224,10 +225,7 @@ def membership(
             ),
             frame_at(table, header),
             schema,
-            targets=targets,
-            shadows=shadows,
-            rows=rows,
-            knows=knows.value,
+            GameRules(targets=targets, shadows=shadows, rows=rows, knows=knows.value),
             seed=seed,
             progress=progress,
         )

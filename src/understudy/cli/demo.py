@@ -13,7 +13,7 @@ import typer
 from understudy.cli.evaluate import write_owner_page
 from understudy.cli.options import Epsilon, Quiet
 from understudy.cli.root import app, examples
-from understudy.cli.synthesize import run_synthesis
+from understudy.cli.synthesize import Inputs, Outputs, run_synthesis
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -48,15 +48,14 @@ def demo(
     survey.write(output / "survey.csv")
     demo_schema().save(output / "schema.json")
     run_synthesis(
-        output / "survey.csv",
         synthesizer,
-        schema=output / "schema.json",
-        output=str(output / "synthetic.csv"),
-        rows=None,
-        model=output / "model.json",
-        report=output / "report.html",
+        Inputs(table=str(output / "survey.csv"), schema=output / "schema.json"),
+        Outputs(
+            output=str(output / "synthetic.csv"),
+            model=output / "model.json",
+            report=output / "report.html",
+        ),
         ledger=None,
-        seed=None,
         talk=talk,
     )
     own = output / "owner-report.html"

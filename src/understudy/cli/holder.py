@@ -27,8 +27,6 @@ from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.data.encoding import Coded
-    from understudy.data.tables import Table
     from understudy.federation.identity import Identity, Parties
     from understudy.privacy.ledger import LedgerFile
 
@@ -186,9 +184,11 @@ def serve(
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
     check_extra()
+    from understudy.data.schema import Schema
     from understudy.federation.allowance import check_share
-    from understudy.federation.holder import Holder
+    from understudy.federation.holder import Holder, HolderPolicy
     from understudy.federation.identity import Parties
+    from understudy.federation.opening import open_rows
     from understudy.federation.server import (
         AuditLog,
         answer_until_stopped,
@@ -196,7 +196,6 @@ def serve(
         listening,
         server_of,
     )
-    from understudy.privacy.fingerprints import fingerprint
 
     talk = Talk(quiet)
     if ledger is not None:
@@ -217,21 +216,24 @@ def serve(
     if analyst_share is not None:
         of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
-    coded, rows = coded_rows(table, schema, talk, header)
+    with talk.working("reading"):
+        coded, source = open_rows(table, Schema.load(schema), header=header, notify=talk.note)
     opened_ledger(book, allowance, delta, relation_of(neighbours))
     ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
     assert ledger_file is not None
-    ledger_file.adopt_table(fingerprint(rows, ledger_file.key()))
+    ledger_file.adopt_table(source.fingerprint(ledger_file.key()))
     holder = Holder(
         identity.name,
         coded,
-        ledger_file=ledger_file,
+        HolderPolicy(
+            ledger_file=ledger_file,
+            colluders=colluders,
+            session_share=of_session,
+            analyst_share=of_analyst,
+        ),
         identity=identity,
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
-        colluders=colluders,
-        session_share=of_session,
-        analyst_share=of_analyst,
     )
     left = ledger_file.left()
     host, port = listener.getsockname()[:2]
@@ -262,25 +264,6 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         )
     if not parties.analysts:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
-
-
-def coded_rows(
-    table: Path, schema: Path, talk: Talk, header: bool | None = None
-) -> tuple[Coded, Table]:
-    """The rows as codes, in the order of the schema and not of the file; and as they are."""
-    from dataclasses import replace
-
-    from understudy.data.encoding import encode
-    from understudy.data.schema import Schema
-    from understudy.data.tables import read_table
-
-    public = Schema.load(schema)
-    with talk.working("reading"):
-        rows = read_table(table, header=header)
-        coded = encode(rows, public)
-    for outside in coded.outside:
-        talk.note(str(outside))
-    return replace(coded, schema=public), rows
 
 
 def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +38,10 @@ from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    from understudy.data.schema import Schema
+    from understudy.models.model import Model
     from understudy.privacy.ledger import LedgerFile
+    from understudy.synthesizers import Synthesizer
 
 
 @method_command(
@@ -109,7 +113,6 @@ def synthesize(
     """Make a private synthetic table out of a sensitive one."""
     talk = Talk(quiet)
     run_synthesis(
-        table,
         make_synthesizer(
             options,
             epsilon=epsilon,
@@ -119,86 +122,189 @@ def synthesize(
             person=person,
             max_rows_per_person=rows_per_person,
         ),
-        schema=schema,
-        output=output,
-        rows=rows,
-        model=model,
-        report=report,
+        Inputs(
+            table=str(table),
+            schema=schema,
+            engine=None if engine is None else engine.value,
+            header=header,
+        ),
+        Outputs(
+            output=output,
+            to=to,
+            rows=rows,
+            seed=seed,
+            model=model,
+            report=report,
+            partitions=partitions,
+            safe_for_spreadsheets=safe_for_spreadsheets,
+        ),
         ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
-        seed=seed,
         talk=talk,
-        header=header,
-        engine=None if engine is None else engine.value,
-        to=to,
         explain=explain,
-        partitions=partitions,
-        safe_for_spreadsheets=safe_for_spreadsheets,
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What is read."""
+
+    table: str
+    schema: Path | None = None
+    engine: str | None = None
+    header: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What is written, and where."""
+
+    output: str = "-"
+    to: str | None = None
+    rows: int | None = None
+    seed: int | None = None
+    model: Path | None = None
+    report: Path | None = None
+    partitions: int | None = None
+    safe_for_spreadsheets: bool = False
+
+    @property
+    def place(self) -> str:
+        """The file or folder that the rows go to."""
+        if self.partitions is not None:
+            return folder_of(self.output)
+        return self.output
+
+    def check(self) -> None:
+        """Refuse what could not be written, before anything is read."""
+        from understudy.data.files import writable_file
+        from understudy.models.model import MOST_ROWS
+        from understudy.release.targets import check_target
+
+        if self.to is not None and self.safe_for_spreadsheets:
+            raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
+        if self.to is not None and (self.output != "-" or self.partitions is not None):
+            raise InputError("The rows go to one place: give -o or --to, not both.")
+        check_output(self.place, self.safe_for_spreadsheets)
+        if self.to is not None:
+            check_target(self.to)
+        for path, what in ((self.model, "model"), (self.report, "report")):
+            if path is not None:
+                writable_file(path, what)
+        if self.rows is not None and not 0 <= self.rows <= MOST_ROWS:
+            raise InputError(
+                f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not "
+                f"{self.rows!r}."
+            )
+        if self.seed is not None and self.seed < 0:
+            raise InputError(f"The seed must be a whole number at or above 0, not {self.seed!r}.")
+
+    def write(self, released: Model, talk: Talk) -> None:
+        """Write everything; the model goes first, so that a pipe that closes early does not lose
+        what the budget was spent on.
+        """
+        from understudy.release.targets import write_to
+        from understudy.reports.release import write_report
+
+        if self.model is not None:
+            released.save(self.model)
+        if self.report is not None:
+            write_report(released, self.report)
+        if self.to is None:
+            write_rows(
+                released,
+                self.place,
+                self.rows,
+                self.seed,
+                talk,
+                partitions=self.partitions,
+                safe_for_spreadsheets=self.safe_for_spreadsheets,
+            )
+            return
+        with talk.working("writing rows") as progress:
+            write_to(
+                released,
+                self.to,
+                self.rows,
+                self.seed,
+                lambda count: progress("writing rows", count, -1),
+            )
+
+    def say_places(self, talk: Talk) -> None:
+        """Name what was written."""
+        rows = self.to
+        if rows is None and self.output != "-":
+            rows = self.place
+        places = (("Synthetic table", rows), ("Model", self.model), ("Report", self.report))
+        for what, path in places:
+            if path is not None:
+                talk.say(f"{what}: {path}")
+
+
 def run_synthesis(
-    table: str | Path,
-    synthesizer: Any,
+    synthesizer: Synthesizer,
+    inputs: Inputs,
+    outputs: Outputs,
     *,
-    schema: Path | None,
-    output: str,
-    rows: int | None,
-    model: Path | None,
-    report: Path | None,
     ledger: LedgerFile | None,
-    seed: int | None,
     talk: Talk,
-    engine: str | None = None,
-    to: str | None = None,
     explain: bool = False,
-    partitions: int | None = None,
-    header: bool | None = None,
-    safe_for_spreadsheets: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
     the end.
     """
-    from understudy.data.files import writable_file
     from understudy.data.schema import Schema
-    from understudy.engines.urls import is_url
-    from understudy.models.model import MOST_ROWS
-    from understudy.release.callbacks import ASKING
-    from understudy.release.targets import check_target, write_to
-    from understudy.reports.release import write_report
 
-    if to is not None and safe_for_spreadsheets:
-        raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
-    if to is not None and (output != "-" or partitions is not None):
-        raise InputError("The rows go to one place: give -o or --to, not both.")
-    if partitions is not None:
-        output = folder_of(output)
-    check_output(output, safe_for_spreadsheets)
-    table = str(table)
-    book = None
-    if ledger is not None:
-        book = ledger.path
-    check_distinct(None if is_url(table) else table, output, model, report, book, schema)
-    if to is not None:
-        check_target(to)
-    for place, what in ((model, "model"), (report, "report")):
-        if place is not None:
-            writable_file(place, what)
-    if ledger is not None:
-        ledger.read()  # one that is missing or damaged is found before a row is
-    if rows is not None and not 0 <= rows <= MOST_ROWS:
-        raise InputError(
-            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
-        )
-    if seed is not None and seed < 0:
-        raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
-    public = None
-    if schema is not None:
-        public = Schema.load(schema)
-    if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
+    outputs.check()
+    _check_books(inputs, outputs, ledger)
+    schema = None
+    if inputs.schema is not None:
+        schema = Schema.load(inputs.schema)
+    if (
+        synthesizer.name == "random"
+        and outputs.rows is None
+        and synthesizer.neighbours == "add_remove"
+    ):
         raise InputError(
             "The random method measures nothing, not even the number of rows; say how many by "
             "--rows."
         )
+    released = _learn(synthesizer, inputs, schema, ledger=ledger, talk=talk, explain=explain)
+    outputs.write(released, talk)
+    talk.say(released.ledger.statement())
+    if ledger is None:
+        talk.say(NO_LEDGER)
+    if schema is None:
+        _say_undiscovered(released, talk)
+    outputs.say_places(talk)
+
+
+def _check_books(inputs: Inputs, outputs: Outputs, ledger: LedgerFile | None) -> None:
+    """No file is two things at once, and the ledger can be read, before a row is."""
+    from understudy.engines.urls import is_url
+
+    table = None
+    if not is_url(inputs.table):
+        table = inputs.table
+    book = None
+    if ledger is not None:
+        book = ledger.path
+    check_distinct(table, outputs.place, outputs.model, outputs.report, book, inputs.schema)
+    if ledger is not None:
+        ledger.read()
+
+
+def _learn(
+    synthesizer: Synthesizer,
+    inputs: Inputs,
+    schema: Schema | None,
+    *,
+    ledger: LedgerFile | None,
+    talk: Talk,
+    explain: bool,
+) -> Model:
+    """Fit the method, and say what the owner should know once nothing can be refused any more."""
+    from understudy.release.callbacks import ASKING
+
     notes: list[str] = []
     plan = None
     if explain:
@@ -217,44 +323,17 @@ def run_synthesis(
                 show(stage, done, steps)
 
         released = synthesizer.fit(
-            table,
-            public,
+            inputs.table,
+            schema,
             ledger=ledger,
             notify=notes.append,
             progress=progress,
-            engine=engine,
+            engine=inputs.engine,
             explain=plan,
-            header=header,
+            header=inputs.header,
         )
     say_notes()
-    # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
-    if model is not None:
-        released.save(model)
-    if report is not None:
-        write_report(released, report)
-    if to is None:
-        how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
-        write_rows(released, output, rows, seed, talk, **how_written)
-    else:
-        with talk.working("writing rows") as progress:
-            write_to(released, to, rows, seed, lambda count: progress("writing rows", count, -1))
-    talk.say(released.ledger.statement())
-    if ledger is None:
-        talk.say(NO_LEDGER)
-    if public is None:
-        _say_undiscovered(released, talk)
-    for what, path in (
-        ("Synthetic table", to or (None if output == "-" else output)),
-        ("Model", model),
-        ("Report", report),
-    ):
-        if path is not None:
-            talk.say(f"{what}: {path}")
-
-
-def unmodelled(schema: Any) -> list[str]:
-    """The columns of which no value matters."""
-    return [attribute.name for attribute in schema if not attribute.modelled]
+    return released
 
 
 def _say_undiscovered(released: Any, talk: Talk) -> None:

@@ -5,17 +5,13 @@ lock. The caller runs one kernel on several Python threads at once, each on its 
 That is as fast as ``numba.prange``, loads balance better, and it needs no threading layer (of
 numba's, one aborts when two threads call it, another when the process has forked).
 
-Words used below. An *axis* is numbered; ``sizes[axis]`` is its number of values and ``base[axis]``
-the number of the same attribute at level 0. Its codes stand in row ``place[axis]`` of one of three
-matrices, by code width: ``narrow`` (uint8), ``middle`` (uint16), ``wide`` (uint32).
-``maps[map_start[axis] + v]`` is the code at that axis of base code v. A set of axes is a *mask*:
-bit ``63 - axis % 64`` of word ``axis // 64``. Marginal m has the axes ``axes[starts[m]:starts[m +
-1]]``, and its table, in C order, goes to ``flat[offsets[m]:offsets[m + 1]]``.
+Axes are numbered. A set of axes is a *mask*: bit ``63 - axis % 64`` of word ``axis // 64``. Arrays
+that belong together come as named tuples, which numba takes apart at no cost.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,31 +31,95 @@ TOO_LARGE = -1
 REPEATED = -2
 
 
+class Axes(NamedTuple):
+    """What is known of every axis."""
+
+    sizes: Array
+    """int64 (axes,): how many values it has."""
+    base: Array
+    """int64 (axes,): the axis of the same attribute at level 0."""
+    maps: Array
+    """uint32: the code at an axis of base code v is ``maps[map_start[axis] + v]``."""
+    map_start: Array
+    """int64 (axes,)"""
+
+
+class Marginals(NamedTuple):
+    """The marginals to count, one after the other, and the places of their tables."""
+
+    axes: Array
+    """int64: marginal m has the axes ``axes[starts[m]:starts[m + 1]]``."""
+    starts: Array
+    """int64 (marginals + 1,)"""
+    offsets: Array
+    """int64 (marginals + 1,): its table, in C order, is ``flat[offsets[m]:offsets[m + 1]]``."""
+
+
+class MergedTables(NamedTuple):
+    """Tables that several marginals are summed from."""
+
+    masks: Array
+    """uint64 (tables, words): the axes of each."""
+    members: Array
+    """int64: table t serves the marginals ``members[starts[t]:starts[t + 1]]``."""
+    starts: Array
+    """int64 (tables + 1,)"""
+
+
+class Columns(NamedTuple):
+    """Rows as columns of codes, in one matrix per code width."""
+
+    narrow: Array
+    """uint8 (columns, rows): axes of up to 256 values."""
+    middle: Array
+    """uint16 (columns, rows): up to 65,536 values."""
+    wide: Array
+    """uint32 (columns, rows): all others."""
+    place: Array
+    """int64 (axes,): which column of its matrix an axis is."""
+    weights: Array
+    """uint32 (rows,): how often each row stands in the data; empty when each stands once."""
+
+
+class PackedColumns(NamedTuple):
+    """Binary columns, 64 rows to a word."""
+
+    words: Array
+    """uint64 (columns, words): row r is one bit of word r // 64; bits past the last row are 0."""
+    place: Array
+    """int64 (axes,): which column an axis is."""
+    known: Array
+    """int64 (columns, columns): counts for single columns and pairs, or -1. Filled as they are met,
+    and kept between calls. Threads may share it, as they can only write the same number twice.
+    """
+
+
 # --- Marginals
 # ------------------------------------------------------------------------------------------------
 
 
 @kernel(nogil=True)
 def outline(
-    starts: Array, axes: Array, sizes: Array, base: Array, limit: int, cells: Array, masks: Array
+    numbers: Array, starts: Array, axes: Axes, limit: int, cells: Array, masks: Array
 ) -> None:
     """Find the number of cells and the mask of every marginal.
 
     ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes
-    with one value do not enter the mask: they never move an index.
+    with one value do not enter the mask: they never move an index. `numbers` and `starts` are the
+    axes of the marginals, as in :class:`Marginals`.
     """
     for m in range(len(cells)):
         product = 1
         for j in range(starts[m], starts[m + 1]):
-            axis = axes[j]
+            axis = numbers[j]
             for i in range(starts[m], j):
-                if base[axes[i]] == base[axis]:
+                if axes.base[numbers[i]] == axes.base[axis]:
                     product = REPEATED
             if product > 0:
-                product *= sizes[axis]
+                product *= axes.sizes[axis]
                 if product > limit:
                     product = TOO_LARGE
-            if sizes[axis] > 1:
+            if axes.sizes[axis] > 1:
                 masks[m, axis >> 6] |= _bit(axis)
         cells[m] = product
 
@@ -69,8 +129,7 @@ def merge(
     masks: Array,
     cells: Array,
     closures: Array,
-    sizes: Array,
-    base: Array,
+    axes: Axes,
     rows: int,
     owner: Array,
     tables: Array,
@@ -105,7 +164,7 @@ def merge(
     words = masks.shape[1]
     window = min(max(rows // 32, 1), 4096)
     pending = np.empty(window, np.int64)
-    gains = np.zeros(len(sizes), np.int64)
+    gains = np.zeros(len(axes.sizes), np.int64)
     table = np.empty(words, np.uint64)
     provided = np.empty(words, np.uint64)
     for begin in range(0, len(masks), window):
@@ -119,10 +178,10 @@ def merge(
             _close(table, closures, provided)
             while True:
                 served = _gains(masks, pending[:waiting], provided, gains)
-                axis, new_size = _best(gains, table, size, served, sizes, base, rows)
+                axis, new_size = _best(gains, table, size, served, axes, rows)
                 if axis < 0:
                     break
-                if base[axis] == axis:  # level 0 replaces the coarser levels of its attribute
+                if axes.base[axis] == axis:  # level 0 replaces the coarser levels of its attribute
                     for w in range(words):
                         table[w] &= ~closures[axis, w]
                 table[axis >> 6] |= _bit(axis)
@@ -167,7 +226,7 @@ def _gains(masks: Array, pending: Array, provided: Array, gains: Array) -> int:
 
 @kernel(nogil=True)
 def _best(
-    gains: Array, table: Array, size: int, served: int, sizes: Array, base: Array, rows: int
+    gains: Array, table: Array, size: int, served: int, axes: Axes, rows: int
 ) -> tuple[int, int]:
     """The axis that saves most when added to a table, and the table's size with it; -1 if none
     saves anything.
@@ -175,10 +234,10 @@ def _best(
     best = -1
     best_size = 0
     best_saving = 0.0
+    sizes, base = axes.sizes, axes.base
     first = 0
-    while first < len(
-        sizes
-    ):  # the axes of one attribute are numbered consecutively, from its level 0
+    # The axes of one attribute are numbered consecutively, from its level 0.
+    while first < len(sizes):
         end = first
         total = 0
         replaced = 1
@@ -232,145 +291,83 @@ def _bit(axis: int) -> Number:
 @kernel(nogil=True)
 def count_merged(
     chosen: Array,
-    tables: Array,
-    members: Array,
-    member_starts: Array,
-    starts: Array,
-    axes: Array,
-    sizes: Array,
-    base: Array,
-    maps: Array,
-    map_start: Array,
-    narrow: Array,
-    middle: Array,
-    place: Array,
-    weights: Array,
+    tables: MergedTables,
+    marginals: Marginals,
+    axes: Axes,
+    columns: Columns,
     first: int,
     last: int,
-    offsets: Array,
     flat: Array,
 ) -> None:
     """Count the merged tables numbered in `chosen` over rows `first` to `last`, and sum their
     marginals from them.
-
-    Table t has the axes of mask ``tables[t]`` and serves the marginals
-    ``members[member_starts[t]:member_starts[t + 1]]``. `weights` (uint32) says how often each row
-    stands in the data; it is empty when each stands once.
     """
     index = np.empty(BLOCK, np.uint16)
     counts = np.empty(max(4 * LANE_CELLS, MERGED_CELLS), np.uint32)
     spare = np.empty(MERGED_CELLS, np.uint32)
-    no_wide = np.empty((0, 0), np.uint32)
-    own = np.empty(len(sizes), np.int64)
+    own = np.empty(len(axes.sizes), np.int64)
     for t in chosen:
         depth = 0
-        for axis in range(len(sizes)):
-            if tables[t, axis >> 6] & _bit(axis) != np.uint64(0):
+        cells = 1
+        for axis in range(len(axes.sizes)):
+            if tables.masks[t, axis >> 6] & _bit(axis) != np.uint64(0):
                 own[depth] = axis
                 depth += 1
-        columns = own[:depth]
-        strides, cells = _strides(columns, sizes)
+                cells *= axes.sizes[axis]
         # A common cell is hit again before its last increment has settled. Four tables side by
         # side, taken in turn, avoid that wait (3x on skewed data), while they fit the cache and are
         # few beside the rows.
         lanes = 4 if cells <= LANE_CELLS and 4 * cells <= last - first else 1
         _clear(counts[: lanes * cells])
-        tally(
-            narrow,
-            middle,
-            no_wide,
-            columns,
-            strides,
-            sizes,
-            place,
-            weights,
-            first,
-            last,
-            index,
-            lanes,
-            counts[: lanes * cells],
-        )
+        tally(columns, own[:depth], axes.sizes, first, last, index, lanes, counts[: lanes * cells])
         table = counts[:cells]
         for lane in range(1, lanes):
             _add_to(table, counts[lane * cells : (lane + 1) * cells])
-        for m in members[member_starts[t] : member_starts[t + 1]]:
-            marginal = axes[starts[m] : starts[m + 1]]
-            spread(
-                table,
-                columns,
-                marginal,
-                sizes,
-                base,
-                maps,
-                map_start,
-                spare,
-                flat[offsets[m] : offsets[m + 1]],
-            )
+        for m in tables.members[tables.starts[t] : tables.starts[t + 1]]:
+            marginal = marginals.axes[marginals.starts[m] : marginals.starts[m + 1]]
+            out = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
+            spread(table, own[:depth], marginal, axes, spare, out)
 
 
 @kernel(nogil=True)
 def count_alone(
     chosen: Array,
-    starts: Array,
-    axes: Array,
-    sizes: Array,
-    narrow: Array,
-    middle: Array,
-    wide: Array,
-    place: Array,
-    weights: Array,
+    marginals: Marginals,
+    axes: Axes,
+    columns: Columns,
     first: int,
     last: int,
-    offsets: Array,
     flat: Array,
 ) -> None:
     """Add the marginals in `chosen`, of any size below 2**32 cells, each straight to its place."""
     index = np.empty(BLOCK, np.uint32)
     for m in chosen:
-        columns = axes[starts[m] : starts[m + 1]]
-        strides, _ = _strides(columns, sizes)
-        table = flat[offsets[m] : offsets[m + 1]]
-        tally(
-            narrow,
-            middle,
-            wide,
-            columns,
-            strides,
-            sizes,
-            place,
-            weights,
-            first,
-            last,
-            index,
-            1,
-            table,
-        )
+        marginal = marginals.axes[marginals.starts[m] : marginals.starts[m + 1]]
+        table = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
+        tally(columns, marginal, axes.sizes, first, last, index, 1, table)
 
 
 @kernel(nogil=True)
 def tally(
-    narrow: Array,
-    middle: Array,
-    wide: Array,
-    columns: Array,
-    strides: Array,
+    columns: Columns,
+    marginal: Array,
     sizes: Array,
-    place: Array,
-    weights: Array,
     first: int,
     last: int,
     index: Array,
     lanes: int,
     counts: Array,
 ) -> None:
-    """Add rows `first` to `last`, counted over some axes, to `counts`: `lanes` (1 or 4) tables side
-    by side.
+    """Add rows `first` to `last`, counted over the axes of `marginal`, to `counts`: `lanes` (1 or
+    4) tables side by side.
 
     `index` is working space for BLOCK row indices, of a type that holds the number of cells. The
     indices of a block are computed column by column, which the compiler turns into vector
     instructions: a fraction of the price of the increments, so that sharing them between tables
     would gain little.
     """
+    strides = _strides(marginal, sizes)
+    weights = columns.weights
     cells = len(counts) // lanes
     zero, one, two, three = counts[:cells], counts[:cells], counts[:cells], counts[:cells]
     if lanes == 4:
@@ -383,14 +380,15 @@ def tally(
         end = min(begin + BLOCK, last)
         block = index[: end - begin]
         _clear(block)
-        for j in range(len(columns)):
-            axis = columns[j]
+        for j in range(len(marginal)):
+            axis = marginal[j]
+            place = columns.place[axis]
             if sizes[axis] <= 256:
-                _advance(block, narrow[place[axis], begin:end], strides[j])
+                _advance(block, columns.narrow[place, begin:end], strides[j])
             elif sizes[axis] <= 65536:
-                _advance(block, middle[place[axis], begin:end], strides[j])
+                _advance(block, columns.middle[place, begin:end], strides[j])
             else:
-                _advance(block, wide[place[axis], begin:end], strides[j])
+                _advance(block, columns.wide[place, begin:end], strides[j])
         even = len(block) // 4 * 4
         if len(weights) == 0:
             for i in range(0, even, 4):
@@ -419,13 +417,13 @@ def _advance(index: Array, column: Array, stride: int) -> None:
 
 
 @kernel(nogil=True)
-def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
+def _strides(axes: Array, sizes: Array) -> Array:
     strides = np.empty(len(axes), np.int64)
     cells = 1
     for j in range(len(axes) - 1, -1, -1):
         strides[j] = cells
         cells *= sizes[axes[j]]
-    return strides, cells
+    return strides
 
 
 # --- Summing a merged table
@@ -434,15 +432,7 @@ def _strides(axes: Array, sizes: Array) -> tuple[Array, int]:
 
 @kernel(nogil=True)
 def spread(
-    table: Array,
-    columns: Array,
-    marginal: Array,
-    sizes: Array,
-    base: Array,
-    maps: Array,
-    map_start: Array,
-    spare: Array,
-    out: Array,
+    table: Array, columns: Array, marginal: Array, axes: Axes, spare: Array, out: Array
 ) -> None:
     """Sum the table over `columns` into the table `out` over `marginal`, whose axes `columns`
     provide.
@@ -457,9 +447,8 @@ def spread(
     target = np.full(len(columns), -1, np.int64)  # which axis of the marginal each column provides
     for j in range(len(columns)):
         for i in range(len(marginal)):
-            if marginal[i] == columns[j] or (
-                base[marginal[i]] == columns[j] and sizes[marginal[i]] > 1
-            ):
+            axis = marginal[i]
+            if axis == columns[j] or (axes.base[axis] == columns[j] and axes.sizes[axis] > 1):
                 target[j] = i
     kept = np.empty(len(columns), np.int64)
     depth = 0
@@ -468,7 +457,7 @@ def spread(
     inner = len(table)
     source = table
     for j in range(len(columns)):
-        size = sizes[columns[j]]
+        size = axes.sizes[columns[j]]
         inner //= size
         if target[j] >= 0:
             kept[depth] = j
@@ -480,7 +469,7 @@ def spread(
                 _sum_away(source, outer, gone, inner, spare)
                 source = spare
                 gone = 1
-    _place(source, outer, columns, kept[:depth], target, marginal, sizes, maps, map_start, out)
+    _place(source, outer, columns, kept[:depth], target, marginal, axes, out)
 
 
 @kernel(nogil=True)
@@ -512,19 +501,18 @@ def _place(
     kept: Array,
     target: Array,
     marginal: Array,
-    sizes: Array,
-    maps: Array,
-    map_start: Array,
+    axes: Axes,
     out: Array,
 ) -> None:
     """Add a table over the kept columns to `out`, generalised and in the marginal's order of
     axes.
     """
     depth = len(kept)
-    strides, _ = _strides(marginal, sizes)
     if depth == 0:
         out[0] += source[0]
         return
+    sizes = axes.sizes
+    strides = _strides(marginal, sizes)
     step_start = np.empty(depth, np.int64)
     room = 0
     for k in range(depth):
@@ -535,9 +523,9 @@ def _place(
         column = columns[kept[k]]
         i = target[kept[k]]
         for v in range(sizes[column]):
-            code = (
-                np.int64(v) if marginal[i] == column else np.int64(maps[map_start[marginal[i]] + v])
-            )
+            code = np.int64(v)
+            if marginal[i] != column:
+                code = np.int64(axes.maps[axes.map_start[marginal[i]] + v])
             steps[step_start[k] + v] = code * strides[i]
     digits = np.zeros(depth, np.int64)
     reached = np.zeros(depth, np.int64)  # index into out after the first k axes
@@ -567,14 +555,10 @@ def _place(
 @kernel(nogil=True)
 def count_packed(
     chosen: Array,
-    starts: Array,
-    axes: Array,
+    marginals: Marginals,
     sizes: Array,
-    packed: Array,
-    place: Array,
+    packed: PackedColumns,
     rows: int,
-    known: Array,
-    offsets: Array,
     flat: Array,
 ) -> None:
     """Count the marginals in `chosen`, of up to PACKED_AXES binary axes at level 0, from packed
@@ -582,37 +566,28 @@ def count_packed(
 
     The rows where all of a set of attributes are 1 are counted by ANDing their bits, 64 rows at a
     time. These counts for all subsets of a marginal give its cells by inclusion and exclusion.
-
-    Parameters
-    ----------
-    packed : uint64 (columns, words)
-        Row r of column ``place[axis]`` is one bit of word r // 64; bits past the last row are 0.
-    known : int64 (columns, columns)
-        Counts for single columns and pairs, or -1: filled as they are met, and kept between calls.
-        Threads may share it, as they can only write the same number twice.
     """
+    words = packed.words
     picked = np.empty(PACKED_AXES, np.int64)
     for m in chosen:
         depth = 0
-        for axis in axes[starts[m] : starts[m + 1]]:
+        for axis in marginals.axes[marginals.starts[m] : marginals.starts[m + 1]]:
             if sizes[axis] == 2:
-                picked[depth] = place[axis]
+                picked[depth] = packed.place[axis]
                 depth += 1
         columns = picked[:depth]
-        out = flat[offsets[m] : offsets[m + 1]]
+        out = flat[marginals.offsets[m] : marginals.offsets[m + 1]]
         # out[s] is first the count for subset s, whose bits read like the cell's index: last axis
         # lowest.
         out[0] = rows
         for i in range(depth):
             for j in range(i + 1):
                 subset = (1 << (depth - 1 - i)) | (1 << (depth - 1 - j))
-                out[subset] = _known(packed, known, columns[i], columns[j])
+                out[subset] = _known(words, packed.known, columns[i], columns[j])
         if depth == 3:
-            out[7] = _three(packed[columns[0]], packed[columns[1]], packed[columns[2]])
+            out[7] = _three(words[columns[0]], words[columns[1]], words[columns[2]])
         elif depth == 4:
-            _four(
-                packed[columns[0]], packed[columns[1]], packed[columns[2]], packed[columns[3]], out
-            )
+            _four(words[columns[0]], words[columns[1]], words[columns[2]], words[columns[3]], out)
         for j in range(depth):  # from "1 in these, anything elsewhere" to "1 in these, 0 elsewhere"
             bit = 1 << j
             for s in range(1 << depth):
@@ -621,9 +596,9 @@ def count_packed(
 
 
 @kernel(nogil=True)
-def _known(packed: Array, known: Array, a: int, b: int) -> Number:
+def _known(words: Array, known: Array, a: int, b: int) -> Number:
     if known[a, b] < 0:
-        count = _two(packed[a], packed[b])
+        count = _two(words[a], words[b])
         known[a, b] = count
         known[b, a] = count
     return known[a, b]

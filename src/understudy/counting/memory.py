@@ -155,7 +155,7 @@ class MemoryCounter(Counter):
         words = self._closures.shape[1]
         cells = np.empty(len(marginals), np.int64)
         masks = np.zeros((len(marginals), words), np.uint64)
-        kernels.outline(starts, axes, self._sizes, self._base, MAX_CELLS, cells, masks)
+        kernels.outline(axes, starts, self._axes, MAX_CELLS, cells, masks)
         self._refuse(marginals, cells)
         offsets = np.zeros(len(marginals) + 1, np.int64)
         np.cumsum(cells, out=offsets[1:])
@@ -163,10 +163,10 @@ class MemoryCounter(Counter):
 
         packed = self._find_packed(starts, axes)
         merged = ~packed & (cells <= kernels.MERGED_CELLS)
-        layout = (starts, axes, offsets, flat)
-        self._count_packed(np.flatnonzero(packed), *layout)
-        self._count_merged(np.flatnonzero(merged), masks, cells, *layout)
-        self._count_alone(np.flatnonzero(~packed & ~merged), *layout)
+        asked = kernels.Marginals(axes=axes, starts=starts, offsets=offsets)
+        self._count_packed(np.flatnonzero(packed), asked, flat)
+        self._count_merged(np.flatnonzero(merged), masks, cells, asked, flat)
+        self._count_alone(np.flatnonzero(~packed & ~merged), asked, flat)
         return flat, offsets
 
     # Rolling up
@@ -179,7 +179,7 @@ class MemoryCounter(Counter):
     @property
     def nbytes(self) -> int:
         """How much memory the rows take up."""
-        return self._codes.nbytes + self._packed.nbytes + self._weights.nbytes
+        return self._codes.nbytes + self._packed.words.nbytes + self._weights.nbytes
 
     def rolled_up(self, kept: Collection[str], room: int | None = None) -> MemoryCounter | None:
         """The same rows without some attributes, equal ones collapsed; None where they need more
@@ -261,11 +261,12 @@ class MemoryCounter(Counter):
                 base.append(first)
         self._sizes = np.array(axis_sizes, np.int64)
         self._base = np.array(base, np.int64)
-        self._map_start = np.array(map_start, np.int64)
-        if maps:
-            self._maps = np.concatenate(maps)
-        else:
-            self._maps = np.empty(0, np.uint32)
+        self._axes = kernels.Axes(
+            sizes=self._sizes,
+            base=self._base,
+            maps=np.concatenate([np.empty(0, np.uint32), *maps]),
+            map_start=np.array(map_start, np.int64),
+        )
         self._closures = np.zeros((len(base), max(1, -(-len(base) // 64))), np.uint64)
         for axis, first in enumerate(base):
             for provider in {first, axis}:
@@ -274,13 +275,15 @@ class MemoryCounter(Counter):
     def _pack(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Pack binary columns, 64 rows to a word."""
         words = -(-self._rows // 64)
-        self._packed = np.zeros((len(columns), words), np.uint64)
-        self._packed_place = np.full(len(self._sizes), -1, np.int64)
-        self._known = np.full((len(columns), len(columns)), -1, np.int64)
+        self._packed = kernels.PackedColumns(
+            words=np.zeros((len(columns), words), np.uint64),
+            place=np.full(len(self._sizes), -1, np.int64),
+            known=np.full((len(columns), len(columns)), -1, np.int64),
+        )
         for place, (name, column) in enumerate(columns.items()):
             bits = np.packbits(column.astype(bool))
-            self._packed[place].view(np.uint8)[: len(bits)] = bits
-            self._packed_place[self._numbers[name, 0]] = place
+            self._packed.words[place].view(np.uint8)[: len(bits)] = bits
+            self._packed.place[self._numbers[name, 0]] = place
 
     def _store(self, columns: Mapping[str, NDArray[Any]], rows: int) -> None:
         """Keep the columns, one matrix per code width."""
@@ -289,18 +292,15 @@ class MemoryCounter(Counter):
         for name, column in columns.items():
             self._codes.column(self._numbers[name, 0])[:] = column
 
-    def _stretches(
-        self, axes: NDArray[np.intp]
-    ) -> Iterator[tuple[int, _Matrices, NDArray[np.uint32]]]:
-        """The codes of all rows at these axes, and their weights, some rows at a time, and how many
-        these are.
+    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, kernels.Columns]]:
+        """The codes of all rows at these axes, some rows at a time, and how many these are.
 
         Where all axes are at level 0, the columns are there. Generalised ones are made for a
         stretch of rows, counted, and made for the next, so that they take little room however many
         rows there are.
         """
         if np.array_equal(self._base[axes], axes):
-            yield self._kept, self._codes, self._weights
+            yield self._kept, self._codes.with_weights(self._weights)
             return
         codes = _Matrices(axes, self._sizes, min(self._kept, STRETCH))
         for first in range(0, self._kept, STRETCH):
@@ -311,11 +311,11 @@ class MemoryCounter(Counter):
                 if base == axis:
                     column[:] = self._codes.column(axis)[rows]
                 else:
-                    mapping = self._maps[self._map_start[axis] :][: self._sizes[base]]
+                    mapping = self._axes.maps[self._axes.map_start[axis] :][: self._sizes[base]]
                     np.take(
                         mapping.astype(column.dtype), self._codes.column(base)[rows], out=column
                     )
-            yield length, codes, self._weights[rows]
+            yield length, codes.with_weights(self._weights[rows])
 
     # Counting
 
@@ -360,138 +360,78 @@ class MemoryCounter(Counter):
         """Which marginals are counted from packed bits: those of a few packed axes and, maybe, some
         of size 1.
         """
-        if not len(self._packed):
+        if not len(self._packed.words):
             return np.zeros(len(starts) - 1, np.bool_)
-        binary = np.cumsum(np.append(0, self._packed_place[axes] >= 0))
+        binary = np.cumsum(np.append(0, self._packed.place[axes] >= 0))
         single = np.cumsum(np.append(0, self._sizes[axes] == 1))
         depth = binary[starts[1:]] - binary[starts[:-1]]
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
         return np.asarray((rest == 0) & (depth > 0) & (depth <= kernels.PACKED_AXES))
 
-    def _count_packed(
-        self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
-    ) -> None:
+    def _count_packed(self, chosen: NDArray[np.intp], asked: kernels.Marginals, flat: Ints) -> None:
         def work(part: NDArray[np.intp]) -> None:
-            kernels.count_packed(
-                part,
-                starts,
-                axes,
-                self._sizes,
-                self._packed,
-                self._packed_place,
-                self._rows,
-                self._known,
-                offsets,
-                flat,
-            )
+            kernels.count_packed(part, asked, self._sizes, self._packed, self._rows, flat)
 
-        self._share(work, chosen, self._packed.shape[1])
+        self._share(work, chosen, self._packed.words.shape[1])
 
     def _count_merged(
         self,
         chosen: NDArray[np.intp],
         masks: NDArray[np.uint64],
         cells: Ints,
-        starts: Ints,
-        axes: Ints,
-        offsets: Ints,
+        asked: kernels.Marginals,
         flat: Ints,
     ) -> None:
         """Count marginals of up to MERGED_CELLS cells, from merged tables."""
         if not len(chosen):
             return
         chosen = chosen[np.lexsort(masks[chosen].T[::-1])]  # the order that `merge` wants
-        owner, tables = self._merge(masks[chosen], cells[chosen])
+        owner, by_marginal = self._merge(masks[chosen], cells[chosen])
         by_owner = np.argsort(owner, kind="stable")
         members = chosen[by_owner]
         seeds, first_member = np.unique(owner[by_owner], return_index=True)
-        tables = tables[seeds]
-        member_starts = np.append(first_member, len(members))
+        tables = kernels.MergedTables(
+            masks=by_marginal[seeds],
+            members=members,
+            starts=np.append(first_member, len(members)),
+        )
 
         def work(
-            part: NDArray[np.intp],
-            codes: _Matrices,
-            weights: NDArray[np.uint32],
-            first: int,
-            last: int,
-            into: Ints,
+            part: NDArray[np.intp], columns: kernels.Columns, first: int, last: int, into: Ints
         ) -> None:
-            kernels.count_merged(
-                part,
-                tables,
-                members,
-                member_starts,
-                starts,
-                axes,
-                self._sizes,
-                self._base,
-                self._maps,
-                self._map_start,
-                codes.narrow,
-                codes.middle,
-                codes.place,
-                weights,
-                first,
-                last,
-                offsets,
-                into,
-            )
+            kernels.count_merged(part, tables, asked, self._axes, columns, first, last, into)
 
-        for rows, codes, weights in self._stretches(_axes_of(tables, len(self._sizes))):
-            self._share_tables_or_rows(work, np.arange(len(tables)), rows, codes, weights, flat)
+        for rows, columns in self._stretches(_axes_of(tables.masks, len(self._sizes))):
+            self._share_tables_or_rows(work, np.arange(len(seeds)), rows, columns, flat)
 
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
         tables = np.zeros_like(masks)
-        kernels.merge(
-            masks, cells, self._closures, self._sizes, self._base, self._kept, owner, tables
-        )
+        kernels.merge(masks, cells, self._closures, self._axes, self._kept, owner, tables)
         return owner, tables
 
-    def _count_alone(
-        self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
-    ) -> None:
+    def _count_alone(self, chosen: NDArray[np.intp], asked: kernels.Marginals, flat: Ints) -> None:
         """Count marginals of more than MERGED_CELLS cells, one by one."""
         if not len(chosen):
             return
-        used = np.unique(np.concatenate([axes[starts[m] : starts[m + 1]] for m in chosen]))
+        each = [asked.axes[asked.starts[m] : asked.starts[m + 1]] for m in chosen]
 
         def work(
-            part: NDArray[np.intp],
-            codes: _Matrices,
-            weights: NDArray[np.uint32],
-            first: int,
-            last: int,
-            into: Ints,
+            part: NDArray[np.intp], columns: kernels.Columns, first: int, last: int, into: Ints
         ) -> None:
-            kernels.count_alone(
-                part,
-                starts,
-                axes,
-                self._sizes,
-                codes.narrow,
-                codes.middle,
-                codes.wide,
-                codes.place,
-                weights,
-                first,
-                last,
-                offsets,
-                into,
-            )
+            kernels.count_alone(part, asked, self._axes, columns, first, last, into)
 
-        for rows, codes, weights in self._stretches(used):
-            self._share_tables_or_rows(work, chosen, rows, codes, weights, flat)
+        for rows, columns in self._stretches(np.unique(np.concatenate(each))):
+            self._share_tables_or_rows(work, chosen, rows, columns, flat)
 
     # Sharing out the work
 
     def _share_tables_or_rows(
         self,
-        work: Callable[[NDArray[np.intp], _Matrices, NDArray[np.uint32], int, int, Ints], None],
+        work: Callable[[NDArray[np.intp], kernels.Columns, int, int, Ints], None],
         tables: NDArray[np.intp],
         rows: int,
-        codes: _Matrices,
-        weights: NDArray[np.uint32],
+        columns: kernels.Columns,
         flat: Ints,
     ) -> None:
         """Give each thread some of the tables or, if tables are few and rows many, some of the rows
@@ -504,14 +444,14 @@ class MemoryCounter(Counter):
             or rows * len(tables) < _THREAD_WORK
             or len(flat) > rows
         ):
-            self._share(lambda part: work(part, codes, weights, 0, rows, flat), tables, rows)
+            self._share(lambda part: work(part, columns, 0, rows, flat), tables, rows)
             return
         bounds = [rows * i // threads for i in range(threads + 1)]
         buffers = [np.zeros_like(flat) for _ in range(threads)]
         with ThreadPoolExecutor(threads) as pool:
             list(
                 pool.map(
-                    lambda i: work(tables, codes, weights, bounds[i], bounds[i + 1], buffers[i]),
+                    lambda i: work(tables, columns, bounds[i], bounds[i + 1], buffers[i]),
                     range(threads),
                 )
             )
@@ -552,6 +492,10 @@ class _Matrices:
             self.place[axis]
         ]
         return column
+
+    def with_weights(self, weights: NDArray[np.uint32]) -> kernels.Columns:
+        """The columns with the weights of their rows, for a kernel."""
+        return kernels.Columns(self.narrow, self.middle, self.wide, self.place, weights)
 
     @property
     def nbytes(self) -> int:

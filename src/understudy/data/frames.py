@@ -85,21 +85,27 @@ def _check(names: list[str], rows: int) -> None:
         raise InputError("The frame has no rows; nothing can be learned from it.")
 
 
+def _empty(rows: int) -> Column:
+    """A column without a value."""
+    return Column("empty", np.zeros(rows, dtype=np.int64), missing=np.ones(rows, dtype=np.uint8))
+
+
+def _missing(absent: NDArray[np.bool_]) -> NDArray[np.uint8] | None:
+    """Which values are missing, as columns keep it: nothing where none is."""
+    if absent.any():
+        return absent.astype(np.uint8)
+    return None
+
+
 # --------------------------------------------------------------------------- pandas
 
 
 def _from_pandas(pandas: Any, series: Any) -> Column:
     types = pandas.api.types
     absent = series.isna().to_numpy(dtype=bool)
-    missing = None
-    if absent.any():
-        missing = absent.astype(np.uint8)
     if absent.all():
-        return Column(
-            "empty",
-            np.zeros(len(series), dtype=np.int64),
-            missing=np.ones(len(series), dtype=np.uint8),
-        )
+        return _empty(len(absent))
+    missing = _missing(absent)
     dtype = series.dtype
     if types.is_bool_dtype(dtype) and not isinstance(dtype, pandas.CategoricalDtype):
         return Column("boolean", series.to_numpy(dtype=bool, na_value=False), missing=missing)
@@ -177,15 +183,9 @@ def _from_polars(polars: Any, series: Any) -> Column:
     if dtype.is_float():
         series = series.fill_nan(None)
     absent = series.is_null().to_numpy()
-    missing = None
-    if absent.any():
-        missing = absent.astype(np.uint8)
     if absent.all():
-        return Column(
-            "empty",
-            np.zeros(len(series), dtype=np.int64),
-            missing=np.ones(len(series), dtype=np.uint8),
-        )
+        return _empty(len(absent))
+    missing = _missing(absent)
     if dtype == polars.Boolean:
         return Column("boolean", series.fill_null(False).to_numpy(), missing=missing)
     if dtype.is_integer() and series.max() <= LARGEST:
@@ -253,15 +253,9 @@ def _from_arrow(arrow: Any, chunked: Any) -> Column:
     if arrow.types.is_floating(kind):
         values = compute.if_else(compute.is_nan(values), None, values)
     absent = values.is_null().to_numpy(zero_copy_only=False)
-    missing = None
-    if absent.any():
-        missing = absent.astype(np.uint8)
     if absent.all():
-        return Column(
-            "empty",
-            np.zeros(len(values), dtype=np.int64),
-            missing=np.ones(len(values), dtype=np.uint8),
-        )
+        return _empty(len(absent))
+    missing = _missing(absent)
 
     def plain(target: Any, zero: Any) -> NDArray[Any]:
         result: NDArray[Any] = compute.fill_null(values.cast(target), zero).to_numpy(

@@ -12,7 +12,7 @@ decides for itself, and sends nothing that is exact.
   ``secure_sums`` (the steps), and ``delegates`` (the largest of sums, which one holder finds for
   all).
 - The analyst: ``analyst`` (asking, adding up), ``ways`` (from a session to a model).
-- Over a network: ``identity`` (certificates), ``server``, ``client``. For studies: ``splits``.
+- Over a network: ``identity`` (certificates), ``server``, ``client``.
 """
 
 from __future__ import annotations
@@ -23,22 +23,26 @@ from understudy.errors import UnderstudyError
 
 if TYPE_CHECKING:
     from understudy.federation.analyst import Federation
-    from understudy.federation.holder import Holder
-    from understudy.federation.splits import split
+    from understudy.federation.holder import Holder, HolderPolicy
     from understudy.federation.ways import federate
 
 __all__ = [
     "Federation",
     "Holder",
     "HolderGone",
+    "HolderPolicy",
     "HolderRefused",
     "Link",
     "MemoryLink",
     "federate",
-    "split",
 ]
 
-_HOMES = {"Federation": "analyst", "Holder": "holder", "federate": "ways", "split": "splits"}
+_HOMES = {
+    "Federation": "analyst",
+    "Holder": "holder",
+    "HolderPolicy": "holder",
+    "federate": "ways",
+}
 
 
 class HolderGone(UnderstudyError):  # noqa: N818 - what happened, in the words of this package

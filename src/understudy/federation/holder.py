@@ -20,6 +20,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -38,7 +39,7 @@ from understudy.privacy.budget import Neighbours, check_neighbours
 from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import Noise, SystemNoise
 
-__all__ = ["WAYS", "Holder"]
+__all__ = ["WAYS", "Holder", "HolderPolicy"]
 
 Log = Callable[[Mapping[str, Any]], None]
 """Takes what was asked and answered, in a form that an auditor can read; nothing private is
@@ -53,29 +54,18 @@ def no_log(entry: Mapping[str, Any]) -> None:
     """Write nothing down."""
 
 
-class Holder:
-    """Keeps rows and answers messages.
+@dataclass(frozen=True, kw_only=True)
+class HolderPolicy:
+    """What a holder agrees to.
 
     Parameters
     ----------
-    name
-        How others call it.
-    coded
-        The private rows.
     allowance, delta
         What all sessions together may cost while this holder runs; by default what the ledger file
         allows.
     ledger_file
         The ledger on disk that the price of each session is reserved in, before anything is
         answered.
-    identity
-        What the holder signs its keys with; secure sums need it.
-    peers
-        The pinned certificates of the other holders, by name.
-    log
-        Told what was asked and answered.
-    noise
-        Where noise comes from; anything but the default is for tests and studies.
     colluders
         How many of the other holders this one fears to pry, by themselves or in league with the
         analyst: secure sums that guard against fewer are refused.
@@ -90,44 +80,71 @@ class Holder:
         that all sessions of one analyst may take together.
     """
 
+    allowance: float | None = None
+    delta: float = 0.0
+    ledger_file: LedgerFile | None = None
+    colluders: int = COLLUDERS
+    ways: Sequence[str] = WAYS
+    neighbours: Neighbours | None = None
+    session_share: float | Fraction = 1
+    analyst_share: float | Fraction = 1
+
+    def relation(self) -> Neighbours:
+        """The neighbours that the guarantee is for."""
+        if self.neighbours is not None:
+            return check_neighbours(self.neighbours)
+        if self.ledger_file is None:
+            return "add_remove"
+        return check_neighbours(self.ledger_file.read()["neighbours"])
+
+
+class Holder:
+    """Keeps rows and answers messages.
+
+    Parameters
+    ----------
+    name
+        How others call it.
+    coded
+        The private rows.
+    policy
+        What the holder agrees to.
+    identity
+        What the holder signs its keys with; secure sums need it.
+    peers
+        The pinned certificates of the other holders, by name.
+    log
+        Told what was asked and answered.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+
     def __init__(
         self,
         name: str,
         coded: Coded,
+        policy: HolderPolicy,
         *,
-        allowance: float | None = None,
-        delta: float = 0.0,
-        ledger_file: LedgerFile | None = None,
         identity: Signer | None = None,
         peers: Mapping[str, Verifier] | None = None,
         log: Log = no_log,
         noise: Noise | None = None,
-        colluders: int = COLLUDERS,
-        ways: Sequence[str] = WAYS,
-        neighbours: Neighbours | None = None,
-        session_share: float | Fraction = 1,
-        analyst_share: float | Fraction = 1,
     ) -> None:
         self._allowance = Allowance(
             name,
-            epsilon=allowance,
-            delta=delta,
-            ledger_file=ledger_file,
-            session_share=session_share,
-            analyst_share=analyst_share,
+            epsilon=policy.allowance,
+            delta=policy.delta,
+            ledger_file=policy.ledger_file,
+            session_share=policy.session_share,
+            analyst_share=policy.analyst_share,
             tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
         )
         if coded.rows >= MOST_ROWS:
             raise InputError(
                 f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}."
             )
-        if neighbours is None:
-            if ledger_file is None:
-                neighbours = "add_remove"
-            else:
-                neighbours = ledger_file.read()["neighbours"]
         self.name = name
-        self.neighbours = check_neighbours(neighbours)
+        self.neighbours = policy.relation()
         self.schema = coded.schema
         self.identity = identity
         self.peers = dict(peers or {})
@@ -137,12 +154,12 @@ class Holder:
             self._noise = noise
         else:
             self._noise = SystemNoise()
-        if ledger_file is not None and not self._noise.private:
+        if policy.ledger_file is not None and not self._noise.private:
             raise InputError(
                 "A holder with seeded noise protects nobody; it does not belong into a ledger file."
             )
-        self._colluders = colluders
-        self._ways = tuple(ways)
+        self._colluders = policy.colluders
+        self._ways = tuple(policy.ways)
         self._sessions: dict[str, HolderSession] = {}
         self._ended: dict[str, HolderSession] = {}
         self._closed = False

@@ -7,15 +7,15 @@ network would carry. Only the network is missing, so the tables are all in one p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from understudy.data.encoding import encode
-from understudy.data.frames import Frame, as_table
+from understudy.data.frames import Frame
 from understudy.data.schema import Schema
-from understudy.federation.holder import Holder
+from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
+from understudy.federation.opening import open_rows
 from understudy.federation.terms import COLLUDERS
+from understudy.release.callbacks import warn_owner
 
 
 def make_holders(
@@ -51,17 +51,13 @@ def make_holders(
     peers = {name: identity.certificate for name, identity in identities.items()}
     holders = []
     for name, frame in tables.items():
-        table, _ = as_table(frame)
-        # The order of a holder's columns is its own; messages go by the schema's.
-        coded = replace(encode(table, schema), schema=schema)
+        coded, _ = open_rows(frame, schema, notify=warn_owner)
         holder = Holder(
             name,
             coded,
-            allowance=allowance,
-            delta=delta,
+            HolderPolicy(allowance=allowance, delta=delta, colluders=colluders),
             identity=identities[name],
             peers=peers,
-            colluders=colluders,
         )
         holders.append(holder)
     return holders

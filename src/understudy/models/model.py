@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -60,6 +60,14 @@ THREADS = 2
 """Chunks drawn at once, ahead of whoever takes them."""
 
 How = Literal["exact", "rejection", "weighting"]
+
+
+class Drawing(TypedDict, total=False):
+    """How rows are drawn; :meth:`Model.sample` says what each of these means."""
+
+    given: Mapping[str, Any] | None
+    method: How
+    spread: Spread | None
 
 
 @dataclass(frozen=True)
@@ -184,11 +192,9 @@ class Model:
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         *,
-        given: Mapping[str, Any] | None = None,
-        method: How = "exact",
-        spread: Spread | None = None,
         partitions: int | None = None,
         safe_for_spreadsheets: bool = False,
+        **drawing: Unpack[Drawing],
     ) -> int:
         """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder;
         returns how many.
@@ -207,15 +213,15 @@ class Model:
             only).
         progress
             Called with the number of rows that were written since the last time.
-
-        See :meth:`sample` for the other parameters.
+        drawing
+            ``given``, ``method`` and ``spread``, as in :meth:`sample`.
         """
         if safe_for_spreadsheets:
             check_spreadsheet_output(path if partitions is None else f"{path}/")
         if partitions is not None or names_folder(path):
-            chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+            chunk, count = self._chunk_by_number(rows, seed, **drawing)
             return write_folder(path, _partitioned(chunk, count, partitions), progress)
-        chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
+        chunks = self.chunks(rows, seed, **drawing)
 
         def counted() -> Iterator[Table]:
             for chunk in chunks:
@@ -230,11 +236,9 @@ class Model:
         rows: int | None = None,
         seed: int | None = None,
         *,
-        given: Mapping[str, Any] | None = None,
-        method: How = "exact",
-        spread: Spread | None = None,
         first: int = 0,
         last: int | None = None,
+        **drawing: Unpack[Drawing],
     ) -> Iterator[Table]:
         """Synthetic rows in chunks, for streaming.
 
@@ -245,10 +249,10 @@ class Model:
             :meth:`chunk_count` of them. A chunk depends on the model, its number, the seed, the
             number of rows and the other parameters alone: with one seed, chunks may be drawn
             anywhere, in any order, and all of them together are the rows that :meth:`sample` gives.
-
-        See :meth:`sample` for the other parameters.
+        drawing
+            ``given``, ``method`` and ``spread``, as in :meth:`sample`.
         """
-        chunk, count = self._chunk_by_number(rows, seed, given, method, spread)
+        chunk, count = self._chunk_by_number(rows, seed, **drawing)
         if last is None:
             last = count
         if not 0 <= first <= last <= count:
@@ -266,9 +270,9 @@ class Model:
         self,
         rows: int | None,
         seed: int | None,
-        given: Mapping[str, Any] | None,
-        method: How,
-        spread: Spread | None,
+        given: Mapping[str, Any] | None = None,
+        method: How = "exact",
+        spread: Spread | None = None,
     ) -> tuple[Callable[[int], Table], int]:
         """What draws the chunk of a given number, and how many chunks there are."""
         count = self.chunk_count(rows)

@@ -12,7 +12,7 @@ import importlib.metadata
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -114,17 +114,8 @@ def register_variant(
 ) -> None:
     """Enter a method under a second name that sets some parameters; models keep the first name."""
     original = next(method for method in _registered.values() if method.kind is kind)
-    _add(
-        Method(
-            name=name,
-            summary=summary,
-            cost=cost,
-            kind=kind,
-            curators=original.curators,
-            presets=original.presets,
-            defaults=MappingProxyType(defaults),
-        )
-    )
+    fixed = MappingProxyType(defaults)
+    _add(replace(original, name=name, summary=summary, cost=cost, defaults=fixed))
 
 
 def _add(method: Method) -> None:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from memory_holders import rows
 
+from federation.memory_holders import rows
+from splits import split
 from understudy.errors import InputError
-from understudy.federation import split
+
+pytestmark = pytest.mark.thorough
 
 WHOLE = rows(1000)
 
