@@ -1,5 +1,7 @@
 """The inner loops of counting in memory, compiled by numba.
 
+Where there is little to count, :mod:`understudy.counting.plain` does it instead.
+
 Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter
 lock. The caller runs one kernel on several Python threads at once, each on its share of the work.
 That is as fast as ``numba.prange``, loads balance better, and it needs no threading layer (of
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.counting.plain import REPEATED, TOO_LARGE
 from understudy.machine.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
@@ -30,10 +33,6 @@ MERGED_CELLS = 1 << 16
 LANE_CELLS = 8192  # tables up to this size are counted into four copies
 BLOCK = 8192  # rows whose indices are computed at a time: they stay in the first-level cache
 PACKED_AXES = 4  # marginals of up to this many binary axes are counted from packed bits
-
-TOO_LARGE = -1
-REPEATED = -2
-
 
 # --- Marginals
 # ------------------------------------------------------------------------------------------------

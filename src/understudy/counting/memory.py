@@ -1,6 +1,7 @@
 """Counting in memory: exact tables of coded columns, many at a time.
 
-Four things make it fast, each used where the shape of the data says that it pays:
+Little is counted in plain NumPy (``plain``). For more, kernels are compiled, and four things make
+it fast, each used where the shape of the data says that it pays:
 
 - **Merged tables.** Marginals that share axes are summed from one larger table, which costs one
   pass over the rows instead of many (`kernels.merge` has the rule).
@@ -17,13 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting import Counter, kernels
+from understudy.counting import Counter, plain
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
+from understudy.machine.plain_first import PlainFirst, thread_count
 
 MAX_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
@@ -88,7 +89,9 @@ class MemoryCounter(Counter):
         self._generalisations = {
             name: generalisations[name] for name in codes if name in generalisations
         }
-        self._threads = max(1, numba.config.NUMBA_NUM_THREADS if threads is None else threads)
+        if threads is None:
+            threads = thread_count()
+        self._threads = max(1, threads)
         self._number_axes(list(codes), generalisations, sizes)
 
         columns = {name: np.ascontiguousarray(codes[name]) for name in codes}
@@ -152,15 +155,30 @@ class MemoryCounter(Counter):
         marginals does not matter.
         """
         starts, axes = self._lookup(marginals)
+        seconds = plain.counting_seconds(len(marginals), len(axes), self._kept)
+        if _KERNELS.kernels_for(seconds) is None:
+            cells = plain.outline(starts, axes, self._sizes, self._base, MAX_CELLS)
+            self._refuse(marginals, cells)
+            if _KERNELS.kernels_for(plain.summing_seconds(int(cells.sum()))) is None:
+                return self._count_plainly(starts, axes, cells)
+        return self._count_by_kernels(marginals, starts, axes)
+
+    def _count_plainly(self, starts: Ints, axes: Ints, cells: Ints) -> tuple[Ints, Ints]:
+        flat, offsets = _make_room(cells)
+        layout = (starts, axes, self._sizes, self._codes_at, self._weights, self._kept)
+        plain.count_marginals(*layout, offsets, flat)
+        return flat, offsets
+
+    def _count_by_kernels(
+        self, marginals: Sequence[Marginal], starts: Ints, axes: Ints
+    ) -> tuple[Ints, Ints]:
+        kernels = _load_kernels()
         words = self._closures.shape[1]
         cells = np.empty(len(marginals), np.int64)
         masks = np.zeros((len(marginals), words), np.uint64)
         kernels.outline(starts, axes, self._sizes, self._base, MAX_CELLS, cells, masks)
         self._refuse(marginals, cells)
-        offsets = np.zeros(len(marginals) + 1, np.int64)
-        np.cumsum(cells, out=offsets[1:])
-        flat = np.zeros(int(offsets[-1]), np.int64)
-
+        flat, offsets = _make_room(cells)
         packed = self._find_packed(starts, axes)
         merged = ~packed & (cells <= kernels.MERGED_CELLS)
         layout = (starts, axes, offsets, flat)
@@ -343,7 +361,7 @@ class MemoryCounter(Counter):
         if not len(wrong):
             return
         marginal = marginals[wrong[0]]
-        if cells[wrong[0]] == kernels.REPEATED:
+        if cells[wrong[0]] == plain.REPEATED:
             raise InputError(
                 f"The marginal {describe(marginal)} has an attribute twice; name each once."
             )
@@ -366,13 +384,13 @@ class MemoryCounter(Counter):
         single = np.cumsum(np.append(0, self._sizes[axes] == 1))
         depth = binary[starts[1:]] - binary[starts[:-1]]
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
-        return np.asarray((rest == 0) & (depth > 0) & (depth <= kernels.PACKED_AXES))
+        return np.asarray((rest == 0) & (depth > 0) & (depth <= _load_kernels().PACKED_AXES))
 
     def _count_packed(
         self, chosen: NDArray[np.intp], starts: Ints, axes: Ints, offsets: Ints, flat: Ints
     ) -> None:
         def work(part: NDArray[np.intp]) -> None:
-            kernels.count_packed(
+            _load_kernels().count_packed(
                 part,
                 starts,
                 axes,
@@ -416,7 +434,7 @@ class MemoryCounter(Counter):
             last: int,
             into: Ints,
         ) -> None:
-            kernels.count_merged(
+            _load_kernels().count_merged(
                 part,
                 tables,
                 members,
@@ -443,7 +461,7 @@ class MemoryCounter(Counter):
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
         tables = np.zeros_like(masks)
-        kernels.merge(
+        _load_kernels().merge(
             masks, cells, self._closures, self._sizes, self._base, self._kept, owner, tables
         )
         return owner, tables
@@ -464,7 +482,7 @@ class MemoryCounter(Counter):
             last: int,
             into: Ints,
         ) -> None:
-            kernels.count_alone(
+            _load_kernels().count_alone(
                 part,
                 starts,
                 axes,
@@ -482,6 +500,14 @@ class MemoryCounter(Counter):
 
         for rows, codes, weights in self._stretches(used):
             self._share_tables_or_rows(work, chosen, rows, codes, weights, flat)
+
+    def _codes_at(self, axis: int, rows: slice) -> NDArray[Any]:
+        """The codes of some rows at an axis of any level."""
+        base = self._base[axis]
+        codes = self._codes.column(base)[rows]
+        if base == axis:
+            return codes
+        return self._maps[self._map_start[axis] :][: self._sizes[base]][codes]
 
     # Sharing out the work
 
@@ -531,6 +557,22 @@ class MemoryCounter(Counter):
         portions = min(len(items), 8 * self._threads)
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(lambda i: work(items[i::portions].copy()), range(portions)))
+
+
+def _load_kernels() -> Any:
+    from understudy.counting import kernels
+
+    return kernels
+
+
+_KERNELS = PlainFirst(_load_kernels)
+
+
+def _make_room(cells: Ints) -> tuple[Ints, Ints]:
+    """Empty tables, one after the other, and where each of them starts."""
+    offsets = np.zeros(len(cells) + 1, np.int64)
+    np.cumsum(cells, out=offsets[1:])
+    return np.zeros(int(offsets[-1]), np.int64), offsets
 
 
 class _Matrices:
@@ -663,10 +705,11 @@ def _distinct(
     keys = np.zeros(rows, np.uint64)
     ids = np.empty(rows, np.uint32)
     examples = np.empty(limit, np.uint32)
+    numbering = _KERNELS.kernels_for(plain.numbering_seconds(rows)) or plain
     room = 1 << 64
     for name, column in columns.items():
         if sizes[name] > room:
-            found = kernels.number_distinct(keys, limit, ids, examples)
+            found = numbering.number_distinct(keys, limit, ids, examples)
             if found < 0:
                 return None
             keys[:] = ids
@@ -674,9 +717,9 @@ def _distinct(
         room //= sizes[name]
         keys *= np.uint64(sizes[name])
         keys += column
-    found = kernels.number_distinct(keys, limit, ids, examples)
+    found = numbering.number_distinct(keys, limit, ids, examples)
     if found < 0:
         return None
     totals = np.empty(found, np.uint32)
-    kernels.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
+    numbering.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
     return examples[:found].copy(), totals

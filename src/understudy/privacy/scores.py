@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +21,8 @@ from understudy.counting import Counter
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
-from understudy.privacy import score_kernels
+from understudy.machine.plain_first import PlainFirst
+from understudy.privacy import plain_scores
 from understudy.privacy.budget import Neighbours
 
 CELLS_AT_A_TIME = 1 << 22
@@ -95,7 +95,7 @@ class Dependence:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
         rows = max(counter.rows, 1)
         masses = [
-            score_kernels.dependence_masses(flat, offsets, children, rows)
+            _steps(flat, children).dependence_masses(flat, offsets, children, rows)
             for flat, offsets, children in _tables(counter, candidates)
         ]
         return np.concatenate(masses) / (2 * rows)
@@ -165,7 +165,7 @@ class Information:
         """Sum over cells of c_xp log(n c_xp / (c_x c_p)); where n is private, over L(n)."""
         rows = max(counter.rows, 1)
         bits = [
-            score_kernels.information_bits(flat, offsets, children, rows)
+            _steps(flat, children).information_bits(flat, offsets, children, rows)
             for flat, offsets, children in _tables(counter, candidates)
         ]
         return np.concatenate(bits) / (self.unit(rows) if neighbours == "add_remove" else 1.0)
@@ -215,9 +215,11 @@ class Assignment:
     ) -> NDArray[np.float64]:
         """A dynamic programme over integer masses, exact."""
         self.check({counter.size(child) for child in {axes[0] for axes in candidates}})
+        import numba
+
         threads = numba.get_num_threads()
         masses = [
-            score_kernels.assignment_masses(flat, offsets, threads)
+            _load_kernels().assignment_masses(flat, offsets, threads)
             for flat, offsets, _ in _tables(counter, candidates)
         ]
         return np.concatenate(masses) / 2
@@ -333,6 +335,21 @@ def check_rows(rows: int) -> None:
         raise InputError(
             f"Scores are for tables of up to {MAX_ROWS:,} rows; take a sample of the rows."
         )
+
+
+def _steps(flat: NDArray[np.int64], children: NDArray[np.int64]) -> Any:
+    """The module that scores tables: compiled where that pays, by public sizes, else plain."""
+    seconds = plain_scores.scoring_seconds(len(children), len(flat), int(children.sum()))
+    return _KERNELS.kernels_for(seconds) or plain_scores
+
+
+def _load_kernels() -> Any:
+    from understudy.privacy import score_kernels
+
+    return score_kernels
+
+
+_KERNELS = PlainFirst(_load_kernels)
 
 
 def _tables(
