@@ -164,7 +164,6 @@ def run_synthesis(
     from understudy.models.model import MOST_ROWS
     from understudy.release.callbacks import ASKING
     from understudy.release.targets import check_target, write_to
-    from understudy.reports.release import write_report
 
     if to is not None and safe_for_spreadsheets:
         raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
@@ -231,6 +230,8 @@ def run_synthesis(
     if model is not None:
         released.save(model)
     if report is not None:
+        from understudy.reports.release import write_report
+
         write_report(released, report)
     if to is None:
         how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -565,7 +566,7 @@ def _load_kernels() -> Any:
     return kernels
 
 
-_KERNELS = PlainFirst(_load_kernels)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"))
 
 
 def _make_room(cells: Ints) -> tuple[Ints, Ints]:

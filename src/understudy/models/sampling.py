@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -312,7 +313,7 @@ def _load_kernels() -> Any:
     return sampling_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("sampling_kernels.py"))
 
 
 def _rows(codes: Codes) -> int:

@@ -25,6 +25,7 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -468,7 +469,7 @@ def search(
 
     Which version searches is decided by the number of words, which is that of public cells.
     """
-    kernels = _KERNELS.kernels_for(20e-6 + 60e-9 * len(words))
+    kernels = _KERNELS.kernels_for(7e-6 + 25e-9 * len(words))
     if kernels is not None:
         return int(kernels.search(words, firsts, guide, found))
     found[:] = np.searchsorted(firsts, words)
@@ -484,7 +485,7 @@ def _load_kernels() -> Any:
     return noise_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"))
 
 
 def _settled(number: int, cumulative: Cumulative, source: Source) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -94,10 +95,11 @@ class Dependence:
     ) -> NDArray[np.float64]:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
         rows = max(counter.rows, 1)
-        masses = [
-            _steps(flat, children).dependence_masses(flat, offsets, children, rows)
-            for flat, offsets, children in _tables(counter, candidates)
-        ]
+        masses = []
+        for flat, offsets, children in _tables(counter, candidates):
+            seconds = plain_scores.dependence_seconds(len(children), len(flat))
+            steps = _KERNELS.kernels_for(seconds) or plain_scores
+            masses.append(steps.dependence_masses(flat, offsets, children, rows))
         return np.concatenate(masses) / (2 * rows)
 
 
@@ -164,10 +166,12 @@ class Information:
     ) -> NDArray[np.float64]:
         """Sum over cells of c_xp log(n c_xp / (c_x c_p)); where n is private, over L(n)."""
         rows = max(counter.rows, 1)
-        bits = [
-            _steps(flat, children).information_bits(flat, offsets, children, rows)
-            for flat, offsets, children in _tables(counter, candidates)
-        ]
+        bits = []
+        for flat, offsets, children in _tables(counter, candidates):
+            values = int(children.sum())
+            seconds = plain_scores.information_seconds(len(children), len(flat), values)
+            steps = _KERNELS.kernels_for(seconds) or plain_scores
+            bits.append(steps.information_bits(flat, offsets, children, rows))
         return np.concatenate(bits) / (self.unit(rows) if neighbours == "add_remove" else 1.0)
 
     @staticmethod
@@ -337,19 +341,13 @@ def check_rows(rows: int) -> None:
         )
 
 
-def _steps(flat: NDArray[np.int64], children: NDArray[np.int64]) -> Any:
-    """The module that scores tables: compiled where that pays, by public sizes, else plain."""
-    seconds = plain_scores.scoring_seconds(len(children), len(flat), int(children.sum()))
-    return _KERNELS.kernels_for(seconds) or plain_scores
-
-
 def _load_kernels() -> Any:
     from understudy.privacy import score_kernels
 
     return score_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("score_kernels.py"))
 
 
 def _tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,4 +40,4 @@ def _load_kernels() -> Any:
     return kernels
 
 
-_KERNELS = PlainFirst(_load_kernels)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"))
