@@ -62,10 +62,11 @@ def main() -> None:
             if arguments.imports:
                 print(f"{name}:\n{_imports(place, words)}", flush=True)
                 continue
-            used = []
-            for run in range(arguments.runs):
-                cache = place / (f"cold-{name}-{run}" if name.endswith("cold") else "cache")
-                used.append(_cpu_seconds(place, words, cache))
+            cold = name.endswith("cold")
+            caches = [place / f"{name}-{run if cold else 0}" for run in range(arguments.runs)]
+            if not cold:
+                _cpu_seconds(place, words, caches[0])
+            used = [_cpu_seconds(place, words, cache) for cache in caches]
             loaded = set(json.loads((place / "modules.json").read_text()))
             large = ", ".join(package for package in LARGE if package in loaded)
             print(f"{name:<18} {statistics.median(used):5.2f} s   {large}", flush=True)

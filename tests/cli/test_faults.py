@@ -296,7 +296,7 @@ OTHERS = (signal.SIGTERM, signal.SIGHUP)
 PLACES = {
     "import:rich": None,
     "import:typer": None,
-    "import:numba": None,
+    "import:understudy.release": None,
     "import:numpy": None,
     "import:duckdb": None,
     "understudy.data.tables:_load_csv": None,

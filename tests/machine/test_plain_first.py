@@ -32,11 +32,11 @@ def numbers_as_they_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 def first(says: str = "kernels") -> PlainFirst:
-    return PlainFirst(lambda: says, Path("room/kernels.py"))
+    return PlainFirst(lambda: says, Path("room/kernels.py"), compiling=2.0)
 
 
 def test_kernels_take_over_once_plain_work_adds_up_to_compiling_them() -> None:
-    kernels, piece = first(), 0.4 * plain_first.COMPILING_SECONDS
+    kernels, piece = first(), 0.8
     assert [kernels.kernels_for(piece) for _ in range(4)] == [None, None, "kernels", "kernels"]
 
 
@@ -66,7 +66,7 @@ def test_it_is_seen_where_numba_keeps_kernels(
 
 
 def test_much_work_goes_to_kernels_at_once() -> None:
-    assert first().kernels_for(2 * plain_first.COMPILING_SECONDS) == "kernels"
+    assert first().kernels_for(2.5) == "kernels"
 
 
 def test_work_of_one_kind_loads_no_kernels_of_another() -> None:
@@ -99,7 +99,7 @@ def test_a_holder_counts_by_kernels_however_few_its_rows_are(
         loaded.append("kernels")
         return kernels
 
-    monkeypatch.setattr(memory, "_KERNELS", PlainFirst(load, Path("counting/kernels.py")))
+    monkeypatch.setattr(memory, "_KERNELS", PlainFirst(load, Path("kernels.py"), compiling=4.0))
     PrivateRows(rows_of(count)).counter.count([marginal("a")])
     assert not loaded
     holder = HolderRows(rows_of(count), Ledger(1.0), SystemNoise())

@@ -566,7 +566,7 @@ def _load_kernels() -> Any:
     return kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=4.0)
 
 
 def _make_room(cells: Ints) -> tuple[Ints, Ints]:

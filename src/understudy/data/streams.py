@@ -70,4 +70,4 @@ def _load_kernels() -> Any:
     return stream_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("stream_kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("stream_kernels.py"), compiling=0.5)

@@ -20,13 +20,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-LOADING_SECONDS, COMPILING_SECONDS = 0.3, 2.0
-"""So much plain work, of one kind, is done before its kernels are loaded; before they are
-compiled.
-"""
+LOADING_SECONDS = 0.3
+"""So much plain work, of one kind, is done before kernels are loaded that were compiled before."""
 
 WORTH_SECONDS: float | None = None
-"""Where it is given, it counts instead of both."""
+"""Where it is given, so much is done before kernels are loaded or compiled, whichever it takes."""
 
 
 class PlainFirst:
@@ -38,11 +36,14 @@ class PlainFirst:
         Imports the module of the kernels.
     source
         The file of that module.
+    compiling
+        CPU seconds that it takes to compile them: so much plain work is done before they are.
     """
 
-    def __init__(self, load: Callable[[], Any], source: Path) -> None:
+    def __init__(self, load: Callable[[], Any], source: Path, *, compiling: float) -> None:
         self._load = load
         self._source = source
+        self._compiling = compiling
         self._spent = 0.0
 
     def kernels_for(self, seconds: float) -> Any | None:
@@ -64,7 +65,7 @@ class PlainFirst:
             return WORTH_SECONDS
         if self._spent >= LOADING_SECONDS and self._compiled_before:
             return LOADING_SECONDS
-        return COMPILING_SECONDS
+        return self._compiling
 
     @cached_property
     def _compiled_before(self) -> bool:

@@ -313,7 +313,7 @@ def _load_kernels() -> Any:
     return sampling_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("sampling_kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("sampling_kernels.py"), compiling=1.3)
 
 
 def _rows(codes: Codes) -> int:

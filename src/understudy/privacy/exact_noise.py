@@ -485,7 +485,7 @@ def _load_kernels() -> Any:
     return noise_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"), compiling=0.6)
 
 
 def _settled(number: int, cumulative: Cumulative, source: Source) -> int:

@@ -347,7 +347,7 @@ def _load_kernels() -> Any:
     return score_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("score_kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("score_kernels.py"), compiling=1.2)
 
 
 def _tables(

@@ -40,4 +40,4 @@ def _load_kernels() -> Any:
     return kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"))
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=2.0)
