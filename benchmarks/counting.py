@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Axis, Marginal
+from understudy.machine.plain_first import always_compile
 
 Columns = Mapping[str, NDArray[Any]]
 RUNS = 3
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--triples", type=int, default=1000)
     args = parser.parse_args()
+    always_compile()
     rng = np.random.default_rng(20)
 
     cardinalities = rng.integers(2, 17, args.columns)

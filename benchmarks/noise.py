@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.machine.plain_first import always_compile
 from understudy.privacy import exact_noise
 from understudy.privacy.mechanisms import opendp_gaussian, opendp_laplace
 
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=10_000_000)
     parser.add_argument("--opendp-cells", type=int, default=200_000)
     arguments = parser.parse_args()
+    always_compile()
     for scale in (1.0, 40.0, 1000.0, 1e6):
         for name, ours, theirs in (
             ("Laplace", exact_noise.laplace, opendp_laplace),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from understudy.machine import plain_first
 
 # No deadlines: the machine may be busy, and no test depends on the clock.
 settings.register_profile(
@@ -25,6 +28,22 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"the real tables are not at {DATA}")
     return DATA
+
+
+@pytest.fixture(scope="module")
+def compiled_kernels() -> Iterator[None]:
+    """However little there is to do, kernels do it, and not their plain versions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_first, "WORTH_SECONDS", 0.0)
+        yield
+
+
+@pytest.fixture(scope="module", params=[math.inf, 0.0], ids=["plain", "compiled"])
+def each_version(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Plain versions do everything; then the kernels do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_first, "WORTH_SECONDS", request.param)
+        yield
 
 
 # What stands in the reason of a skipped test; the program that it lacks, and its package.

@@ -16,6 +16,8 @@ from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 
 class Table:
     """Random columns, with what a counter needs to know of them."""

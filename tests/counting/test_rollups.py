@@ -17,6 +17,8 @@ from understudy.counting.planning import SETS_AT_A_TIME, groups, planned
 from understudy.counting.rollups import RollUps, Room
 from understudy.data.marginals import marginal
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 SIZES = {"a": 3, "b": 5, "c": 2, "d": 7, "e": 4, "f": 300}
 HALVES = {name: [np.arange(size) // 2] for name, size in SIZES.items() if size > 2}
 

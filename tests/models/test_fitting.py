@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 SIZES = dict(zip("abcde", (2, 3, 4, 2, 3), strict=True))
 CHAIN: list[Group] = [("a", "b"), ("b", "c"), ("d", "e")]
 CIRCLE: list[Group] = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("e",)]

@@ -14,6 +14,8 @@ from golden.golden import FOLDER, rows_of
 from understudy import Model
 from understudy.federation.ways import Merged
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 FILES = sorted(FOLDER.glob("*.json"))
 
 

@@ -6,10 +6,13 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.models.graphical.junction import Attributes
+
+pytestmark = pytest.mark.usefixtures("each_version")
 
 SIZES = dict(zip("abcdefg", (2, 3, 4, 2, 5, 3, 2), strict=True))
 GROUPS = st.lists(

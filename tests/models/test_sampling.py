@@ -16,6 +16,8 @@ from understudy.models.network import Network, Node
 from understudy.models.sampling import Sampler, ancestral
 from understudy.models.sampling_kernels import invert, spread_evenly
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 
 def shares(
     codes: dict[str, np.ndarray],

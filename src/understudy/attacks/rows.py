@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.data.encoding import Coded
 from understudy.data.schema import Attribute, Category, Quantity
-from understudy.models.sampling_kernels import add_places
+from understudy.models.sampling import placing_steps
 
 Ints = NDArray[np.int64]
 
@@ -101,7 +101,8 @@ def distances(people: Coded, pool: Coded, names: Sequence[str]) -> Iterator[NDAr
     for row in range(people.rows):
         away[:] = 0
         for attribute, column in zip(attributes, columns, strict=True):
-            add_places(column, _costs(attribute, int(people.codes[attribute.name][row])), away)
+            costs = _costs(attribute, int(people.codes[attribute.name][row]))
+            placing_steps(len(column)).add_places(column, costs, away)
         yield away
 
 

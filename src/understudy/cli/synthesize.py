@@ -203,11 +203,12 @@ class Outputs:
         what the budget was spent on.
         """
         from understudy.release.targets import write_to
-        from understudy.reports.release import write_report
 
         if self.model is not None:
             released.save(self.model)
         if self.report is not None:
+            from understudy.reports.release import write_report
+
             write_report(released, self.report)
         if self.to is None:
             write_rows(

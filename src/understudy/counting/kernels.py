@@ -1,5 +1,7 @@
 """The inner loops of counting in memory, compiled by numba.
 
+Where there is little to count, :mod:`understudy.counting.plain` does it instead.
+
 Every kernel is a plain function over arrays: no threads, no Python objects, no global interpreter
 lock. The caller runs one kernel on several Python threads at once, each on its share of the work.
 That is as fast as ``numba.prange``, loads balance better, and it needs no threading layer (of
@@ -11,10 +13,12 @@ that belong together come as named tuples, which numba takes apart at no cost.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from understudy.counting.layout import Axes, Columns, Marginals, MergedTables, PackedColumns
+from understudy.counting.plain import REPEATED, TOO_LARGE
 from understudy.machine.compiled import kernel
 
 Array = Any  # numba infers the element types; see each docstring
@@ -26,73 +30,6 @@ MERGED_CELLS = 1 << 16
 LANE_CELLS = 8192  # tables up to this size are counted into four copies
 BLOCK = 8192  # rows whose indices are computed at a time: they stay in the first-level cache
 PACKED_AXES = 4  # marginals of up to this many binary axes are counted from packed bits
-
-TOO_LARGE = -1
-REPEATED = -2
-
-
-class Axes(NamedTuple):
-    """What is known of every axis."""
-
-    sizes: Array
-    """int64 (axes,): how many values it has."""
-    base: Array
-    """int64 (axes,): the axis of the same attribute at level 0."""
-    maps: Array
-    """uint32: the code at an axis of base code v is ``maps[map_start[axis] + v]``."""
-    map_start: Array
-    """int64 (axes,)"""
-
-
-class Marginals(NamedTuple):
-    """The marginals to count, one after the other, and the places of their tables."""
-
-    axes: Array
-    """int64: marginal m has the axes ``axes[starts[m]:starts[m + 1]]``."""
-    starts: Array
-    """int64 (marginals + 1,)"""
-    offsets: Array
-    """int64 (marginals + 1,): its table, in C order, is ``flat[offsets[m]:offsets[m + 1]]``."""
-
-
-class MergedTables(NamedTuple):
-    """Tables that several marginals are summed from."""
-
-    masks: Array
-    """uint64 (tables, words): the axes of each."""
-    members: Array
-    """int64: table t serves the marginals ``members[starts[t]:starts[t + 1]]``."""
-    starts: Array
-    """int64 (tables + 1,)"""
-
-
-class Columns(NamedTuple):
-    """Rows as columns of codes, in one matrix per code width."""
-
-    narrow: Array
-    """uint8 (columns, rows): axes of up to 256 values."""
-    middle: Array
-    """uint16 (columns, rows): up to 65,536 values."""
-    wide: Array
-    """uint32 (columns, rows): all others."""
-    place: Array
-    """int64 (axes,): which column of its matrix an axis is."""
-    weights: Array
-    """uint32 (rows,): how often each row stands in the data; empty when each stands once."""
-
-
-class PackedColumns(NamedTuple):
-    """Binary columns, 64 rows to a word."""
-
-    words: Array
-    """uint64 (columns, words): row r is one bit of word r // 64; bits past the last row are 0."""
-    place: Array
-    """int64 (axes,): which column an axis is."""
-    known: Array
-    """int64 (columns, columns): counts for single columns and pairs, or -1. Filled as they are met,
-    and kept between calls. Threads may share it, as they can only write the same number twice.
-    """
-
 
 # --- Marginals
 # ------------------------------------------------------------------------------------------------

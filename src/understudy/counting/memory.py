@@ -1,6 +1,7 @@
 """Counting in memory: exact tables of coded columns, many at a time.
 
-Four things make it fast, each used where the shape of the data says that it pays:
+Little is counted in plain NumPy (``plain``). For more, kernels are compiled, and four things make
+it fast, each used where the shape of the data says that it pays:
 
 - **Merged tables.** Marginals that share axes are summed from one larger table, which costs one
   pass over the rows instead of many (`kernels.merge` has the rule).
@@ -15,15 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting import Counter, kernels
+from understudy.counting import Counter, layout, plain
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
+from understudy.machine.plain_first import PlainFirst, thread_count
 
 MAX_CELLS = 1 << 28
 """The largest table that is counted: 2 GiB."""
@@ -88,7 +90,9 @@ class MemoryCounter(Counter):
         self._generalisations = {
             name: generalisations[name] for name in codes if name in generalisations
         }
-        self._threads = max(1, numba.config.NUMBA_NUM_THREADS if threads is None else threads)
+        if threads is None:
+            threads = thread_count()
+        self._threads = max(1, threads)
         self._number_axes(list(codes), generalisations, sizes)
 
         columns = {name: np.ascontiguousarray(codes[name]) for name in codes}
@@ -152,18 +156,33 @@ class MemoryCounter(Counter):
         marginals does not matter.
         """
         starts, axes = self._lookup(marginals)
+        seconds = plain.counting_seconds(len(marginals), len(axes), self._kept)
+        if _KERNELS.kernels_for(seconds) is None:
+            cells = plain.outline(starts, axes, self._sizes, self._base, MAX_CELLS)
+            self._refuse(marginals, cells)
+            if _KERNELS.kernels_for(plain.summing_seconds(int(cells.sum()))) is None:
+                return self._count_plainly(starts, axes, cells)
+        return self._count_by_kernels(marginals, starts, axes)
+
+    def _count_plainly(self, starts: Ints, axes: Ints, cells: Ints) -> tuple[Ints, Ints]:
+        flat, offsets = _make_room(cells)
+        rows = (self._codes_at, self._weights, self._kept)
+        plain.count_marginals(starts, axes, self._sizes, *rows, offsets, flat)
+        return flat, offsets
+
+    def _count_by_kernels(
+        self, marginals: Sequence[Marginal], starts: Ints, axes: Ints
+    ) -> tuple[Ints, Ints]:
+        kernels = _load_kernels()
         words = self._closures.shape[1]
         cells = np.empty(len(marginals), np.int64)
         masks = np.zeros((len(marginals), words), np.uint64)
         kernels.outline(axes, starts, self._axes, MAX_CELLS, cells, masks)
         self._refuse(marginals, cells)
-        offsets = np.zeros(len(marginals) + 1, np.int64)
-        np.cumsum(cells, out=offsets[1:])
-        flat = np.zeros(int(offsets[-1]), np.int64)
-
+        flat, offsets = _make_room(cells)
         packed = self._find_packed(starts, axes)
         merged = ~packed & (cells <= kernels.MERGED_CELLS)
-        asked = kernels.Marginals(axes=axes, starts=starts, offsets=offsets)
+        asked = layout.Marginals(axes=axes, starts=starts, offsets=offsets)
         self._count_packed(np.flatnonzero(packed), asked, flat)
         self._count_merged(np.flatnonzero(merged), masks, cells, asked, flat)
         self._count_alone(np.flatnonzero(~packed & ~merged), asked, flat)
@@ -261,7 +280,7 @@ class MemoryCounter(Counter):
                 base.append(first)
         self._sizes = np.array(axis_sizes, np.int64)
         self._base = np.array(base, np.int64)
-        self._axes = kernels.Axes(
+        self._axes = layout.Axes(
             sizes=self._sizes,
             base=self._base,
             maps=np.concatenate([np.empty(0, np.uint32), *maps]),
@@ -275,7 +294,7 @@ class MemoryCounter(Counter):
     def _pack(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Pack binary columns, 64 rows to a word."""
         words = -(-self._rows // 64)
-        self._packed = kernels.PackedColumns(
+        self._packed = layout.PackedColumns(
             words=np.zeros((len(columns), words), np.uint64),
             place=np.full(len(self._sizes), -1, np.int64),
             known=np.full((len(columns), len(columns)), -1, np.int64),
@@ -292,7 +311,7 @@ class MemoryCounter(Counter):
         for name, column in columns.items():
             self._codes.column(self._numbers[name, 0])[:] = column
 
-    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, kernels.Columns]]:
+    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, layout.Columns]]:
         """The codes of all rows at these axes, some rows at a time, and how many these are.
 
         Where all axes are at level 0, the columns are there. Generalised ones are made for a
@@ -343,7 +362,7 @@ class MemoryCounter(Counter):
         if not len(wrong):
             return
         marginal = marginals[wrong[0]]
-        if cells[wrong[0]] == kernels.REPEATED:
+        if cells[wrong[0]] == plain.REPEATED:
             raise InputError(
                 f"The marginal {describe(marginal)} has an attribute twice; name each once."
             )
@@ -366,11 +385,11 @@ class MemoryCounter(Counter):
         single = np.cumsum(np.append(0, self._sizes[axes] == 1))
         depth = binary[starts[1:]] - binary[starts[:-1]]
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
-        return np.asarray((rest == 0) & (depth > 0) & (depth <= kernels.PACKED_AXES))
+        return np.asarray((rest == 0) & (depth > 0) & (depth <= _load_kernels().PACKED_AXES))
 
-    def _count_packed(self, chosen: NDArray[np.intp], asked: kernels.Marginals, flat: Ints) -> None:
+    def _count_packed(self, chosen: NDArray[np.intp], asked: layout.Marginals, flat: Ints) -> None:
         def work(part: NDArray[np.intp]) -> None:
-            kernels.count_packed(part, asked, self._sizes, self._packed, self._rows, flat)
+            _load_kernels().count_packed(part, asked, self._sizes, self._packed, self._rows, flat)
 
         self._share(work, chosen, self._packed.words.shape[1])
 
@@ -379,7 +398,7 @@ class MemoryCounter(Counter):
         chosen: NDArray[np.intp],
         masks: NDArray[np.uint64],
         cells: Ints,
-        asked: kernels.Marginals,
+        asked: layout.Marginals,
         flat: Ints,
     ) -> None:
         """Count marginals of up to MERGED_CELLS cells, from merged tables."""
@@ -390,16 +409,18 @@ class MemoryCounter(Counter):
         by_owner = np.argsort(owner, kind="stable")
         members = chosen[by_owner]
         seeds, first_member = np.unique(owner[by_owner], return_index=True)
-        tables = kernels.MergedTables(
+        tables = layout.MergedTables(
             masks=by_marginal[seeds],
             members=members,
             starts=np.append(first_member, len(members)),
         )
 
         def work(
-            part: NDArray[np.intp], columns: kernels.Columns, first: int, last: int, into: Ints
+            part: NDArray[np.intp], columns: layout.Columns, first: int, last: int, into: Ints
         ) -> None:
-            kernels.count_merged(part, tables, asked, self._axes, columns, first, last, into)
+            _load_kernels().count_merged(
+                part, tables, asked, self._axes, columns, first, last, into
+            )
 
         for rows, columns in self._stretches(_axes_of(tables.masks, len(self._sizes))):
             self._share_tables_or_rows(work, np.arange(len(seeds)), rows, columns, flat)
@@ -407,31 +428,39 @@ class MemoryCounter(Counter):
     def _merge(self, masks: NDArray[np.uint64], cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
         owner = np.empty(len(masks), np.int64)
         tables = np.zeros_like(masks)
-        kernels.merge(masks, cells, self._closures, self._axes, self._kept, owner, tables)
+        _load_kernels().merge(masks, cells, self._closures, self._axes, self._kept, owner, tables)
         return owner, tables
 
-    def _count_alone(self, chosen: NDArray[np.intp], asked: kernels.Marginals, flat: Ints) -> None:
+    def _count_alone(self, chosen: NDArray[np.intp], asked: layout.Marginals, flat: Ints) -> None:
         """Count marginals of more than MERGED_CELLS cells, one by one."""
         if not len(chosen):
             return
         each = [asked.axes[asked.starts[m] : asked.starts[m + 1]] for m in chosen]
 
         def work(
-            part: NDArray[np.intp], columns: kernels.Columns, first: int, last: int, into: Ints
+            part: NDArray[np.intp], columns: layout.Columns, first: int, last: int, into: Ints
         ) -> None:
-            kernels.count_alone(part, asked, self._axes, columns, first, last, into)
+            _load_kernels().count_alone(part, asked, self._axes, columns, first, last, into)
 
         for rows, columns in self._stretches(np.unique(np.concatenate(each))):
             self._share_tables_or_rows(work, chosen, rows, columns, flat)
+
+    def _codes_at(self, axis: int, rows: slice) -> NDArray[Any]:
+        """The codes of some rows at an axis of any level."""
+        base = self._base[axis]
+        codes = self._codes.column(base)[rows]
+        if base == axis:
+            return codes
+        return self._axes.maps[self._axes.map_start[axis] :][: self._sizes[base]][codes]
 
     # Sharing out the work
 
     def _share_tables_or_rows(
         self,
-        work: Callable[[NDArray[np.intp], kernels.Columns, int, int, Ints], None],
+        work: Callable[[NDArray[np.intp], layout.Columns, int, int, Ints], None],
         tables: NDArray[np.intp],
         rows: int,
-        columns: kernels.Columns,
+        columns: layout.Columns,
         flat: Ints,
     ) -> None:
         """Give each thread some of the tables or, if tables are few and rows many, some of the rows
@@ -473,6 +502,22 @@ class MemoryCounter(Counter):
             list(pool.map(lambda i: work(items[i::portions].copy()), range(portions)))
 
 
+def _load_kernels() -> Any:
+    from understudy.counting import kernels
+
+    return kernels
+
+
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=4.0)
+
+
+def _make_room(cells: Ints) -> tuple[Ints, Ints]:
+    """Empty tables, one after the other, and where each of them starts."""
+    offsets = np.zeros(len(cells) + 1, np.int64)
+    np.cumsum(cells, out=offsets[1:])
+    return np.zeros(int(offsets[-1]), np.int64), offsets
+
+
 class _Matrices:
     """Columns of codes at some axes, one matrix per code width, as the kernels want them."""
 
@@ -493,9 +538,9 @@ class _Matrices:
         ]
         return column
 
-    def with_weights(self, weights: NDArray[np.uint32]) -> kernels.Columns:
+    def with_weights(self, weights: NDArray[np.uint32]) -> layout.Columns:
         """The columns with the weights of their rows, for a kernel."""
-        return kernels.Columns(self.narrow, self.middle, self.wide, self.place, weights)
+        return layout.Columns(self.narrow, self.middle, self.wide, self.place, weights)
 
     @property
     def nbytes(self) -> int:
@@ -607,10 +652,11 @@ def _distinct(
     keys = np.zeros(rows, np.uint64)
     ids = np.empty(rows, np.uint32)
     examples = np.empty(limit, np.uint32)
+    numbering = _KERNELS.kernels_for(plain.numbering_seconds(rows)) or plain
     room = 1 << 64
     for name, column in columns.items():
         if sizes[name] > room:
-            found = kernels.number_distinct(keys, limit, ids, examples)
+            found = numbering.number_distinct(keys, limit, ids, examples)
             if found < 0:
                 return None
             keys[:] = ids
@@ -618,9 +664,9 @@ def _distinct(
         room //= sizes[name]
         keys *= np.uint64(sizes[name])
         keys += column
-    found = kernels.number_distinct(keys, limit, ids, examples)
+    found = numbering.number_distinct(keys, limit, ids, examples)
     if found < 0:
         return None
     totals = np.empty(found, np.uint32)
-    kernels.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
+    numbering.sum_weights(ids, np.empty(0, np.uint32) if weights is None else weights, totals)
     return examples[:found].copy(), totals

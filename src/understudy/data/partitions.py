@@ -13,12 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from understudy.data.files import name_beside, writable_file
 from understudy.data.tables import Table, write_parquet
 from understudy.errors import InputError
+from understudy.machine.late import LateModule
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = LateModule("duckdb")
 
 
 def names_folder(path: str | Path) -> bool:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +33,13 @@ from understudy.data.files import (
     written_whole,
 )
 from understudy.errors import InputError
+from understudy.machine.late import LateModule
 from understudy.machine.resources import engine_settings
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = LateModule("duckdb")
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 

@@ -17,6 +17,7 @@ from understudy.federation.noise_shares import (
     shared_grid,
 )
 from understudy.federation.questions import MOST_NUMBERS
+from understudy.machine.plain_first import always_compile
 from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -41,6 +42,9 @@ class HolderRows:
     """
 
     def __init__(self, coded: Coded | CuboidCounter, ledger: Ledger, noise: Noise) -> None:
+        # Whether plain code or kernels count goes by the number of rows otherwise, and loading
+        # kernels takes a second that a stranger would see.
+        always_compile()
         self.ledger = ledger
         self._coded = coded
         # Whether equal rows are collapsed depends on how many differ, and at the limit one row

@@ -69,6 +69,8 @@ def prepare_for_little_memory() -> None:
         )
     for pool in _POOLS:
         os.environ.setdefault(pool, str(threads()))
+    import numba  # noqa: F401
+
     with contextlib.suppress(ImportError):  # an extra; numba loads it, late, where it is there
         import scipy.linalg.cython_blas  # noqa: F401
 

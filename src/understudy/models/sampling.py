@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.streams import draw_key, draw_uniforms
 from understudy.errors import InputError
+from understudy.machine.plain_first import PlainFirst
+from understudy.models import plain_sampling
 from understudy.models.factors import Factor
 from understudy.models.network import Network, Node
-from understudy.models.sampling_kernels import add_places, invert, spread_evenly
 
 Codes = dict[str, NDArray[np.unsignedinteger[Any]]]
 Spread = Literal["even", "independent"]
@@ -113,7 +115,8 @@ class Sampler:
             places = step.places(codes, rows)
             column = np.empty(rows, dtype=step.dtype)
             if spread == "even":
-                spread_evenly(places, step.cumulative, draw_key(rng), column)
+                steps = _drawing_steps(rows, step.cumulative)
+                steps.spread_evenly(places, step.cumulative, draw_key(rng), column)
             else:
                 _invert(step, places, draw_uniforms(rng, rows), column)
             codes[step.attribute] = column
@@ -250,7 +253,7 @@ class _Draw:
     def places(self, codes: Codes, rows: int) -> NDArray[np.int32]:
         places = np.zeros(rows, dtype=np.int32)
         for name, lookup in self.parents:
-            add_places(codes[name], lookup, places)
+            placing_steps(rows).add_places(codes[name], lookup, places)
         return places
 
 
@@ -289,7 +292,28 @@ def _totals(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _invert(step: _Draw, places: NDArray[np.int32], numbers: Any, column: NDArray[Any]) -> None:
-    invert(places, step.cumulative, np.asarray(numbers, dtype=np.float64), column)
+    steps = _drawing_steps(len(column), step.cumulative)
+    steps.invert(places, step.cumulative, np.asarray(numbers, dtype=np.float64), column)
+
+
+def placing_steps(rows: int) -> Any:
+    """The module that looks up the codes of so many rows: compiled where that pays, else plain."""
+    return _KERNELS.kernels_for(plain_sampling.placing_seconds(rows)) or plain_sampling
+
+
+def _drawing_steps(rows: int, cumulative: NDArray[np.float64]) -> Any:
+    """The module that draws so many rows; both draw the same."""
+    seconds = plain_sampling.drawing_seconds(rows, *cumulative.shape)
+    return _KERNELS.kernels_for(seconds) or plain_sampling
+
+
+def _load_kernels() -> Any:
+    from understudy.models import sampling_kernels
+
+    return sampling_kernels
+
+
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("sampling_kernels.py"), compiling=1.3)
 
 
 def _rows(codes: Codes) -> int:

@@ -25,12 +25,13 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.machine.compiled import kernel
+from understudy.machine.plain_first import PlainFirst
 
 Integers = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint32]]
@@ -424,7 +425,7 @@ class _Law:
     def draw(self, size: int, source: Source) -> Integers:
         words = source(size)
         drawn = np.empty(size, dtype=np.int64)
-        if _search(words, self._firsts, self._guide, drawn):
+        if search(words, self._firsts, self._guide, drawn):
             for place in np.flatnonzero(drawn == TIE):
                 drawn[place] = _settled(int(words[place]), self._cumulative, source)
         return drawn
@@ -460,24 +461,31 @@ class _Coins:
 TIE = -1
 
 
-@kernel(nogil=True)
-def _search(words: Any, firsts: Any, guide: Any, found: Any) -> int:
+def search(
+    words: NDArray[np.uint32], firsts: NDArray[np.uint32], guide: NDArray[np.uint8], found: Integers
+) -> int:
     """How many of `firsts` (rising) lie below each word, or TIE if one equals it; returns how many
     ties there are.
 
-    ``guide`` tells how many lie below the least word that begins with the same GUIDE bits.
+    Which version searches is decided by the number of words, which is that of public cells.
     """
-    ties = 0
-    for i in range(len(words)):
-        word = words[i]
-        place = int(guide[word >> np.uint32(WORD - GUIDE)])
-        while place < len(firsts) and firsts[place] < word:
-            place += 1
-        if place < len(firsts) and firsts[place] == word:
-            place = TIE
-            ties += 1
-        found[i] = place
-    return ties
+    kernels = _KERNELS.kernels_for(7e-6 + 25e-9 * len(words))
+    if kernels is not None:
+        return int(kernels.search(words, firsts, guide, found))
+    found[:] = np.searchsorted(firsts, words)
+    ties = np.append(firsts, 0)[found] == words
+    ties &= found < len(firsts)
+    found[ties] = TIE
+    return int(np.count_nonzero(ties))
+
+
+def _load_kernels() -> Any:
+    from understudy.privacy import noise_kernels
+
+    return noise_kernels
+
+
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"), compiling=0.6)
 
 
 def _settled(number: int, cumulative: Cumulative, source: Source) -> int:

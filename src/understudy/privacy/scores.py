@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +22,8 @@ from understudy.counting import Counter
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
-from understudy.privacy import score_kernels
+from understudy.machine.plain_first import PlainFirst
+from understudy.privacy import plain_scores
 from understudy.privacy.budget import Neighbours
 
 CELLS_AT_A_TIME = 1 << 22
@@ -94,10 +95,11 @@ class Dependence:
     ) -> NDArray[np.float64]:
         """Sum over cells of |n c_xp - c_x c_p| / (2 n); the sum is over integers, hence exact."""
         rows = max(counter.rows, 1)
-        masses = [
-            score_kernels.dependence_masses(flat, offsets, children, rows)
-            for flat, offsets, children in _tables(counter, candidates)
-        ]
+        masses = []
+        for flat, offsets, children in _tables(counter, candidates):
+            seconds = plain_scores.dependence_seconds(len(children), len(flat))
+            steps = _KERNELS.kernels_for(seconds) or plain_scores
+            masses.append(steps.dependence_masses(flat, offsets, children, rows))
         return np.concatenate(masses) / (2 * rows)
 
 
@@ -164,10 +166,12 @@ class Information:
     ) -> NDArray[np.float64]:
         """Sum over cells of c_xp log(n c_xp / (c_x c_p)); where n is private, over L(n)."""
         rows = max(counter.rows, 1)
-        bits = [
-            score_kernels.information_bits(flat, offsets, children, rows)
-            for flat, offsets, children in _tables(counter, candidates)
-        ]
+        bits = []
+        for flat, offsets, children in _tables(counter, candidates):
+            values = int(children.sum())
+            seconds = plain_scores.information_seconds(len(children), len(flat), values)
+            steps = _KERNELS.kernels_for(seconds) or plain_scores
+            bits.append(steps.information_bits(flat, offsets, children, rows))
         return np.concatenate(bits) / (self.unit(rows) if neighbours == "add_remove" else 1.0)
 
     @staticmethod
@@ -215,9 +219,11 @@ class Assignment:
     ) -> NDArray[np.float64]:
         """A dynamic programme over integer masses, exact."""
         self.check({counter.size(child) for child in {axes[0] for axes in candidates}})
+        import numba
+
         threads = numba.get_num_threads()
         masses = [
-            score_kernels.assignment_masses(flat, offsets, threads)
+            _load_kernels().assignment_masses(flat, offsets, threads)
             for flat, offsets, _ in _tables(counter, candidates)
         ]
         return np.concatenate(masses) / 2
@@ -333,6 +339,15 @@ def check_rows(rows: int) -> None:
         raise InputError(
             f"Scores are for tables of up to {MAX_ROWS:,} rows; take a sample of the rows."
         )
+
+
+def _load_kernels() -> Any:
+    from understudy.privacy import score_kernels
+
+    return score_kernels
+
+
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("score_kernels.py"), compiling=1.2)
 
 
 def _tables(

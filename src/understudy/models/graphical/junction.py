@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.graphical import Group, kernels
+from understudy.machine.plain_first import thread_count
+from understudy.models.graphical import Group, plain, steps
 
 ALONE = 256
 """So many candidates are looked at faster by one thread than by several."""
@@ -71,16 +71,17 @@ class Attributes:
         )
         starts = np.cumsum([0, *map(len, candidates)])
         cells = np.empty(len(candidates))
+        elimination = steps.elimination_steps(len(candidates), len(self.names))
 
         def work(first: int, last: int) -> None:
-            kernels.cells_with(
+            elimination.cells_with(
                 adjacent, self._logs, places, starts[first : last + 1], cells[first:last]
             )
 
-        if len(candidates) < ALONE:
+        if elimination is plain or len(candidates) < ALONE:
             work(0, len(candidates))
             return cells
-        threads = numba.get_num_threads()
+        threads = thread_count()
         bounds = [len(candidates) * i // (4 * threads) for i in range(4 * threads + 1)]
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, bounds[:-1], bounds[1:]))
@@ -90,7 +91,8 @@ class Attributes:
         """A junction tree (or one for each part that hangs together), every clique after the one
         that it hangs from.
         """
-        _, members = kernels.eliminate(self.adjacency(groups), self._logs)
+        elimination = steps.elimination_steps(1, len(self.names))
+        _, members = elimination.eliminate(self.adjacency(groups), self._logs)
         cliques: list[frozenset[int]] = []
         for row in members:
             clique = frozenset(np.flatnonzero(row).tolist())

@@ -1,0 +1,43 @@
+"""The steps of graphical models: compiled where there is much to do, plain elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.machine.plain_first import PlainFirst
+from understudy.models.graphical import plain
+
+Table = NDArray[np.float64]
+
+
+def elimination_steps(candidates: int, attributes: int) -> Any:
+    """The module that eliminates so many attributes for so many candidates."""
+    return _KERNELS.kernels_for(candidates * plain.elimination_seconds(attributes)) or plain
+
+
+def summed(table: Table, index: NDArray[np.int32], size: int) -> Table:
+    """The sum of the cells that fall into each place."""
+    sums: Table = _table_steps(table.size).summed(table, index, size)
+    return sums
+
+
+def scaled(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
+    """Multiply every cell by the ratio of its place."""
+    _table_steps(table.size).scaled(table, index, ratio)
+
+
+def _table_steps(cells: int) -> Any:
+    return _KERNELS.kernels_for(plain.table_seconds(cells)) or plain
+
+
+def _load_kernels() -> Any:
+    from understudy.models.graphical import kernels
+
+    return kernels
+
+
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=2.0)
