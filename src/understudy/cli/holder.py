@@ -273,13 +273,14 @@ def coded_rows(
     from understudy.data.encoding import encode
     from understudy.data.schema import Schema
     from understudy.data.tables import read_table
+    from understudy.data.violations import find_violations
 
     public = Schema.load(schema)
     with talk.working("reading"):
         rows = read_table(table, header=header)
         coded = encode(rows, public)
-    for outside in coded.outside:
-        talk.note(str(outside))
+    for found in [*coded.outside, *find_violations(rows, coded)]:
+        talk.note(str(found))
     return replace(coded, schema=public), rows
 
 

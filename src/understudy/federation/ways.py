@@ -42,6 +42,7 @@ from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.models.consistency import pooled
+from understudy.models.constraining import check_constraints
 from understudy.models.model import Model, as_in_file, joined
 from understudy.models.parameters import estimated_rows, projected
 from understudy.privacy.curator import Curator, Measurement
@@ -160,6 +161,7 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
         raise InputError("Structure comes from tables in the method privbayes only.")
     if structure == "tables" and way not in ("secure", "statistics"):
         raise InputError(f"In the way {way} structure does not come from tables.")
+    check_constraints(schema)
     synthesizer.check(schema)
 
 

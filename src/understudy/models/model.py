@@ -25,12 +25,16 @@ from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
 from understudy.data.partitions import names_folder, write_folder
+from understudy.data.rules import Rule, Rules
+from understudy.data.satisfying import satisfy
 from understudy.data.schema import MAX_NAME_LENGTH, Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
 from understudy.data.streams import chunk_randomness
 from understudy.data.tables import Column, Table, write_table
 from understudy.errors import InputError
 from understudy.models.conditioning import conditioned
+from understudy.models.constraining import Constrained, Restriction, given_rule, make_possible
+from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.network import Network
@@ -103,6 +107,9 @@ class Model:
         # pictures.
         object.__setattr__(self, "method", as_in_file(self.method))
         object.__setattr__(self, "network", self.network.as_released())
+        if self.schema.constraints is not None and self.schema.constraints.unlearned:
+            learned = learn_dependencies(self.schema, self.network, self.bits)
+            object.__setattr__(self, "schema", learned)
 
     @property
     def network_schema(self) -> Schema:
@@ -304,29 +311,86 @@ class Model:
         else:
             subsets = given_subsets(given, self.schema)
         evidence = self._evidence(subsets)
-        if not evidence:
-            sampler = self._sampler
-        elif method == "exact":
-            sampler = Sampler(
-                conditioned(self.network, self.network_schema, evidence), self.network_schema
-            )
+        rules, restricted = self._restrict(subsets, evidence, method)
+        network = restricted.network
+        if evidence and method == "exact" and not rules:
+            network = conditioned(network, self.network_schema, evidence)
+        if evidence and method != "exact":
+            sampler = Sampler(network, self.network_schema, evidence)
+        elif evidence or rules:
+            sampler = Sampler(network, self.network_schema)
         else:
-            sampler = Sampler(self.network, self.network_schema, evidence)
+            sampler = self._sampler
 
         def codes_of(rows: int, rng: np.random.Generator) -> Codes:
             if evidence and method == "rejection":
-                return sampler.rejected(rows, rng)
-            if evidence and method == "weighting":
-                return sampler.resampled(rows, rng)
-            return sampler.draw(rows, rng, spread)
-
-        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
-            codes = codes_of(rows, rng)
+                codes = sampler.rejected(rows, rng)
+            elif evidence and method == "weighting":
+                codes = sampler.resampled(rows, rng)
+            else:
+                codes = sampler.draw(rows, rng, spread)
             if self.bits is not None:
                 codes = self.bits.join(codes, rows)
-            return confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+            return codes
+
+        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
+            codes = restricted.draw(codes_of, rows, rng)
+            table = confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+            if self.schema.constraints is None:
+                return table
+            return satisfy(table, codes, self.schema, rules, rng)
 
         return draw
+
+    def _restrict(
+        self, subsets: Mapping[str, Subset], evidence: Mapping[str, Factor], method: How
+    ) -> tuple[Rules, Constrained]:
+        """The rules that rows must keep, and the network given them; conditions on the same columns
+        are rules too.
+        """
+        rules = self._restriction.rules
+        if not rules:
+            return rules, Constrained(self.network)
+        if not evidence:
+            return rules, self._constrained
+        own = [given_rule(name, subset) for name, subset in subsets.items() if name in rules.names]
+        rules = Rules((*rules.rules, *own), self.schema)
+        restriction = Restriction(rules)
+        if method == "exact":
+            return rules, restriction.constrain(self._possible, self.bits, evidence)
+        both = Constrained(
+            self._constrained.network,
+            tables=tuple(restriction.tables),
+            unlisted=tuple(restriction.unlisted),
+        )
+        return rules, both
+
+    @cached_property
+    def _restriction(self) -> Restriction:
+        rules: tuple[Rule, ...] = ()
+        if self.schema.constraints is not None:
+            rules = self.schema.constraints.rules
+        return Restriction(Rules(rules, self.schema))
+
+    @cached_property
+    def _possible(self) -> Network:
+        return make_possible(self.network, self._restriction, self.bits)
+
+    @cached_property
+    def _constrained(self) -> Constrained:
+        """The network given the constraints of the schema."""
+        return self._restriction.constrain(self._possible, self.bits)
+
+    def constraint_factors(self) -> tuple[Network, list[Factor]]:
+        """The network before the constraints, and these as factors over it."""
+        if not self._restriction.rules:
+            return self.network, []
+        if self._constrained.tables:
+            raise InputError(
+                "The constraints of this model are too large for an exact answer; draw rows and "
+                "count those."
+            )
+        return self._possible, list(self._constrained.factors.values())
 
     def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
         """Conditions as functions of what the network is over; an attribute with one value leaves
