@@ -176,6 +176,8 @@ class _Reader:
                 self._add(text, alternatives)
 
     def _add(self, text: str, alternatives: Sequence[Sequence[Atom]]) -> None:
+        if not alternatives:
+            raise self._bad("no row can keep it: it leaves no value at all; loosen it")
         self._alternatives += len(alternatives)
         if self._alternatives > MAX_ALTERNATIVES:
             raise self._bad(

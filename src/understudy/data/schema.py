@@ -466,7 +466,7 @@ class _Reader:
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
         check_columns([str(name) for name in attributes], self.source)
-        if "constraints" in document:
+        if document.get("constraints", []) != []:
             return self.constrained(attributes, document["constraints"])
         return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
 

@@ -162,6 +162,11 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
     if structure == "tables" and way not in ("secure", "statistics"):
         raise InputError(f"In the way {way} structure does not come from tables.")
     check_constraints(schema)
+    if way == "models" and schema.constraints is not None and schema.constraints.unlearned:
+        raise InputError(
+            "In the way models each holder would learn a mapping of its own for the dependencies "
+            'among the constraints; give a "mapping", or use another way.'
+        )
     synthesizer.check(schema)
 
 
@@ -383,6 +388,11 @@ class Merged:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", as_in_file(self.method))
+        if any(model.schema.constraints != self.schema.constraints for model in self.models):
+            raise InputError(
+                "The model of a holder keeps other constraints than the schema; make it again from "
+                "the same schema."
+            )
 
     @property
     def rows(self) -> int:

@@ -223,6 +223,7 @@ class _Event:
             shape = [-1 if i == place else 1 for i in range(len(atoms))]
             truths.update({atom: holds[:, i].reshape(shape) for i, atom in enumerate(own)})
         self._elimination, self._total = _eliminate(model, functions, keep)
+        self._weighed = weighed is not None
         truth: NDArray[Any] = np.ones(())
         if condition is not None:
             truth = condition.truth(truths)
@@ -234,10 +235,14 @@ class _Event:
         return float((self._elimination.table * self._truth).sum()) / self._total
 
     def variance(self, scale: float) -> float:
-        """The variance of ``scale`` times that, from the noise."""
+        """The variance of ``scale`` times that, from the noise; values that weigh rows must have
+        the mean 0.
+        """
         weights = self._truth
-        if self._total != 1.0:  # the slope of a ratio
-            weights = (weights - self.probability) / self._total
+        if self._total != 1.0:  # the slope of a ratio; where the numerator is 0, of it alone
+            if not self._weighed:
+                weights = weights - self.probability
+            weights = weights / self._total
         return float(noise_variance(self._elimination, (scale * weights)[None])[0])
 
 
@@ -251,7 +256,7 @@ def _eliminate(
     elimination = Elimination(network, model.network_schema, [*functions, *factors], keep)
     if not factors:
         return elimination, 1.0
-    return elimination, float(elimination.table.sum())
+    return elimination, float(Elimination(network, model.network_schema, factors, ()).table)
 
 
 def _sides(
