@@ -131,6 +131,7 @@ class _Reader:
     def __init__(self, attributes: Sequence[Attribute], source: str) -> None:
         self._source = source
         self._attributes = {attribute.name: attribute for attribute in attributes}
+        self._kinds = {attribute.name: attribute.kind for attribute in attributes}
         self._where = source
         self._rules: list[Rule] = []
         self._formulas: list[Formula] = []
@@ -349,8 +350,7 @@ class _Reader:
         return given
 
     def _parser(self, text: str) -> ExpressionParser:
-        kinds = {name: attribute.kind for name, attribute in self._attributes.items()}
-        return ExpressionParser(text, kinds, self._bad)
+        return ExpressionParser(text, self._kinds, self._bad)
 
     def _bad(self, cause: str) -> InputError:
         return InputError(f"{self._where}: {cause}.")
