@@ -33,6 +33,7 @@ class ConditionReader:
 
     def __init__(self, fail: Callable[[str], InputError]) -> None:
         self._bad = fail
+        self._known: dict[str, dict[str, int]] = {}
 
     def all_of(self, conditions: Iterable[tuple[Attribute, Any]]) -> list[list[Atom]]:
         """Alternatives under which all of some conditions hold."""
@@ -138,9 +139,12 @@ class ConditionReader:
         return float(since.days * 86400 + since.seconds)
 
     def _code(self, attribute: Category, given: Any) -> int:
-        known = {_plain(attribute, value): code for code, value in enumerate(attribute.domain)}
         if isinstance(given, bool) and attribute.kind == "boolean":
             return int(given)
+        known = self._known.get(attribute.name)
+        if known is None:
+            known = {_plain(attribute, value): code for code, value in enumerate(attribute.domain)}
+            self._known[attribute.name] = known
         code = known.get(_plain(attribute, given))
         if code is None:
             close = difflib.get_close_matches(str(given), list(known), n=1)

@@ -14,6 +14,7 @@ each bounds one column from below (or above) by the others, such as ``a <= b``, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,9 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 MAX_SWEEPS = 64
 """How often bounds are carried from rule to rule."""
+
+MAX_TABLE = 1 << 22
+"""Cells of a table in which a rule is looked up."""
 
 
 MISSING = -1
@@ -115,10 +119,11 @@ class Rules:
     """
 
     def __init__(self, rules: Sequence[Rule], schema: Schema) -> None:
-        self.rules = tuple(rules)
         self.schema = schema
         self.names = tuple(dict.fromkeys(name for rule in rules for name in rule.names))
         self.grids = {name: Grid(schema[name]) for name in self.names}
+        self.rules = tuple(self._by_codes(rule) for rule in rules)
+        self._tables = [self._table(rule) for rule in self.rules]
 
     def __bool__(self) -> bool:
         return bool(self.rules)
@@ -148,6 +153,42 @@ class Rules:
         """The columns in which some code stands for more than one value."""
         return tuple(name for name, grid in self.grids.items() if not grid.is_exact)
 
+    # ---- rules that codes alone decide
+
+    def _by_codes(self, rule: Rule) -> Rule:
+        """The rule with codes in place of values where each code stands for one value."""
+        found = [tuple(map(self._atom_by_codes, atoms)) for atoms in rule.alternatives]
+        return Rule(rule.text, tuple(found))
+
+    def _atom_by_codes(self, atom: Atom) -> Atom:
+        if not isinstance(atom, Within) or not self.grids[atom.name].is_exact:
+            return atom
+        values = self.grids[atom.name].lowest
+        fits = np.flatnonzero((values >= atom.low) & (values <= atom.high))
+        return Among(atom.name, frozenset(fits.tolist()))
+
+    def _table(self, rule: Rule) -> Mask | None:
+        """Which codes a rule allows, where they decide and are not too many: a list of thousands of
+        combinations is looked up, not tried one by one.
+        """
+        shape = [self.schema[name].size for name in rule.names]
+        atoms = [atom for alternative in rule.alternatives for atom in alternative]
+        if math.prod(shape) > MAX_TABLE or not all(isinstance(atom, Among) for atom in atoms):
+            return None
+        table = np.zeros(shape, dtype=bool)
+        for alternative in rule.alternatives:
+            sides = [np.ones(size, dtype=bool) for size in shape]
+            for atom in alternative:
+                assert isinstance(atom, Among)
+                sides[rule.names.index(atom.name)] &= self._fitting(atom)
+            table[np.ix_(*sides)] = True
+        return table
+
+    def _fitting(self, atom: Among) -> Mask:
+        fits = np.zeros(self.schema[atom.name].size, dtype=bool)
+        fits[list(atom.codes)] = True
+        return fits
+
     # ---- values
 
     def holds(self, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]) -> Mask:
@@ -161,14 +202,18 @@ class Rules:
             For each column its codes.
         """
         held = np.ones(len(next(iter(codes.values()))), dtype=bool)
-        for rule in self.rules:
-            held &= self.holds_one(rule, values, codes)
+        for place in range(len(self.rules)):
+            held &= self.holds_one(place, values, codes)
         return held
 
     def holds_one(
-        self, rule: Rule, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]
+        self, place: int, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]
     ) -> Mask:
-        """Where one rule holds."""
+        """Where the rule at a place in the list holds."""
+        rule, table = self.rules[place], self._tables[place]
+        if table is not None:
+            listed: Mask = table[tuple(codes[name] for name in rule.names)]
+            return listed
         found = np.zeros(len(next(iter(codes.values()))), dtype=bool)
         for alternative in rule.alternatives:
             held = np.ones(len(found), dtype=bool)
@@ -188,9 +233,7 @@ class Rules:
         return atom.comparison.holds(values) | self._any_missing(atom, codes)
 
     def _among(self, atom: Among, codes: Mapping[str, NDArray[Any]]) -> Mask:
-        fits = np.zeros(self.schema[atom.name].size, dtype=bool)
-        fits[list(atom.codes)] = True
-        found: Mask = fits[codes[atom.name]]
+        found: Mask = self._fitting(atom)[codes[atom.name]]
         return found
 
     def _missing(self, name: str, codes: Mapping[str, NDArray[Any]]) -> Mask:
@@ -215,6 +258,8 @@ class Rules:
         whole = self.boxes(codes)
         values = {name: bound.copy() for name, bound in whole.low.items()}
         found = self.holds(values, codes)
+        if not self.loose:
+            return found, values
         for backwards in (False, True):
             for corner in ("low", "high", "best"):
                 left = np.flatnonzero(~found)

@@ -52,7 +52,7 @@ def find_violations(table: Table, coded: Coded) -> list[Violation]:
         else:
             values[name] = rules.grids[name].lowest[codes[name]]
     broken: dict[str, int] = {}
-    for rule in rules.rules:
-        count = int(np.count_nonzero(~rules.holds_one(rule, values, codes)))
+    for place, rule in enumerate(rules.rules):
+        count = int(np.count_nonzero(~rules.holds_one(place, values, codes)))
         broken[rule.text] = broken.get(rule.text, 0) + count
     return [Violation(text, count) for text, count in broken.items() if count]

@@ -125,14 +125,20 @@ class Restriction:
         else:
             schema = bits.schema
         factors = {} if evidence is None else dict(evidence)
-        rejected = []
-        for table in sorted(self.tables, key=lambda table: table.allowed.size):
-            name = f"{table.text} [{len(factors)}]"
-            factor = factor_of(table, self.rules.schema, bits)
-            if factor is not None and fits_in(network, schema, [*factors.values(), factor]):
-                factors[name] = factor
-            else:
-                rejected.append(table)
+        tables = {
+            f"{table.text} [{place}]": (table, factor_of(table, self.rules.schema, bits))
+            for place, table in enumerate(self.tables)
+        }
+        every = factors | {name: factor for name, (_, factor) in tables.items() if factor}
+        rejected = [table for table, factor in tables.values() if factor is None]
+        if fits_in(network, schema, list(every.values())):
+            factors = every
+        else:
+            for name, (table, factor) in tables.items():
+                if factor and fits_in(network, schema, [*factors.values(), factor]):
+                    factors[name] = factor
+                elif factor:
+                    rejected.append(table)
         found = network
         if factors:
             found = conditioned(network, schema, factors)
@@ -265,15 +271,17 @@ def fits_in(network: Network, schema: Schema, factors: Sequence[Factor]) -> bool
 # ------------------------------------------------------------- networks and schemas
 
 
-def make_possible(network: Network, restriction: Restriction, bits: Bits | None) -> Network:
-    """The network; where it leaves the rules no row at all, one with a little of everything in
-    it.
+def constrain_any(
+    network: Network, restriction: Restriction, bits: Bits | None
+) -> tuple[Network, Constrained]:
+    """The network given the rules; where it leaves them no row at all, one with a little of
+    everything in it. The network that was used comes first.
     """
     try:
-        restriction.constrain(network, bits)
+        return network, restriction.constrain(network, bits)
     except ImpossibleError:
-        return Network(tuple(replace(node, table=node.table + SMOOTHING) for node in network))
-    return network
+        full = Network(tuple(replace(node, table=node.table + SMOOTHING) for node in network))
+        return full, restriction.constrain(full, bits)
 
 
 def check_constraints(schema: Schema, source: str = "The schema") -> None:

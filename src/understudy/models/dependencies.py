@@ -15,7 +15,7 @@ from understudy.data.constraints import Dependency, read_constraints
 from understudy.data.grids import Grid
 from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Category, Quantity, Schema
-from understudy.models.constraining import Restriction, make_possible
+from understudy.models.constraining import Restriction, constrain_any
 from understudy.models.factors import Variable, function_of
 from understudy.models.inference import Elimination
 from understudy.models.network import Network
@@ -30,7 +30,7 @@ def learn_dependencies(schema: Schema, network: Network, bits: Bits | None) -> S
     assert schema.constraints is not None
     entries = schema.constraints.to_list()
     restriction = Restriction(Rules(schema.constraints.rules, schema))
-    given = restriction.constrain(make_possible(network, restriction, bits), bits)
+    _, given = constrain_any(network, restriction, bits)
     for dependency in schema.constraints.unlearned:
         pairs = _likeliest(dependency, schema, given.network, bits)
         entries[dependency.number]["mapping"] = pairs

@@ -33,7 +33,7 @@ from understudy.data.streams import chunk_randomness
 from understudy.data.tables import Column, Table, write_table
 from understudy.errors import InputError
 from understudy.models.conditioning import conditioned
-from understudy.models.constraining import Constrained, Restriction, given_rule, make_possible
+from understudy.models.constraining import Constrained, Restriction, constrain_any, given_rule
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
@@ -317,7 +317,7 @@ class Model:
             network = conditioned(network, self.network_schema, evidence)
         if evidence and method != "exact":
             sampler = Sampler(network, self.network_schema, evidence)
-        elif evidence or rules:
+        elif subsets:
             sampler = Sampler(network, self.network_schema)
         else:
             sampler = self._sampler
@@ -349,17 +349,16 @@ class Model:
         are rules too.
         """
         rules = self._restriction.rules
-        if not rules:
-            return rules, Constrained(self.network)
-        if not evidence:
-            return rules, self._constrained
+        network, constrained = self._constrained
+        if not rules or not subsets:
+            return rules, constrained
         own = [given_rule(name, subset) for name, subset in subsets.items() if name in rules.names]
         rules = Rules((*rules.rules, *own), self.schema)
         restriction = Restriction(rules)
         if method == "exact":
-            return rules, restriction.constrain(self._possible, self.bits, evidence)
+            return rules, restriction.constrain(network, self.bits, evidence)
         both = Constrained(
-            self._constrained.network,
+            constrained.network,
             tables=tuple(restriction.tables),
             unlisted=tuple(restriction.unlisted),
         )
@@ -373,24 +372,21 @@ class Model:
         return Restriction(Rules(rules, self.schema))
 
     @cached_property
-    def _possible(self) -> Network:
-        return make_possible(self.network, self._restriction, self.bits)
-
-    @cached_property
-    def _constrained(self) -> Constrained:
-        """The network given the constraints of the schema."""
-        return self._restriction.constrain(self._possible, self.bits)
+    def _constrained(self) -> tuple[Network, Constrained]:
+        """A network that leaves the constraints some row, and that network given them."""
+        if not self._restriction.rules:
+            return self.network, Constrained(self.network)
+        return constrain_any(self.network, self._restriction, self.bits)
 
     def constraint_factors(self) -> tuple[Network, list[Factor]]:
         """The network before the constraints, and these as factors over it."""
-        if not self._restriction.rules:
-            return self.network, []
-        if self._constrained.tables:
+        network, constrained = self._constrained
+        if constrained.tables:
             raise InputError(
                 "The constraints of this model are too large for an exact answer; draw rows and "
                 "count those."
             )
-        return self._possible, list(self._constrained.factors.values())
+        return network, list(constrained.factors.values())
 
     def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
         """Conditions as functions of what the network is over; an attribute with one value leaves
@@ -404,7 +400,7 @@ class Model:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self.network, self.network_schema)
+        return Sampler(self._constrained[1].network, self.network_schema)
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:

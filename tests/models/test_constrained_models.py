@@ -308,6 +308,17 @@ def test_conditions_and_rules_hold_together(released, method):
     assert ((table.columns["years"].values >= 2) & (table.columns["years"].values <= 12)).all()
 
 
+@pytest.mark.parametrize("bins", [1, 3])
+def test_conditions_and_rules_share_a_bin(bins):
+    schema = two_quantities("a < b", bins=bins)
+    network = Network(tuple(Node(name, (), np.ones(bins)) for name in "ab"))
+    columns = model_of(network, schema).sample(400, seed=1, given={"b": (1, 2)}).columns
+    assert (columns["a"].values < columns["b"].values).all()
+    assert set(columns["b"].values.tolist()) == {1, 2}
+    with pytest.raises(InputError, match="probability is zero"):
+        model_of(network, schema).sample(400, seed=1, given={"b": 0})
+
+
 def test_a_condition_against_the_rules_is_refused(released):
     with pytest.raises(InputError, match="probability is zero"):
         released.sample(10, seed=1, given={"school": "college", "years": (0, 10)})
@@ -349,11 +360,11 @@ def test_noise_in_the_answer_is_that_of_a_ratio():
         )
         return model_of(Network(nodes), schema)
 
-    noisy = [model(rng.normal(0, 5, 3), rng.normal(0, 5, (3, 2))) for _ in range(1500)]
+    noisy = [model(rng.normal(0, 5, 3), rng.normal(0, 5, (3, 2))) for _ in range(400)]
     for query in ("share where b = 1", "mean b", "mean b where a = 'z' or a = 'y'"):
         told = model().query(query)
         drawn = [one.query(query).value for one in noisy]
-        assert np.std(drawn) == pytest.approx(told.error, rel=0.1)
+        assert np.std(drawn) == pytest.approx(told.error, rel=0.15)
         assert np.mean(drawn) == pytest.approx(told.value, abs=0.2 * told.error)
     told = model().query("share where b = 1")
     estimate = model().marginal("b")
@@ -407,6 +418,27 @@ def test_rows_are_drawn_where_the_noise_left_the_rules_none():
     network = Network((Node("a", (), np.array([0.0, 9])), Node("b", (), np.array([9.0, 0]))))
     columns = model_of(network, schema).sample(50, seed=1).columns
     assert (columns["a"].values < columns["b"].values).all()
+
+
+def test_thousands_of_combinations_are_looked_up():
+    codes = [f"{number:05}" for number in range(3_000)]
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "zip": {"kind": "categorical", "values": codes},
+                "city": {"kind": "integer", "min": 0, "max": 299, "bins": 300},
+            },
+            "constraints": [
+                {
+                    "dependency": "zip -> city",
+                    "mapping": {code: number % 300 for number, code in enumerate(codes)},
+                }
+            ],
+        }
+    )
+    network = Network((Node("zip", (), np.ones(3_000)), Node("city", (), np.ones(300))))
+    columns = model_of(network, schema).sample(20_000, seed=1).columns
+    assert (columns["zip"].values % 300 == columns["city"].values).all()
 
 
 def test_what_is_too_large_is_left_to_rejection(monkeypatch):
