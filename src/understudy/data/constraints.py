@@ -71,12 +71,15 @@ class Constraints:
         Columns that are computed, in an order in which they can be.
     unlearned
         Dependencies without a mapping; a model fills it in.
+    source
+        What to call the schema in messages.
     """
 
     entries: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
     formulas: tuple[Formula, ...] = field(default=(), compare=False)
     unlearned: tuple[Dependency, ...] = field(default=(), compare=False)
+    source: str = field(default="The schema", compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.entries)
@@ -146,6 +149,7 @@ class _Reader:
             tuple(self._rules),
             tuple(self._formulas),
             tuple(self._unlearned),
+            self._source,
         )
 
     def read(self, number: int, entry: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,51 +27,75 @@ class Grid:
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
+        self._step = Fraction(1)
+        self._listed: Numbers | None = None
         self.lowest = np.full(attribute.size, np.nan)
         self.highest = np.full(attribute.size, np.nan)
         if isinstance(attribute, Quantity):
-            edges = np.array(attribute.edges, dtype=np.float64)
-            self.lowest[: attribute.bins] = edges[:-1]
-            self.highest[: attribute.bins] = np.maximum(
-                edges[:-1], self.down(edges[1:], strict=True)
-            )
+            self._place_bins(attribute)
         elif isinstance(attribute, Category) and not isinstance(attribute.domain[0], str):
+            self._listed = np.sort(np.array(attribute.domain, dtype=np.float64))
             self.lowest[: attribute.values_size] = attribute.domain
             self.highest[: attribute.values_size] = attribute.domain
+
+    def _place_bins(self, attribute: Quantity) -> None:
+        edges = np.array(attribute.edges, dtype=np.float64)
+        low = edges[:-1]
+        if not attribute.whole:
+            self._step = Fraction(1, 10**attribute.places)
+        # A public step, or a list of all values, where the attribute has one.
+        step, listed = getattr(attribute, "step", None), getattr(attribute, "values", ())
+        if step is not None:
+            self._step = Fraction(repr(float(step)))
+        if listed:
+            self._listed = np.sort(np.array(listed, dtype=np.float64))
+        if step is not None or listed:
+            low = self.up(low)
+        self.lowest[: attribute.bins] = low
+        self.highest[: attribute.bins] = np.maximum(low, self.down(edges[1:], strict=True))
 
     @property
     def is_exact(self) -> bool:
         """Whether each code stands for one value at most."""
         return not (self.lowest < self.highest).any()
 
-    @property
-    def _unit(self) -> float:
-        """Values are whole numbers divided by this one."""
-        if isinstance(self.attribute, Quantity) and not self.attribute.whole:
-            return float(10**self.attribute.places)
-        return 1.0
-
     def down(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The largest value of the grid at or below (strict: below) each number."""
-        if not isinstance(self.attribute, Quantity):
-            return np.where(np.isfinite(numbers) & strict, np.nextafter(numbers, -np.inf), numbers)
-        unit = self._unit
-        steps = np.floor(numbers * unit) + 1  # may be one too many or too few: the product rounds
+        if self._listed is not None:
+            side = "left" if strict else "right"
+            places = np.searchsorted(self._listed, numbers, side=side)  # type: ignore[call-overload]
+            return np.concatenate([[-np.inf], self._listed])[places]
+        # The quotient is rounded, so that the first guess may be one too many or too few.
+        steps = np.floor(numbers * (self._step.denominator / self._step.numerator)) + 1
         for _ in range(3):
-            above = steps / unit >= numbers if strict else steps / unit > numbers
-            steps = np.where(above, steps - 1, steps)
-        return steps / unit
+            values = self._at(steps)
+            steps = np.where(values >= numbers if strict else values > numbers, steps - 1, steps)
+        return self._at(steps)
 
     def up(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The smallest value of the grid at or above (strict: above) each number."""
+        if self._listed is not None:
+            side = "right" if strict else "left"
+            places = np.searchsorted(self._listed, numbers, side=side)  # type: ignore[call-overload]
+            return np.concatenate([self._listed, [np.inf]])[places]
         return -self.down(-numbers, strict)  # the grid is symmetric about zero
+
+    def _at(self, steps: Numbers) -> Numbers:
+        # Both are below 2^53, so the quotient is the float nearest to the multiple.
+        return (steps * self._step.numerator) / self._step.denominator
 
     def draw_between(self, low: Numbers, high: Numbers, rng: np.random.Generator) -> Numbers:
         """One value of the grid for each pair of bounds, each value as likely as any other."""
-        unit = self._unit
-        steps = np.maximum(np.floor((high - low) * unit + 0.5), 0.0) + 1
-        drawn = low + np.floor(draw_uniforms(rng, len(low)) * steps) / unit
-        return np.clip(self.down(drawn + 0.25 / unit), low, np.maximum(low, high))
+        uniforms = draw_uniforms(rng, len(low))
+        if self._listed is not None:
+            first = np.searchsorted(self._listed, low)
+            count = np.maximum(np.searchsorted(self._listed, high, side="right") - first, 1)
+            places = first + (uniforms * count).astype(np.int64)
+            return self._listed[np.minimum(places, len(self._listed) - 1)]
+        step = float(self._step)
+        steps = np.maximum(np.floor((high - low) / step + 0.5), 0.0) + 1
+        drawn = low + np.floor(uniforms * steps) * step
+        return np.clip(self.down(drawn + 0.25 * step), low, np.maximum(low, high))
 
 
 def draw_inside(

@@ -284,7 +284,7 @@ def constrain_any(
         return full, restriction.constrain(full, bits)
 
 
-def check_constraints(schema: Schema, source: str = "The schema") -> None:
+def check_constraints(schema: Schema) -> None:
     """Refuse constraints that no row can keep; reads no row."""
     if schema.constraints is None or not schema.constraints.rules:
         return
@@ -300,8 +300,8 @@ def check_constraints(schema: Schema, source: str = "The schema") -> None:
     except ImpossibleError:
         listed = "; ".join(dict.fromkeys(rule.text for rule in rules.rules))
         raise InputError(
-            f"{source}: no row can keep all constraints ({listed}): they contradict each other or "
-            "the domains of the columns; loosen one."
+            f"{schema.constraints.source}: no row can keep all constraints ({listed}): they "
+            "contradict each other or the domains of the columns; loosen one."
         ) from None
 
 
