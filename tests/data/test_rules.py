@@ -114,6 +114,7 @@ def test_values_that_were_found_keep_any_rules(entries, constraints):
     codes = all_codes(rules)
     found, values = rules.place(codes)
     assert rules.holds(values, codes)[found].all()
+    assert rules.fits(values, codes)[found].all()
     assert (room_by_enumeration(rules, codes) | ~found).all()
 
 

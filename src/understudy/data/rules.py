@@ -268,11 +268,20 @@ class Rules:
                 boxes = whole.taken(left)
                 possible, active = self.confine(boxes, backwards)
                 point = self._corner(boxes, active, corner)
-                good = possible & self.holds(point, boxes.codes)
+                good = possible & self.holds(point, boxes.codes) & self.fits(point, boxes.codes)
                 for name, numbers in point.items():
                     values[name][left[good]] = numbers[good]
                 found[left[good]] = True
         return found, values
+
+    def fits(self, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]) -> Mask:
+        """Where all values lie in their bins: bounds that were carried too far leave them."""
+        found = np.ones(len(next(iter(codes.values()))), dtype=bool)
+        for name in self.loose:
+            low, high = self.grids[name].lowest[codes[name]], self.grids[name].highest[codes[name]]
+            inside = (values[name] >= low) & (values[name] <= high)
+            found &= inside | self._missing(name, codes)
+        return found
 
     def boxes(self, codes: Mapping[str, NDArray[Any]]) -> _Boxes:
         """The bounds that codes give."""

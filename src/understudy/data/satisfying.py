@@ -115,6 +115,8 @@ def _draw(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[str, Num
         else:
             drawn = rules.place(here)[1]
         good = rules.holds(drawn, here)
+        if attempt >= DRAWS:
+            good &= rules.fits(drawn, here)
         for name, numbers in drawn.items():
             values[name][left[good]] = numbers[good]
         left = left[~good]
