@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from understudy.data.rules import MISSING, Among, Atom, Within
+from understudy.data.atoms import MISSING, Among, Atom, Within
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity
 from understudy.errors import InputError
 

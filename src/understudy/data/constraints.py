@@ -21,9 +21,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.data.atoms import Among, Atom, Below, Rule
 from understudy.data.conditions import MAX_ALTERNATIVES, ConditionReader, if_missing
 from understudy.data.expressions import Comparison, Expression, ExpressionParser
-from understudy.data.rules import Among, Atom, Below, Rule
 from understudy.data.schema import Attribute, Category, Computed, Quantity
 from understudy.errors import InputError
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.expressions import Comparison, Linear
+from understudy.data.atoms import Among, Atom, Below, Rule, Within
 from understudy.data.grids import Grid
 from understudy.data.schema import Schema
 
@@ -34,61 +34,6 @@ MAX_SWEEPS = 64
 
 MAX_TABLE = 1 << 22
 """Cells of a table in which a rule is looked up."""
-
-
-MISSING = -1
-"""Stands for the code of "missing", the last one, in :class:`Among`: how many bins a quantity has
-may change.
-"""
-
-
-@dataclass(frozen=True)
-class Among:
-    """The code is one of some: for categories, and for "missing"."""
-
-    name: str
-    codes: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Within:
-    """The value of a quantity lies between two numbers, both included; missing does not."""
-
-    name: str
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Below:
-    """An inequality between sums of columns; it holds where one of them is missing."""
-
-    comparison: Comparison
-    form: Linear
-    """What must be at or below (strict: below) zero."""
-
-
-Atom = Among | Within | Below
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What must hold in every row."""
-
-    text: str
-    """The rule as people write it."""
-    alternatives: tuple[tuple[Atom, ...], ...]
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The columns that it is about."""
-        found: dict[str, None] = {}
-        for atom in (atom for alternative in self.alternatives for atom in alternative):
-            if isinstance(atom, Below):
-                found.update(dict.fromkeys(atom.form.terms))
-            else:
-                found[atom.name] = None
-        return tuple(found)
 
 
 @dataclass

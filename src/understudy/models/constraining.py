@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.atoms import Among, Atom, Rule, Within
 from understudy.data.bits import Bits
-from understudy.data.rules import Among, Atom, Rule, Rules, Within
+from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
 from understudy.models.conditioning import conditioned
@@ -271,17 +272,75 @@ def fits_in(network: Network, schema: Schema, factors: Sequence[Factor]) -> bool
 # ------------------------------------------------------------- networks and schemas
 
 
-def constrain_any(
-    network: Network, restriction: Restriction, bits: Bits | None
-) -> tuple[Network, Constrained]:
-    """The network given the rules; where it leaves them no row at all, one with a little of
-    everything in it. The network that was used comes first.
+class ModelRules:
+    """The constraints of a model: what its rows keep, and its network given them.
+
+    Parameters
+    ----------
+    network
+        The released network.
+    schema
+        What the columns are, with the constraints.
+    bits
+        How attributes were taken apart, for a network over bits.
+
+    Attributes
+    ----------
+    network
+        The network; where it leaves the constraints no row at all, one with a little of everything
+        in it.
+    constrained
+        That network given the constraints.
     """
-    try:
-        return network, restriction.constrain(network, bits)
-    except ImpossibleError:
-        full = Network(tuple(replace(node, table=node.table + SMOOTHING) for node in network))
-        return full, restriction.constrain(full, bits)
+
+    def __init__(self, network: Network, schema: Schema, bits: Bits | None) -> None:
+        self._schema, self._bits = schema, bits
+        self.rules = Rules(schema.constraints.rules if schema.constraints else (), schema)
+        restriction = Restriction(self.rules)
+        try:
+            self.network = network
+            self.constrained = restriction.constrain(network, bits)
+        except ImpossibleError:
+            nodes = (replace(node, table=node.table + SMOOTHING) for node in network)
+            self.network = Network(tuple(nodes))
+            self.constrained = restriction.constrain(self.network, bits)
+
+    def given(
+        self, subsets: Mapping[str, Subset], evidence: Mapping[str, Factor], *, exact: bool
+    ) -> tuple[Rules, Constrained]:
+        """The rules that rows with some conditions must keep, and the network given them.
+
+        Parameters
+        ----------
+        subsets
+            The conditions. Those on columns that the constraints name become rules as well.
+        evidence
+            The same as factors of the network.
+        exact
+            Whether the network is to be given the evidence too.
+        """
+        if not subsets:
+            return self.rules, self.constrained
+        own = [given_rule(name, one) for name, one in subsets.items() if name in self.rules.names]
+        rules = Rules((*self.rules.rules, *own), self._schema)
+        restriction = Restriction(rules)
+        if exact:
+            return rules, restriction.constrain(self.network, self._bits, evidence)
+        rejecting = Constrained(
+            self.constrained.network,
+            tables=tuple(restriction.tables),
+            unlisted=tuple(restriction.unlisted),
+        )
+        return rules, rejecting
+
+    def factors(self) -> tuple[Network, list[Factor]]:
+        """The network before the constraints, and these as factors over it."""
+        if self.constrained.tables:
+            raise InputError(
+                "The constraints of this model are too large for an exact answer; draw rows and "
+                "count those."
+            )
+        return self.network, list(self.constrained.factors.values())
 
 
 def check_constraints(schema: Schema) -> None:

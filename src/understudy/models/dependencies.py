@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from understudy.data.bits import Bits
 from understudy.data.constraints import Dependency, read_constraints
 from understudy.data.grids import Grid
-from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Category, Quantity, Schema
-from understudy.models.constraining import Restriction, constrain_any
+from understudy.models.constraining import ModelRules
 from understudy.models.factors import Variable, function_of
 from understudy.models.inference import Elimination
 from understudy.models.network import Network
@@ -29,8 +28,7 @@ def learn_dependencies(schema: Schema, network: Network, bits: Bits | None) -> S
     """
     assert schema.constraints is not None
     entries = schema.constraints.to_list()
-    restriction = Restriction(Rules(schema.constraints.rules, schema))
-    _, given = constrain_any(network, restriction, bits)
+    given = ModelRules(network, schema, bits).constrained
     for dependency in schema.constraints.unlearned:
         pairs = _likeliest(dependency, schema, given.network, bits)
         entries[dependency.number]["mapping"] = pairs

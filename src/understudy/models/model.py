@@ -25,15 +25,13 @@ from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
 from understudy.data.partitions import names_folder, write_folder
-from understudy.data.rules import Rule, Rules
 from understudy.data.satisfying import satisfy
 from understudy.data.schema import MAX_NAME_LENGTH, Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
 from understudy.data.streams import chunk_randomness
 from understudy.data.tables import Column, Table, write_table
 from understudy.errors import InputError
-from understudy.models.conditioning import conditioned
-from understudy.models.constraining import Constrained, Restriction, constrain_any, given_rule
+from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
@@ -311,16 +309,13 @@ class Model:
         else:
             subsets = given_subsets(given, self.schema)
         evidence = self._evidence(subsets)
-        rules, restricted = self._restrict(subsets, evidence, method)
-        network = restricted.network
-        if evidence and method == "exact" and not rules:
-            network = conditioned(network, self.network_schema, evidence)
-        if evidence and method != "exact":
-            sampler = Sampler(network, self.network_schema, evidence)
-        elif subsets:
-            sampler = Sampler(network, self.network_schema)
-        else:
+        rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
+        if not subsets:
             sampler = self._sampler
+        elif method == "exact":
+            sampler = Sampler(restricted.network, self.network_schema)
+        else:
+            sampler = Sampler(restricted.network, self.network_schema, evidence)
 
         def codes_of(rows: int, rng: np.random.Generator) -> Codes:
             if evidence and method == "rejection":
@@ -342,51 +337,13 @@ class Model:
 
         return draw
 
-    def _restrict(
-        self, subsets: Mapping[str, Subset], evidence: Mapping[str, Factor], method: How
-    ) -> tuple[Rules, Constrained]:
-        """The rules that rows must keep, and the network given them; conditions on the same columns
-        are rules too.
-        """
-        rules = self._restriction.rules
-        network, constrained = self._constrained
-        if not rules or not subsets:
-            return rules, constrained
-        own = [given_rule(name, subset) for name, subset in subsets.items() if name in rules.names]
-        rules = Rules((*rules.rules, *own), self.schema)
-        restriction = Restriction(rules)
-        if method == "exact":
-            return rules, restriction.constrain(network, self.bits, evidence)
-        both = Constrained(
-            constrained.network,
-            tables=tuple(restriction.tables),
-            unlisted=tuple(restriction.unlisted),
-        )
-        return rules, both
-
     @cached_property
-    def _restriction(self) -> Restriction:
-        rules: tuple[Rule, ...] = ()
-        if self.schema.constraints is not None:
-            rules = self.schema.constraints.rules
-        return Restriction(Rules(rules, self.schema))
-
-    @cached_property
-    def _constrained(self) -> tuple[Network, Constrained]:
-        """A network that leaves the constraints some row, and that network given them."""
-        if not self._restriction.rules:
-            return self.network, Constrained(self.network)
-        return constrain_any(self.network, self._restriction, self.bits)
+    def _rules(self) -> ModelRules:
+        return ModelRules(self.network, self.schema, self.bits)
 
     def constraint_factors(self) -> tuple[Network, list[Factor]]:
         """The network before the constraints, and these as factors over it."""
-        network, constrained = self._constrained
-        if constrained.tables:
-            raise InputError(
-                "The constraints of this model are too large for an exact answer; draw rows and "
-                "count those."
-            )
-        return network, list(constrained.factors.values())
+        return self._rules.factors()
 
     def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
         """Conditions as functions of what the network is over; an attribute with one value leaves
@@ -400,7 +357,7 @@ class Model:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self._constrained[1].network, self.network_schema)
+        return Sampler(self._rules.constrained.network, self.network_schema)
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:
