@@ -107,6 +107,9 @@ def test_refusals_name_the_schema_the_rule_and_the_remedy(constraint, cause):
 def test_refusals_of_whole_lists():
     with pytest.raises(InputError, match="must be a list of objects"):
         Schema.from_dict({"attributes": ATTRIBUTES, "constraints": {"a": 1}})
+    for odd in ({"a"}, math.inf, object()):
+        with pytest.raises(InputError, match="finite numbers, true, false, null"):
+            read({"forbidden": {"a": odd}})
     with pytest.raises(InputError, match="1,001 constraints; at most 1,000"):
         read(*[{"inequality": "a < 3"}] * 1_001)
     wide = {"combinations": ["a", "b"], "only": [[list(range(400)), list(range(400))]]}

@@ -31,9 +31,11 @@ from understudy.data.rules import Rules
 from understudy.data.tables import Column, Table, read_table
 from understudy.federation import federate, split
 from understudy.models import constraining
-from understudy.models.constraining import Restriction, check_constraints
+from understudy.models.constraining import ModelRules, Restriction, check_constraints
+from understudy.models.inference import weighing
 from understudy.models.network import Network, Node
 from understudy.models.query.answers import rows_deviation
+from understudy.models.query.conditions import given_subsets
 from understudy.models.sampling import ancestral
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.registry import methods
@@ -147,6 +149,39 @@ def number_column(column):
         if column.missing is not None
         else (column.values.astype(float))
     )
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.data())
+def test_conditions_on_rows_are_rules_too(seed, data):
+    network, plain = random_network(seed, attributes=3, degree=2)
+    schema = constrained_schema(plain, data)
+    names = [node.attribute for node in network]
+    low, high = sorted(data.draw(st.tuples(st.integers(0, 5), st.integers(0, 8))))
+    ranged = [name for name in names if schema[name].kind == "integer"]
+    assume(ranged)
+    subsets = given_subsets({ranged[0]: (low, high)}, schema)
+    limit = {"inequality": f"{low} <= {ranged[0]} <= {high}"}
+    narrow = plain.to_dict() | {
+        "constraints": [*schema.constraints.to_list(), limit]
+        + [{"forbidden": {ranged[0]: None}}] * (schema[ranged[0]].missing is not None)
+    }
+    allowed = allowed_by_enumeration(Schema.from_dict(narrow), names)
+    shares = {ranged[0]: subsets[ranged[0]].shares()}
+    expected = by_enumeration(network, schema, shares) * allowed
+    assume(expected.sum() > 1e-9)
+    model = model_of(network, schema)
+    evidence = {ranged[0]: weighing(ranged[0], shares[ranged[0]])}
+    rules, found = ModelRules(network, schema, None).given(subsets, evidence, exact=True)
+    order = [node.attribute for node in found.network]
+    table = by_enumeration(found.network, schema).transpose([order.index(name) for name in names])
+    np.testing.assert_allclose(table, expected / expected.sum(), atol=1e-9)
+    drawn = model.sample(200, seed=seed, given={ranged[0]: (low, high)})
+    codes = encode(drawn, schema).codes
+    values = {name: number_column(drawn.columns[name]) for name in rules.names}
+    assert rules.holds(values, {name: codes[name] for name in rules.names}).all()
+    wanted = drawn.columns[ranged[0]].values
+    assert ((wanted >= low) & (wanted <= high)).all()
 
 
 @settings(max_examples=10)
@@ -476,7 +511,7 @@ def test_what_is_too_large_is_left_to_rejection(monkeypatch):
         model.query("share where a < 3")
     check_constraints(schema)
     impossible = schema.to_dict() | {"constraints": [{"inequality": "a < b < c < a"}]}
-    with pytest.raises(InputError, match="no row can keep"):
+    with pytest.raises(InputError, match="none of 65,536 rows that were tried keeps"):
         check_constraints(Schema.from_dict(impossible))
 
 

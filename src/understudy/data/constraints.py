@@ -120,10 +120,17 @@ def read_constraints(entries: Any, attributes: Sequence[Attribute], source: str)
             f"{source} has {len(entries):,} constraints; at most {MAX_CONSTRAINTS:,} can be kept. "
             "Join some."
         )
+    try:
+        plain = json.loads(json.dumps(entries, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(
+            f'{source}: "constraints" may hold texts, finite numbers, true, false, null, lists and '
+            "objects only."
+        ) from None
     reader = _Reader(attributes, source)
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(plain):
         reader.read(number, entry)
-    return reader.constraints(entries)
+    return reader.constraints(plain)
 
 
 class _Reader:
@@ -145,7 +152,7 @@ class _Reader:
     def constraints(self, entries: Sequence[Mapping[str, Any]]) -> Constraints:
         """What was read."""
         return Constraints(
-            tuple(json.loads(json.dumps(entries))),
+            tuple(entries),
             tuple(self._rules),
             tuple(self._formulas),
             tuple(self._unlearned),

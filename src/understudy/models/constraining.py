@@ -39,8 +39,11 @@ from understudy.models.sampling import Codes, ancestral
 MAX_CELLS = 1 << 22
 """Of a table that conditioning on constraints goes through."""
 
+MAX_SIDES = 24
+"""Of a table: numpy has a limit of its own."""
+
 MAX_RULE_CELLS = 1 << 20
-"""Of the table of one rule."""
+"""Of the table of one rule, where values inside bins must be tried for each cell."""
 
 MAX_JOINT_CELLS = 1 << 18
 """Of the table of several rules that share columns."""
@@ -176,7 +179,7 @@ class Constrained:
             if tried > max(MIN_TRIES, MAX_TRIES_PER_ROW * rows):
                 raise InputError(
                     f"Only {found:,} of {tried:,} rows drawn keep the constraints "
-                    f"{self._listed()}, which are too large for an exact model; use fewer bins in "
+                    f"{self.listed()}, which are too large for an exact model; use fewer bins in "
                     "their columns, or loosen them."
                 )
             wanted = min(max(2 * (rows - found) * tried // max(found, 1), 1 << 10), 1 << 18)
@@ -196,7 +199,8 @@ class Constrained:
             fits[left] = rules.place(own)[0]
         return {name: column[fits] for name, column in codes.items()}
 
-    def _listed(self) -> str:
+    def listed(self) -> str:
+        """The rules that are left to rejection."""
         texts = [table.text for table in self.tables]
         texts += [rule.text for rules in self.unlisted for rule in rules.rules]
         return ", ".join(dict.fromkeys(texts))
@@ -208,7 +212,8 @@ class Constrained:
 def table_of(rules: Rules) -> Table | None:
     """Which combinations of codes leave room for the rules; None where there are too many."""
     sizes = [rules.schema[name].size for name in rules.names]
-    if math.prod(sizes) > MAX_RULE_CELLS or len(sizes) > 20:
+    limit = MAX_RULE_CELLS if rules.loose else MAX_CELLS
+    if math.prod(sizes) > limit or len(sizes) > MAX_SIDES:
         return None
     places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
     allowed, _ = rules.place(dict(zip(rules.names, places, strict=True)))
@@ -252,7 +257,7 @@ def factor_of(table: Table, schema: Schema, bits: Bits | None) -> Factor | None:
             names = bits.names(attribute) if attribute.size > 1 else []
             axes += [(bit, 0) for bit in names]
             shape += [2] * len(names)
-    if len(shape) > 24:
+    if len(shape) > MAX_SIDES:
         return None
     return Factor(tuple(axes), cells.reshape(shape))
 
@@ -351,17 +356,20 @@ def check_constraints(schema: Schema) -> None:
     network = Network(tuple(Node(a.name, (), np.ones(a.size)) for a in schema.modelled))
     try:
         found = Restriction(rules).constrain(network, None)
-        if found.tables or found.unlisted:
-            # Too large for a table: some of many rows must do.
-            rng = np.random.Generator(np.random.PCG64(0))
-            if not _rows(found.keep(ancestral(found.network, schema, TRIAL_ROWS, rng))):
-                raise ImpossibleError("no row was found")
     except ImpossibleError:
         listed = "; ".join(dict.fromkeys(rule.text for rule in rules.rules))
         raise InputError(
             f"{schema.constraints.source}: no row can keep all constraints ({listed}): they "
             "contradict each other or the domains of the columns; loosen one."
         ) from None
+    if found.tables or found.unlisted:
+        rng = np.random.Generator(np.random.PCG64(0))
+        if not _rows(found.keep(ancestral(found.network, schema, TRIAL_ROWS, rng))):
+            raise InputError(
+                f"{schema.constraints.source}: none of {TRIAL_ROWS:,} rows that were tried keeps "
+                f"the constraints {found.listed()}, which are too large for an exact model; use "
+                "fewer bins or values in their columns, or loosen them."
+            )
 
 
 def given_rule(name: str, subset: Subset) -> Rule:
