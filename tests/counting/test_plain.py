@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.counting import kernels, plain
+from understudy.counting import kernels, layout, plain
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
 from understudy.data.marginals import Axis
 from understudy.errors import InputError
@@ -83,7 +83,8 @@ def test_sizes_and_refusals_are_the_same(marginals: list[list[int]], limit: int)
     axes = np.array([axis for axes in marginals for axis in axes], np.int64)
     compiled = np.empty(len(marginals), np.int64)
     masks = np.zeros((len(marginals), 1), np.uint64)
-    kernels.outline(starts, axes, sizes, base, limit, compiled, masks)
+    known = layout.Axes(sizes, base, np.empty(0, np.uint32), np.zeros(6, np.int64))
+    kernels.outline(axes, starts, known, limit, compiled, masks)
     assert plain.outline(starts, axes, sizes, base, limit).tolist() == compiled.tolist()
 
 

@@ -66,6 +66,8 @@ def show(
         grid.add_row(safe(attribute.name), attribute.kind, codes, levels, safe(_domain(attribute)))
     console.print(grid)
     _print_rest(console, len(released.schema))
+    if released.schema.constraints:
+        _print_constraints(console, released.schema.constraints.texts())
     if released.network.degree:
         console.print("Network", style="bold")
         console.print(
@@ -97,6 +99,13 @@ def show(
     _print_rest(console, len(ledger.entries))
 
 
+def _print_constraints(console: Console, texts: list[str]) -> None:
+    console.print("Constraints, which every synthetic row keeps", style="bold")
+    for text in texts[:MAX_LINES]:
+        console.print(f"  {safe(text)}", highlight=False)
+    _print_rest(console, len(texts))
+
+
 def _print_rest(console: Console, count: int) -> None:
     if count > MAX_LINES:
         console.print(f"The first {MAX_LINES:,} of {count:,}; the file holds all.", style="dim")
@@ -104,8 +113,10 @@ def _print_rest(console: Console, count: int) -> None:
 
 def _domain(attribute: Any) -> str:
     """What an attribute can be, in a few words."""
-    from understudy.data.schema import Identifier, Quantity, Text
+    from understudy.data.schema import Computed, Identifier, Quantity, Text
 
+    if isinstance(attribute, Computed):
+        return "computed"
     if isinstance(attribute, Identifier):
         return "made anew"
     if isinstance(attribute, Text):

@@ -18,13 +18,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.files import read_json, write_json
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.data.constraints import Constraints
 
 Value = str | int | float
 Taxonomy = tuple[Any, ...]
@@ -293,6 +296,20 @@ class Text(Attribute):
         return {"replacement": self.replacement}
 
 
+@dataclass(frozen=True)
+class Computed(Attribute):
+    """A column that a formula gives: never read, computed again for every synthetic row."""
+
+    format: str | None = None
+    decimals: int | None = None
+
+    modelled: ClassVar[bool] = False
+
+    def _details(self) -> dict[str, Any]:
+        details = {"format": self.format, "decimals": self.decimals}
+        return {option: given for option, given in details.items() if given is not None}
+
+
 # --------------------------------------------------------------------------- the schema
 
 
@@ -309,6 +326,8 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    constraints: Constraints | None = None
+    """What holds in every synthetic row (see :mod:`understudy.data.constraints`)."""
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -340,7 +359,7 @@ class Schema:
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
-        """The attributes that have codes: all but identifiers and text."""
+        """The attributes that have codes: all but identifiers, text and computed columns."""
         return tuple(attribute for attribute in self.attributes if attribute.modelled)
 
     def ordered_as(self, names: Sequence[str], source: str) -> Schema:
@@ -359,7 +378,7 @@ class Schema:
                     "it "
                     f"or drop it."
                 )
-        return Schema(tuple(self[name] for name in names))
+        return Schema(tuple(self[name] for name in names), self.constraints)
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Schema:
@@ -368,8 +387,8 @@ class Schema:
         Parameters
         ----------
         document
-            ``{"attributes": {name: {"kind": ..., ...}, ...}}``; see the schema reference in the
-            docs.
+            ``{"attributes": {name: {"kind": ..., ...}, ...}, "constraints": [...]}``, the latter if
+            there are any; see the schema reference in the docs.
         source
             What to call it in messages.
         """
@@ -377,9 +396,12 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as it stands in a file; ``from_dict`` reads it back."""
-        return {
+        document: dict[str, Any] = {
             "attributes": {attribute.name: attribute.to_dict() for attribute in self.attributes}
         }
+        if self.constraints:
+            document["constraints"] = self.constraints.to_list()
+        return document
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -437,14 +459,45 @@ class _Reader:
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
             raise self.bad('it must be an object with an "attributes" entry')
-        unknown = set(document) - {"attributes"}
+        unknown = set(document) - {"attributes", "constraints"}
         if unknown:
             raise self.bad(f"it has an unknown entry {sorted(map(str, unknown))[0]!r}; remove it")
         attributes = document["attributes"]
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
         check_columns([str(name) for name in attributes], self.source)
+        if document.get("constraints", []) != []:
+            return self.constrained(attributes, document["constraints"])
         return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+
+    def constrained(self, entries: Mapping[str, Any], constraints: Any) -> Schema:
+        # Constraints are about attributes: that module comes after this one.
+        from understudy.data.constraints import formula_columns, read_constraints
+
+        if not isinstance(constraints, list):
+            raise self.bad('"constraints" must be a list of objects')
+        computed = formula_columns(constraints)
+        attributes = tuple(
+            self.computed(name, entry) if name in computed else self.attribute(name, entry)
+            for name, entry in entries.items()
+        )
+        return Schema(attributes, read_constraints(constraints, attributes, self.source))
+
+    def computed(self, name: str, entry: Any) -> Attribute:
+        """A column with a formula: it needs no bounds, and bins that are given mean nothing."""
+        self.column = name
+        kind = entry.get("kind") if isinstance(entry, Mapping) else None
+        if kind not in ("integer", "real", "date", "datetime"):
+            return self.attribute(name, entry)
+        unused = {"min", "max", "bins", "edges"}
+        kept = {option: given for option, given in entry.items() if option not in unused}
+        if kind in ("date", "datetime"):
+            kept |= {"min": "2000-01-01", "max": "2000-01-02"}
+        else:
+            kept |= {"min": 0, "max": 1}
+        checked = self.attribute(name, kept)
+        assert isinstance(checked, Quantity)
+        return Computed(name, kind, checked.missing, checked.format, checked.decimals)
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
         if not isinstance(name, str) or not name:

@@ -42,6 +42,7 @@ from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.models.consistency import pooled
+from understudy.models.constraining import check_constraints
 from understudy.models.model import Model, as_in_file, joined
 from understudy.models.parameters import estimated_rows, projected
 from understudy.privacy.curator import Curator, Measurement
@@ -160,6 +161,12 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
         raise InputError("Structure comes from tables in the method privbayes only.")
     if structure == "tables" and way not in ("secure", "statistics"):
         raise InputError(f"In the way {way} structure does not come from tables.")
+    check_constraints(schema)
+    if way == "models" and schema.constraints is not None and schema.constraints.unlearned:
+        raise InputError(
+            "In the way models each holder would learn a mapping of its own for the dependencies "
+            'among the constraints; give a "mapping", or use another way.'
+        )
     synthesizer.check(schema)
 
 
@@ -381,6 +388,11 @@ class Merged:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", as_in_file(self.method))
+        if any(model.schema.constraints != self.schema.constraints for model in self.models):
+            raise InputError(
+                "The model of a holder keeps other constraints than the schema; make it again from "
+                "the same schema."
+            )
 
     @property
     def rows(self) -> int:

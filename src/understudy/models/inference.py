@@ -37,6 +37,14 @@ LARGEST_PRODUCT = 1 << 25
 BATCH: Variable = ("batch", "")
 
 
+class ImpossibleError(InputError):
+    """A condition has probability zero."""
+
+
+class TooLargeError(InputError):
+    """An exact answer would take too large a table."""
+
+
 def joint(
     network: Network,
     schema: Schema,
@@ -89,10 +97,10 @@ def weighing(attribute: str, weights: NDArray[Any]) -> Factor:
     return Factor(((attribute, 0),), np.asarray(weights, dtype=np.float64))
 
 
-def impossible(names: Mapping[str, Any] | Sequence[str]) -> InputError:
+def impossible(names: Mapping[str, Any] | Sequence[str]) -> ImpossibleError:
     """What to say about a condition that has probability zero."""
     listed = ", ".join(repr(name) for name in names)
-    return InputError(
+    return ImpossibleError(
         f"By this model no row fits the condition on {listed}: its probability is zero; widen it."
     )
 
@@ -253,16 +261,21 @@ Cost = Callable[[Scope, Variable, Mapping[Variable, set[Variable]], Domains], fl
 
 
 def elimination_order(
-    scopes: Sequence[Scope], keep: set[Variable], domains: Domains
+    scopes: Sequence[Scope],
+    keep: set[Variable],
+    domains: Domains,
+    max_cells: int | None = None,
 ) -> list[Variable]:
     """A good order in which to sum out all variables but those to keep; refuses what would take too
     large a table.
     """
+    if max_cells is None:
+        max_cells = LARGEST_PRODUCT
     orders = (_order(scopes, keep, domains, cost) for cost in (_weight, _fill))
     order, largest = min(orders, key=lambda found: domains.cells(found[1]))
     final: Scope = dict.fromkeys(keep, 0)
     for scope in (largest, final):
-        if domains.cells(scope) > LARGEST_PRODUCT:
+        if domains.cells(scope) > max_cells:
             raise _too_large(scope, domains.cells(scope))
     return order
 
@@ -318,10 +331,10 @@ def _fill(
     return sum(b not in near[a] for i, a in enumerate(around) for b in around[:i])
 
 
-def _too_large(scope: Scope, cells: int) -> InputError:
+def _too_large(scope: Scope, cells: int) -> TooLargeError:
     names = [variable if isinstance(variable, str) else variable[1] for variable in scope]
     listed = ", ".join(sorted(set(names)))
-    return InputError(
+    return TooLargeError(
         f"An exact answer needs a table of {cells:,} cells over {listed}, more than the "
         f"{LARGEST_PRODUCT:,} that are "
         f"allowed; ask about fewer attributes, or draw rows and count those."

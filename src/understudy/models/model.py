@@ -25,12 +25,14 @@ from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
 from understudy.data.partitions import names_folder, write_folder
+from understudy.data.satisfying import satisfy
 from understudy.data.schema import MAX_NAME_LENGTH, Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
 from understudy.data.streams import chunk_randomness
 from understudy.data.tables import Column, Table, write_table
 from understudy.errors import InputError
-from understudy.models.conditioning import conditioned
+from understudy.models.constraining import ModelRules
+from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.network import Network
@@ -111,6 +113,9 @@ class Model:
         # pictures.
         object.__setattr__(self, "method", as_in_file(self.method))
         object.__setattr__(self, "network", self.network.as_released())
+        if self.schema.constraints is not None and self.schema.constraints.unlearned:
+            learned = learn_dependencies(self.schema, self.network, self.bits)
+            object.__setattr__(self, "schema", learned)
 
     @property
     def network_schema(self) -> Schema:
@@ -308,29 +313,41 @@ class Model:
         else:
             subsets = given_subsets(given, self.schema)
         evidence = self._evidence(subsets)
-        if not evidence:
+        rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
+        if not subsets:
             sampler = self._sampler
         elif method == "exact":
-            sampler = Sampler(
-                conditioned(self.network, self.network_schema, evidence), self.network_schema
-            )
+            sampler = Sampler(restricted.network, self.network_schema)
         else:
-            sampler = Sampler(self.network, self.network_schema, evidence)
+            sampler = Sampler(restricted.network, self.network_schema, evidence)
 
         def codes_of(rows: int, rng: np.random.Generator) -> Codes:
             if evidence and method == "rejection":
-                return sampler.rejected(rows, rng)
-            if evidence and method == "weighting":
-                return sampler.resampled(rows, rng)
-            return sampler.draw(rows, rng, spread)
-
-        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
-            codes = codes_of(rows, rng)
+                codes = sampler.rejected(rows, rng)
+            elif evidence and method == "weighting":
+                codes = sampler.resampled(rows, rng)
+            else:
+                codes = sampler.draw(rows, rng, spread)
             if self.bits is not None:
                 codes = self.bits.join(codes, rows)
-            return confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+            return codes
+
+        def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
+            codes = restricted.draw(codes_of, rows, rng)
+            table = confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+            if self.schema.constraints is None:
+                return table
+            return satisfy(table, codes, self.schema, rules, rng)
 
         return draw
+
+    @cached_property
+    def _rules(self) -> ModelRules:
+        return ModelRules(self.network, self.schema, self.bits)
+
+    def constraint_factors(self) -> tuple[Network, list[Factor]]:
+        """The network before the constraints, and these as factors over it."""
+        return self._rules.factors()
 
     def _evidence(self, subsets: Mapping[str, Subset]) -> dict[str, Factor]:
         """Conditions as functions of what the network is over; an attribute with one value leaves
@@ -344,7 +361,7 @@ class Model:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self.network, self.network_schema)
+        return Sampler(self._rules.constrained.network, self.network_schema)
 
     def _rows_wanted(self, rows: int | None) -> int:
         if rows is None:

@@ -14,6 +14,7 @@ from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
 from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
+from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
 from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
 from understudy.privacy.central import CentralCurator
@@ -257,6 +258,7 @@ class Release:
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
         """Code the rows, once the method agrees to the schema."""
         self.progress("coding the rows", 0, 1)
+        check_constraints(schema)
         self.method.check(self.source.order(schema))
         rows, notes = self.source.code(schema)
         for note in notes:

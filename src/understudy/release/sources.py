@@ -15,12 +15,16 @@ from understudy.counting.columns import Columns, MemoryColumns
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded, Outside, encode
 from understudy.data.frames import Frame, Library
+from understudy.data.marginals import Axis
+from understudy.data.rules import Rules
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
+from understudy.data.violations import Violation, find_violations
 from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
+from understudy.models.constraining import table_of
 from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
 from understudy.privacy.fingerprints import fingerprint
 
@@ -121,8 +125,9 @@ class MemorySource:
 
     def code(self, schema: Schema) -> tuple[Coded, list[str]]:
         """Code the rows that count."""
-        coded = encode(self._counting[0], schema)
-        return coded, _notes(self.left_out(), coded.outside)
+        table = self._counting[0]
+        coded = encode(table, schema)
+        return coded, _notes(self.left_out(), [*coded.outside, *find_violations(table, coded)])
 
     @cached_property
     def _counting(self) -> tuple[Table, LeftOut | None]:
@@ -178,12 +183,28 @@ class EngineSource:
         left_out = None
         if coded.left_out:
             left_out = str(coded.left_out)
-        return CuboidCounter(coded), _notes(left_out, coded.outside)
+        counter = CuboidCounter(coded)
+        broken = count_violations(counter, coded.schema)
+        return counter, _notes(left_out, [*coded.outside, *broken])
 
 
-def _notes(left_out: str | None, outside: Iterable[Outside]) -> list[str]:
+def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:
+    """How many rows in an engine break each constraint as far as their codes tell."""
+    if schema.constraints is None:
+        return []
+    found = []
+    for rule in schema.constraints.rules:
+        allowed = table_of(Rules([rule], schema))
+        if allowed is not None:
+            [counts] = counter.count([tuple(Axis(name) for name in allowed.names)])
+            broken = int(counts[~allowed.allowed].sum())
+            found += [Violation(rule.text, broken, at_least=True)] if broken else []
+    return found
+
+
+def _notes(left_out: str | None, found: Iterable[Outside | Violation]) -> list[str]:
     """What the owner should know about coded rows."""
-    notes = [str(one) for one in outside]
+    notes = [str(one) for one in found]
     if left_out is None:
         return notes
     return [left_out, *notes]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.data.files import write_text
-from understudy.data.schema import Attribute, Category, Quantity, Text
+from understudy.data.schema import Attribute, Category, Computed, Quantity, Text
 from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.models.network import Node
@@ -133,10 +133,10 @@ def _how_to_read(model: Model) -> str:
 
 
 def _columns(model: Model) -> list[Node]:
-    """A node for each column; where the network is over bits, the column's own distribution is
-    worked out from it.
+    """A node for each column; where the network is over bits, or rows keep constraints, the
+    column's own distribution is worked out from it.
     """
-    if model.bits is None:
+    if model.bits is None and not model.schema.constraints:
         return list(model.network)
     found = []
     for attribute in model.schema.modelled:
@@ -172,6 +172,8 @@ def _left_out(model: Model) -> str:
 
 
 def _instead(attribute: Attribute) -> str:
+    if isinstance(attribute, Computed):
+        return "computed by its formula"
     if not isinstance(attribute, Text):
         return "made anew for every synthetic row"
     if attribute.replacement is None:

@@ -222,7 +222,8 @@ class _Event:
             keep.append(side)
             shape = [-1 if i == place else 1 for i in range(len(atoms))]
             truths.update({atom: holds[:, i].reshape(shape) for i, atom in enumerate(own)})
-        self._elimination = Elimination(model.network, model.network_schema, functions, keep)
+        self._elimination, self._total = _eliminate(model, functions, keep)
+        self._weighed = weighed is not None
         truth: NDArray[Any] = np.ones(())
         if condition is not None:
             truth = condition.truth(truths)
@@ -231,11 +232,31 @@ class _Event:
     @property
     def probability(self) -> float:
         """The expected value."""
-        return float((self._elimination.table * self._truth).sum())
+        return float((self._elimination.table * self._truth).sum()) / self._total
 
     def variance(self, scale: float) -> float:
-        """The variance of ``scale`` times that, from the noise."""
-        return float(noise_variance(self._elimination, (scale * self._truth)[None])[0])
+        """The variance of ``scale`` times that, from the noise; values that weigh rows must have
+        the mean 0.
+        """
+        weights = self._truth
+        if self._total != 1.0:  # the slope of a ratio; where the numerator is 0, of it alone
+            if not self._weighed:
+                weights = weights - self.probability
+            weights = weights / self._total
+        return float(noise_variance(self._elimination, (scale * weights)[None])[0])
+
+
+def _eliminate(
+    model: Model, functions: Sequence[Factor], keep: Sequence[Variable]
+) -> tuple[Elimination, float]:
+    """Sums over the rows that keep the model's constraints, and the probability of such rows: 1
+    where there are none.
+    """
+    network, factors = model.constraint_factors()
+    elimination = Elimination(network, model.network_schema, [*functions, *factors], keep)
+    if not factors:
+        return elimination, 1.0
+    return elimination, float(Elimination(network, model.network_schema, factors, ()).table)
 
 
 def _sides(
@@ -320,6 +341,7 @@ class Estimate:
     _rows: float = 0.0
     _rows_deviation: float = 0.0
     _drawing_variance: NDArray[np.float64] | float = 0.0
+    _total: float = 1.0
 
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
@@ -333,6 +355,8 @@ class Estimate:
             last = min(first + step, cells)
             seeds = np.zeros((last - first, cells))
             seeds[np.arange(last - first), np.arange(first, last)] = self._rows
+            if self._total != 1.0:  # the slope of a ratio
+                seeds = (seeds - self.table.ravel()[first:last, None]) / self._total
             variance[first:last] = noise_variance(
                 self._elimination, seeds.reshape(-1, *self.table.shape)
             )
@@ -423,12 +447,13 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         tie[np.arange(attribute.size), _groups(attribute, axis.level)] = 1
         functions.append(function_of(attribute, tie, (side,), model.bits))
         keep.append(side)
-    elimination = Elimination(model.network, model.network_schema, functions, keep)
+    elimination, total = _eliminate(model, functions, keep)
     rows = float(_rows(model))
     labels = tuple(axis_labels(model.schema[axis.attribute], axis.level) for axis in axes)
-    drawing = _drawing_variance(model, elimination.table)
+    shares = elimination.table / total
+    drawing = _drawing_variance(model, shares)
     return Estimate(
-        axes, labels, rows * elimination.table, elimination, rows, rows_deviation(model), drawing
+        axes, labels, rows * shares, elimination, rows, rows_deviation(model), drawing, total
     )
 
 

@@ -1,0 +1,399 @@
+"""Constraints as factors of a model: its distribution, given that every row keeps them.
+
+Each rule becomes a table of zeros and ones over the codes of its columns: 1 where the bins leave
+room for values that keep it. Where several rules share a column with bins, bins that leave room for
+each may leave none for all; such rules get one table together. Given these tables, the network is
+another network (:func:`understudy.models.conditioning.conditioned`), so that rows are drawn as fast
+as any others, and exactly. What would need a table of more than ``MAX_CELLS`` cells on the way is
+left to rejection: rows that break it are drawn again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.atoms import Among, Atom, Rule, Within
+from understudy.data.bits import Bits
+from understudy.data.rules import Rules
+from understudy.data.schema import Attribute, Quantity, Schema
+from understudy.errors import InputError
+from understudy.models.conditioning import conditioned
+from understudy.models.factors import Domains, Factor, family
+from understudy.models.inference import (
+    ImpossibleError,
+    TooLargeError,
+    ancestors,
+    elimination_order,
+)
+from understudy.models.network import Network, Node
+from understudy.models.query.conditions import Subset
+from understudy.models.sampling import Codes, ancestral
+
+MAX_CELLS = 1 << 22
+"""Of a table that conditioning on constraints goes through."""
+
+MAX_SIDES = 24
+"""Of a table: numpy has a limit of its own."""
+
+MAX_RULE_CELLS = 1 << 20
+"""Of the table of one rule, where values inside bins must be tried for each cell."""
+
+MAX_JOINT_CELLS = 1 << 18
+"""Of the table of several rules that share columns."""
+
+MAX_TRIES_PER_ROW = 1_000
+MIN_TRIES = 1 << 22
+"""Rejection gives up after as many rows as the larger of these allows."""
+
+TRIAL_ROWS = 1 << 16
+"""Rows among which one must keep constraints that are too large for a table."""
+
+SMOOTHING = 1e-3
+"""Rows added to every cell of a network that leaves the constraints no row."""
+
+Draw = Callable[[int, np.random.Generator], Codes]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Which combinations of codes rules allow."""
+
+    text: str
+    names: tuple[str, ...]
+    allowed: NDArray[np.bool_]
+
+    def fits(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Where rows are allowed."""
+        found: NDArray[np.bool_] = self.allowed[tuple(codes[name] for name in self.names)]
+        return found
+
+
+class Restriction:
+    """Rules, made ready for a network.
+
+    Parameters
+    ----------
+    rules
+        What must hold in every row.
+
+    Attributes
+    ----------
+    tables
+        Rules as tables over codes.
+    unlisted
+        Rules whose tables would be too large: they are checked row by row.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.tables: list[Table] = []
+        self.unlisted: list[Rules] = []
+        for group in rules.groups:
+            self._add_group(group)
+
+    def _add_group(self, group: Rules) -> None:
+        single = [table_of(group.only([rule])) for rule in group.rules]
+        if len(group.rules) == 1:
+            self._add(single, group)
+            return
+        if _cells(group) > MAX_JOINT_CELLS:
+            self._add(single, group)
+            self.unlisted.append(group)
+            return
+        joint = table_of(group)
+        assert joint is not None
+        # Rules that leave room for each other are better kept apart: tables of few columns.
+        if None in single or not np.array_equal(_product(single, joint), joint.allowed):
+            self.tables.append(joint)
+        else:
+            self._add(single, group)
+
+    def _add(self, tables: Sequence[Table | None], group: Rules) -> None:
+        self.tables += [table for table in tables if table is not None]
+        if None in tables:
+            self.unlisted.append(group)
+
+    def constrain(
+        self, network: Network, bits: Bits | None, evidence: Mapping[str, Factor] | None = None
+    ) -> Constrained:
+        """The network given the rules and evidence."""
+        if bits is None:
+            schema = self.rules.schema
+        else:
+            schema = bits.schema
+        factors = {} if evidence is None else dict(evidence)
+        tables = {
+            f"{table.text} [{place}]": (table, factor_of(table, self.rules.schema, bits))
+            for place, table in enumerate(self.tables)
+        }
+        every = factors | {name: factor for name, (_, factor) in tables.items() if factor}
+        rejected = [table for table, factor in tables.values() if factor is None]
+        if fits_in(network, schema, list(every.values())):
+            factors = every
+        else:
+            for name, (table, factor) in tables.items():
+                if factor and fits_in(network, schema, [*factors.values(), factor]):
+                    factors[name] = factor
+                elif factor:
+                    rejected.append(table)
+        found = network
+        if factors:
+            found = conditioned(network, schema, factors)
+        return Constrained(found, factors, tuple(rejected), tuple(self.unlisted))
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """A network given constraints, and what its rows must be checked for.
+
+    Attributes
+    ----------
+    network
+        Given those tables that fit.
+    factors
+        These tables, as factors of the network.
+    tables, unlisted
+        What is left to rejection.
+    """
+
+    network: Network
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    unlisted: tuple[Rules, ...] = ()
+
+    def draw(self, draw: Draw, rows: int, rng: np.random.Generator) -> Codes:
+        """Rows that keep the constraints, from whatever draws rows of the network."""
+        codes = draw(rows, rng)
+        if not self.tables and not self.unlisted:
+            return codes
+        kept = [self.keep(codes)]
+        found, tried = _rows(kept[0]), rows
+        while found < rows:
+            if tried > max(MIN_TRIES, MAX_TRIES_PER_ROW * rows):
+                raise InputError(
+                    f"Only {found:,} of {tried:,} rows drawn keep the constraints "
+                    f"{self.listed()}, which are too large for an exact model; use fewer bins in "
+                    "their columns, or loosen them."
+                )
+            wanted = min(max(2 * (rows - found) * tried // max(found, 1), 1 << 10), 1 << 18)
+            kept.append(self.keep(draw(wanted, rng)))
+            found += _rows(kept[-1])
+            tried += wanted
+        return {name: np.concatenate([part[name] for part in kept])[:rows] for name in codes}
+
+    def keep(self, codes: Codes) -> Codes:
+        """Those of some rows that keep what is left to rejection."""
+        fits = np.ones(_rows(codes), dtype=bool)
+        for table in self.tables:
+            fits &= table.fits(codes)
+        for rules in self.unlisted:
+            left = np.flatnonzero(fits)
+            own = {name: codes[name][left] for name in rules.names}
+            fits[left] = rules.place(own)[0]
+        return {name: column[fits] for name, column in codes.items()}
+
+    def listed(self) -> str:
+        """The rules that are left to rejection."""
+        texts = [table.text for table in self.tables]
+        texts += [rule.text for rules in self.unlisted for rule in rules.rules]
+        return ", ".join(dict.fromkeys(texts))
+
+
+# ------------------------------------------------------------- tables over codes
+
+
+def table_of(rules: Rules) -> Table | None:
+    """Which combinations of codes leave room for the rules; None where there are too many."""
+    sizes = [rules.schema[name].size for name in rules.names]
+    limit = MAX_RULE_CELLS if rules.loose else MAX_CELLS
+    if math.prod(sizes) > limit or len(sizes) > MAX_SIDES:
+        return None
+    places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
+    allowed, _ = rules.place(dict(zip(rules.names, places, strict=True)))
+    text = " and ".join(dict.fromkeys(rule.text for rule in rules.rules))
+    return Table(text, rules.names, allowed.reshape(sizes))
+
+
+def _cells(rules: Rules) -> int:
+    return math.prod(rules.schema[name].size for name in rules.names)
+
+
+def _product(tables: Sequence[Table | None], joint: Table) -> NDArray[np.bool_]:
+    """What tables allow together, over the columns of another one."""
+    spread = []
+    for table in tables:
+        assert table is not None
+        order = [table.names.index(name) for name in joint.names if name in table.names]
+        shape = [
+            size if name in table.names else 1
+            for name, size in zip(joint.names, joint.allowed.shape, strict=True)
+        ]
+        spread.append(table.allowed.transpose(order).reshape(shape))
+    product = reduce(np.logical_and, spread)
+    return np.broadcast_to(product, joint.allowed.shape)
+
+
+def factor_of(table: Table, schema: Schema, bits: Bits | None) -> Factor | None:
+    """A table as a factor over what the network holds of its columns; None where it has too many
+    sides.
+    """
+    cells = table.allowed.astype(np.float64)
+    axes: list[tuple[Any, int]] = []
+    shape: list[int] = []
+    for place, name in enumerate(table.names):
+        attribute = schema[name]
+        if bits is None:
+            axes.append((name, 0))
+            shape.append(attribute.size)
+        else:
+            cells = np.take(cells, bits.code_of(attribute), axis=place)
+            names = bits.names(attribute) if attribute.size > 1 else []
+            axes += [(bit, 0) for bit in names]
+            shape += [2] * len(names)
+    if len(shape) > MAX_SIDES:
+        return None
+    return Factor(tuple(axes), cells.reshape(shape))
+
+
+def fits_in(network: Network, schema: Schema, factors: Sequence[Factor]) -> bool:
+    """Whether a network can be conditioned on factors within ``MAX_CELLS``."""
+    named = {str(variable) for factor in factors for variable in factor.scope}
+    scopes = [family(node).scope for node in ancestors(network, named)]
+    scopes += [factor.scope for factor in factors]
+    try:
+        elimination_order(scopes, set(), Domains(schema, {}), MAX_CELLS)
+    except TooLargeError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------- networks and schemas
+
+
+class ModelRules:
+    """The constraints of a model: what its rows keep, and its network given them.
+
+    Parameters
+    ----------
+    network
+        The released network.
+    schema
+        What the columns are, with the constraints.
+    bits
+        How attributes were taken apart, for a network over bits.
+
+    Attributes
+    ----------
+    network
+        The network; where it leaves the constraints no row at all, one with a little of everything
+        in it.
+    constrained
+        That network given the constraints.
+    """
+
+    def __init__(self, network: Network, schema: Schema, bits: Bits | None) -> None:
+        self._schema, self._bits = schema, bits
+        self.rules = Rules(schema.constraints.rules if schema.constraints else (), schema)
+        restriction = Restriction(self.rules)
+        try:
+            self.network = network
+            self.constrained = restriction.constrain(network, bits)
+        except ImpossibleError:
+            nodes = (replace(node, table=node.table + SMOOTHING) for node in network)
+            self.network = Network(tuple(nodes))
+            self.constrained = restriction.constrain(self.network, bits)
+
+    def given(
+        self, subsets: Mapping[str, Subset], evidence: Mapping[str, Factor], *, exact: bool
+    ) -> tuple[Rules, Constrained]:
+        """The rules that rows with some conditions must keep, and the network given them.
+
+        Parameters
+        ----------
+        subsets
+            The conditions. Those on columns that the constraints name become rules as well.
+        evidence
+            The same as factors of the network.
+        exact
+            Whether the network is to be given the evidence too.
+        """
+        if not subsets:
+            return self.rules, self.constrained
+        own = [given_rule(name, one) for name, one in subsets.items() if name in self.rules.names]
+        rules = Rules((*self.rules.rules, *own), self._schema)
+        restriction = Restriction(rules)
+        if exact:
+            return rules, restriction.constrain(self.network, self._bits, evidence)
+        rejecting = Constrained(
+            self.constrained.network,
+            tables=tuple(restriction.tables),
+            unlisted=tuple(restriction.unlisted),
+        )
+        return rules, rejecting
+
+    def factors(self) -> tuple[Network, list[Factor]]:
+        """The network before the constraints, and these as factors over it."""
+        if self.constrained.tables:
+            raise InputError(
+                "The constraints of this model are too large for an exact answer; draw rows and "
+                "count those."
+            )
+        return self.network, list(self.constrained.factors.values())
+
+
+def check_constraints(schema: Schema) -> None:
+    """Refuse constraints that no row can keep; reads no row."""
+    if schema.constraints is None or not schema.constraints.rules:
+        return
+    rules = Rules(schema.constraints.rules, schema)
+    network = Network(tuple(Node(a.name, (), np.ones(a.size)) for a in schema.modelled))
+    try:
+        found = Restriction(rules).constrain(network, None)
+    except ImpossibleError:
+        listed = "; ".join(dict.fromkeys(rule.text for rule in rules.rules))
+        raise InputError(
+            f"{schema.constraints.source}: no row can keep all constraints ({listed}): they "
+            "contradict each other or the domains of the columns; loosen one."
+        ) from None
+    if found.tables or found.unlisted:
+        rng = np.random.Generator(np.random.PCG64(0))
+        if not _rows(found.keep(ancestral(found.network, schema, TRIAL_ROWS, rng))):
+            raise InputError(
+                f"{schema.constraints.source}: none of {TRIAL_ROWS:,} rows that were tried keeps "
+                f"the constraints {found.listed()}, which are too large for an exact model; use "
+                "fewer bins or values in their columns, or loosen them."
+            )
+
+
+def given_rule(name: str, subset: Subset) -> Rule:
+    """A condition on rows to be drawn, as a rule: values must keep both."""
+    attribute: Attribute = subset.attribute
+    atoms: list[Atom] = []
+    if isinstance(attribute, Quantity):
+        atoms += [Within(name, low, _last(attribute, high)) for low, high in subset.intervals]
+        codes = set()
+    else:
+        codes = set(subset.codes)
+    if subset.missing:
+        codes.add(attribute.values_size)
+    if codes:
+        atoms.append(Among(name, frozenset(codes)))
+    return Rule(f"the condition on {name}", tuple((atom,) for atom in atoms))
+
+
+def _last(attribute: Quantity, end: float) -> float:
+    """The last value before the end of a half-open interval."""
+    if attribute.whole and math.isfinite(end):
+        return float(math.ceil(end) - 1)
+    return math.nextafter(end, -math.inf)
+
+
+def _rows(codes: Codes) -> int:
+    return len(next(iter(codes.values())))
