@@ -97,7 +97,7 @@ def _eliminate(given: list[set[int]], logs: list[float]) -> tuple[float, list[li
 
 def summed(table: Table, index: NDArray[np.int32], size: int) -> Table:
     """The sum of the cells that fall into each place."""
-    return np.bincount(index, table, minlength=size)
+    return np.asarray(np.bincount(index, table, minlength=size), np.float64)
 
 
 def scaled(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
