@@ -97,8 +97,7 @@ def _eliminate(given: list[set[int]], logs: list[float]) -> tuple[float, list[li
 
 def summed(table: Table, index: NDArray[np.int32], size: int) -> Table:
     """The sum of the cells that fall into each place."""
-    sums: Table = np.bincount(index, table, minlength=size)  # type: ignore[assignment]
-    return sums
+    return np.asarray(np.bincount(index, table, minlength=size), np.float64)
 
 
 def scaled(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
