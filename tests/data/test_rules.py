@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.data.grids import Grid, draw_inside
+from understudy.data.room import place
 from understudy.data.rules import Rules
 from understudy.data.schema import Schema
 
@@ -89,7 +90,7 @@ def inequalities(draw, count=3, weights=(-2, -1, 1, 2), terms=3):
 def test_room_for_one_inequality_is_exact(entries, constraint):
     rules = rules_of(schema_of(entries, [constraint]))
     codes = all_codes(rules)
-    found, values = rules.place(codes)
+    found, values = place(rules, codes)
     np.testing.assert_array_equal(found, room_by_enumeration(rules, codes))
     assert rules.holds(values, codes)[found].all()
 
@@ -105,14 +106,14 @@ def order_rules(draw, count=4):
 def test_room_for_order_rules_that_overlap_is_exact(entries, constraints):
     rules = rules_of(schema_of(entries, constraints))
     codes = all_codes(rules)
-    np.testing.assert_array_equal(rules.place(codes)[0], room_by_enumeration(rules, codes))
+    np.testing.assert_array_equal(place(rules, codes)[0], room_by_enumeration(rules, codes))
 
 
 @given(quantities(3, 6), st.lists(inequalities(), min_size=2, max_size=3))
 def test_values_that_were_found_keep_any_rules(entries, constraints):
     rules = rules_of(schema_of(entries, constraints))
     codes = all_codes(rules)
-    found, values = rules.place(codes)
+    found, values = place(rules, codes)
     assert rules.holds(values, codes)[found].all()
     assert rules.fits(values, codes)[found].all()
     assert (room_by_enumeration(rules, codes) | ~found).all()
@@ -133,7 +134,19 @@ def test_room_for_conditions_is_exact(entries, first, second, kind):
     }[kind]
     rules = rules_of(schema_of(entries, [constraint]))
     codes = all_codes(rules)
-    np.testing.assert_array_equal(rules.place(codes)[0], room_by_enumeration(rules, codes))
+    np.testing.assert_array_equal(place(rules, codes)[0], room_by_enumeration(rules, codes))
+
+
+@given(quantities(2, 6), st.lists(st.tuples(conditions(), conditions()), min_size=2, max_size=4))
+def test_room_for_conditions_that_overlap_is_exact(entries, pairs):
+    constraints = [
+        {"combinations": ["a", "b"], "only": [pairs[0], pairs[1]]},
+        *({"when": {"a": first}, "then": {"b": second}} for first, second in pairs[2:]),
+        {"inequality": "a <= b + 1"},
+    ]
+    rules = rules_of(schema_of(entries, constraints))
+    codes = all_codes(rules)
+    np.testing.assert_array_equal(place(rules, codes)[0], room_by_enumeration(rules, codes))
 
 
 def test_sums_of_columns_with_a_common_bound_overlap():
@@ -145,7 +158,7 @@ def test_sums_of_columns_with_a_common_bound_overlap():
     ]
     rules = rules_of(schema_of(entries, constraints))
     codes = all_codes(rules)
-    np.testing.assert_array_equal(rules.place(codes)[0], room_by_enumeration(rules, codes))
+    np.testing.assert_array_equal(place(rules, codes)[0], room_by_enumeration(rules, codes))
     assert [set(group.names) for group in rules.groups] == [set(NAMES)]
 
 

@@ -1,22 +1,14 @@
-"""Rules about single rows: where they hold, and whether bins leave them any room.
+"""Rules about single rows, and where they hold.
 
 A rule is a list of *alternatives*, each a list of *atoms*; it holds in a row where all atoms of
 some alternative do. That is enough for every kind of constraint: an inequality is one atom, "when A
 then B" is "not A, or B", and a list of allowed combinations is one alternative for each.
-
-A row's codes say only in which bins its values lie. :meth:`Rules.place` looks for values inside the
-bins that make all rules hold. For one rule the search is exact: the corner of the box that suits it
-best decides. For several rules that share columns, bounds are first carried from rule to rule until
-nothing moves; the lowest (or highest) values that are left then keep every system of rules in which
-each bounds one column from below (or above) by the others, such as ``a <= b``, ``a + b <= c`` and
-``b <= 0.8 * d`` together. What no corner satisfies counts as impossible.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,27 +21,8 @@ from understudy.data.schema import Schema
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
-MAX_SWEEPS = 64
-"""How often bounds are carried from rule to rule."""
-
 MAX_TABLE = 1 << 22
 """Cells of a table in which a rule is looked up."""
-
-
-@dataclass
-class _Boxes:
-    """Bounds of the values of some rows, and their codes."""
-
-    codes: Mapping[str, NDArray[Any]]
-    low: dict[str, Numbers]
-    high: dict[str, Numbers]
-
-    def taken(self, rows: NDArray[np.intp]) -> _Boxes:
-        return _Boxes(
-            {name: codes[rows] for name, codes in self.codes.items()},
-            {name: bound[rows] for name, bound in self.low.items()},
-            {name: bound[rows] for name, bound in self.high.items()},
-        )
 
 
 class Rules:
@@ -171,13 +144,14 @@ class Rules:
         self, atom: Atom, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]
     ) -> Mask:
         if isinstance(atom, Among):
-            return self._among(atom, codes)
+            return self.among(atom, codes)
         if isinstance(atom, Within):
             inside = (values[atom.name] >= atom.low) & (values[atom.name] <= atom.high)
             return inside & ~self._missing(atom.name, codes)
-        return atom.comparison.holds(values) | self._any_missing(atom, codes)
+        return atom.comparison.holds(values) | self.any_missing(atom, codes)
 
-    def _among(self, atom: Among, codes: Mapping[str, NDArray[Any]]) -> Mask:
+    def among(self, atom: Among, codes: Mapping[str, NDArray[Any]]) -> Mask:
+        """Where the code is one of those of an atom."""
         found: Mask = self._fitting(atom)[codes[atom.name]]
         return found
 
@@ -185,39 +159,12 @@ class Rules:
         found: Mask = codes[name] >= self.schema[name].values_size
         return found
 
-    def _any_missing(self, atom: Below, codes: Mapping[str, NDArray[Any]]) -> Mask:
+    def any_missing(self, atom: Below, codes: Mapping[str, NDArray[Any]]) -> Mask:
+        """Where a column of an inequality is missing."""
         found = np.zeros(len(next(iter(codes.values()))), dtype=bool)
         for name in atom.form.terms:
             found |= self._missing(name, codes)
         return found
-
-    # ---- codes
-
-    def place(self, codes: Mapping[str, NDArray[Any]]) -> tuple[Mask, dict[str, Numbers]]:
-        """Look for values that make all rules hold in rows with given codes.
-
-        Returns
-        -------
-        Where there are any, and for each column such values.
-        """
-        whole = self.boxes(codes)
-        values = {name: bound.copy() for name, bound in whole.low.items()}
-        found = self.holds(values, codes)
-        if not self.loose:
-            return found, values
-        for backwards in (False, True):
-            for corner in ("low", "high", "best"):
-                left = np.flatnonzero(~found)
-                if not len(left):
-                    return found, values
-                boxes = whole.taken(left)
-                possible, active = self.confine(boxes, backwards)
-                point = self._corner(boxes, active, corner)
-                good = possible & self.holds(point, boxes.codes) & self.fits(point, boxes.codes)
-                for name, numbers in point.items():
-                    values[name][left[good]] = numbers[good]
-                found[left[good]] = True
-        return found, values
 
     def fits(self, values: Mapping[str, Numbers], codes: Mapping[str, NDArray[Any]]) -> Mask:
         """Where all values lie in their bins: bounds that were carried too far leave them."""
@@ -227,170 +174,3 @@ class Rules:
             inside = (values[name] >= low) & (values[name] <= high)
             found &= inside | self._missing(name, codes)
         return found
-
-    def boxes(self, codes: Mapping[str, NDArray[Any]]) -> _Boxes:
-        """The bounds that codes give."""
-        return _Boxes(
-            {name: codes[name] for name in self.names},
-            {name: grid.lowest[codes[name]] for name, grid in self.grids.items()},
-            {name: grid.highest[codes[name]] for name, grid in self.grids.items()},
-        )
-
-    def confine(self, boxes: _Boxes, backwards: bool) -> tuple[Mask, list[tuple[Below, Mask]]]:
-        """Settle each rule on an alternative that is possible, and narrow the boxes by it.
-
-        Returns
-        -------
-        Where an alternative was found for each rule, and the inequalities with the rows that they
-        are needed in.
-        """
-        rows = len(next(iter(boxes.codes.values())))
-        possible = np.ones(rows, dtype=bool)
-        active: list[tuple[Below, Mask]] = []
-        for rule in self.rules:
-            open_rows = ~self._certain(rule, boxes)
-            alternatives = rule.alternatives[::-1] if backwards else rule.alternatives
-            for alternative in alternatives:
-                taken = open_rows & self._is_possible(alternative, boxes)
-                if not taken.any():
-                    continue
-                open_rows &= ~taken
-                for atom in alternative:
-                    if isinstance(atom, Within):
-                        self._narrow(atom, boxes, taken)
-                    elif isinstance(atom, Below):
-                        active.append((atom, taken & ~self._any_missing(atom, boxes.codes)))
-            possible &= ~open_rows
-            self._carry(boxes, active)
-        return possible, active
-
-    def _certain(self, rule: Rule, boxes: _Boxes) -> Mask:
-        """Where some alternative holds whatever the values are."""
-        found = np.zeros(len(next(iter(boxes.codes.values()))), dtype=bool)
-        for alternative in rule.alternatives:
-            held = np.ones(len(found), dtype=bool)
-            for atom in alternative:
-                held &= self._atom_certain(atom, boxes)
-            found |= held
-        return found
-
-    def _atom_certain(self, atom: Atom, boxes: _Boxes) -> Mask:
-        if isinstance(atom, Among):
-            return self._among(atom, boxes.codes)
-        if isinstance(atom, Within):
-            low, high = boxes.low[atom.name], boxes.high[atom.name]
-            return (low >= atom.low) & (high <= atom.high)
-        worst = {
-            name: boxes.high[name] if weight > 0 else boxes.low[name]
-            for name, weight in atom.form.terms.items()
-        }
-        return atom.comparison.holds(worst) | self._any_missing(atom, boxes.codes)
-
-    def _is_possible(self, alternative: Sequence[Atom], boxes: _Boxes) -> Mask:
-        rows = len(next(iter(boxes.codes.values())))
-        found = np.ones(rows, dtype=bool)
-        low, high = dict(boxes.low), dict(boxes.high)
-        for atom in alternative:
-            if isinstance(atom, Among):
-                found &= self._among(atom, boxes.codes)
-            elif isinstance(atom, Within):
-                grid = self.grids[atom.name]
-                low[atom.name] = _raised(grid, low[atom.name], np.full(rows, atom.low))
-                high[atom.name] = _lowered(
-                    grid, low[atom.name], high[atom.name], np.full(rows, atom.high)
-                )
-                found &= low[atom.name] <= high[atom.name]
-        for atom in alternative:
-            if isinstance(atom, Below):
-                best = {
-                    name: low[name] if weight > 0 else high[name]
-                    for name, weight in atom.form.terms.items()
-                }
-                found &= atom.comparison.holds(best) | self._any_missing(atom, boxes.codes)
-        return found
-
-    def _narrow(self, atom: Within, boxes: _Boxes, rows: Mask) -> None:
-        grid, name = self.grids[atom.name], atom.name
-        low = _raised(grid, boxes.low[name], np.full(len(rows), atom.low))
-        high = _lowered(grid, low, boxes.high[name], np.full(len(rows), atom.high))
-        boxes.low[name] = np.where(rows, low, boxes.low[name])
-        boxes.high[name] = np.where(rows, high, boxes.high[name])
-
-    def _carry(self, boxes: _Boxes, active: Sequence[tuple[Below, Mask]]) -> None:
-        """Narrow the boxes by inequalities until nothing moves."""
-        for _ in range(MAX_SWEEPS):
-            moved = False
-            for atom, rows in active:
-                for name in atom.form.terms:
-                    moved |= self._carry_to(name, atom, rows, boxes)
-            if not moved:
-                return
-
-    def _carry_to(self, name: str, atom: Below, rows: Mask, boxes: _Boxes) -> bool:
-        """Narrow the bounds of one column by those of the others in an inequality."""
-        grid, strict = self.grids[name], atom.comparison.strict
-        weight = atom.form.terms[name]
-        rest = np.full(len(rows), -atom.form.constant)
-        for other, factor in atom.form.terms.items():
-            if other != name:
-                rest = rest - factor * (boxes.low if factor > 0 else boxes.high)[other]
-        bound = rest / weight
-        low, high = boxes.low[name], boxes.high[name]
-        if weight > 0:
-            found = _lowered(grid, low, high, bound, strict)
-            changed = rows & (found < high)
-            boxes.high[name] = np.where(changed, found, high)
-        else:
-            found = _raised(grid, low, bound, strict)
-            changed = rows & (found > low)
-            boxes.low[name] = np.where(changed, found, low)
-        # A box that is empty stays so: there is no sense in moving its ends any further.
-        return bool((changed & (boxes.low[name] <= boxes.high[name])).any())
-
-    def _corner(
-        self, boxes: _Boxes, active: Sequence[tuple[Below, Mask]], corner: str
-    ) -> dict[str, Numbers]:
-        if corner == "low":
-            return dict(boxes.low)
-        if corner == "high":
-            return dict(boxes.high)
-        point = dict(boxes.low)
-        for name in self.loose:
-            pull = np.zeros(len(boxes.low[name]))
-            for atom, rows in active:
-                pull += np.where(rows, np.sign(atom.form.terms.get(name, 0.0)), 0.0)
-            point[name] = np.where(pull >= 0, boxes.low[name], boxes.high[name])
-            boxes.low[name], boxes.high[name] = point[name], point[name]
-            self._carry(boxes, active)
-        return point
-
-    def draw_one_by_one(
-        self, boxes: _Boxes, active: Sequence[tuple[Below, Mask]], rng: np.random.Generator
-    ) -> dict[str, Numbers]:
-        """Draw column after column inside what the ones before leave of its bounds."""
-        point = dict(boxes.low)
-        for name in self.loose:
-            point[name] = self.grids[name].draw_between(boxes.low[name], boxes.high[name], rng)
-            boxes.low[name], boxes.high[name] = point[name], point[name]
-            self._carry(boxes, active)
-        return point
-
-
-def _raised(grid: Grid, low: Numbers, bound: Numbers, strict: bool = False) -> Numbers:
-    """A lower bound, moved up to the grid where another one asks for it."""
-    enough = low > bound if strict else low >= bound
-    return np.where(enough, low, np.maximum(low, grid.up(bound, strict)))
-
-
-def _lowered(
-    grid: Grid, low: Numbers, high: Numbers, bound: Numbers, strict: bool = False
-) -> Numbers:
-    """An upper bound, moved down to the grid where another one asks for it.
-
-    The lower end of a bin is a value of it even where it is not on the grid.
-    """
-    enough = high < bound if strict else high <= bound
-    lower = grid.down(bound, strict)
-    reachable = low < bound if strict else low <= bound
-    lower = np.where(reachable, np.maximum(lower, low), lower)
-    return np.where(enough, high, np.minimum(high, lower))

@@ -12,7 +12,7 @@ to have room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.data.expressions import Numbers
 from understudy.data.grids import draw_inside
+from understudy.data.room import Boxes, place, search
 from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Computed, Quantity, Schema
 from understudy.data.tables import Column, Table
@@ -108,15 +109,13 @@ def _draw(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[str, Num
         here = {name: column[left] for name, column in codes.items()}
         if attempt < DRAWS:
             drawn = _draw_freely(rules, here, rng)
+            good = rules.holds(drawn, here)
         elif attempt < 2 * DRAWS:
-            drawn = _draw_confined(rules, here, rng, one_by_one=False)
+            good, drawn = search(rules, here, lambda boxes: _draw_in_boxes(boxes, rng))
         elif attempt == 2 * DRAWS:
-            drawn = _draw_confined(rules, here, rng, one_by_one=True)
+            good, drawn = search(rules, here, lambda boxes: _draw_one_by_one(boxes, rng))
         else:
-            drawn = rules.place(here)[1]
-        good = rules.holds(drawn, here)
-        if attempt >= DRAWS:
-            good &= rules.fits(drawn, here)
+            good, drawn = place(rules, here)
         for name, numbers in drawn.items():
             values[name][left[good]] = numbers[good]
         left = left[~good]
@@ -136,18 +135,23 @@ def _draw_freely(rules: Rules, codes: Codes, rng: np.random.Generator) -> dict[s
     return values
 
 
-def _draw_confined(
-    rules: Rules, codes: Codes, rng: np.random.Generator, one_by_one: bool
-) -> dict[str, Numbers]:
+def _draw_in_boxes(boxes: Boxes, rng: np.random.Generator) -> Iterator[dict[str, Numbers]]:
     """Evenly inside the bounds that the rules leave."""
-    boxes = rules.boxes(codes)
-    _, active = rules.confine(boxes, backwards=False)
-    if one_by_one:
-        return rules.draw_one_by_one(boxes, active, rng)
     values = dict(boxes.low)
-    for name in rules.loose:
-        values[name] = rules.grids[name].draw_between(boxes.low[name], boxes.high[name], rng)
-    return values
+    for name in boxes.rules.loose:
+        grid = boxes.rules.grids[name]
+        values[name] = grid.draw_between(boxes.low[name], boxes.high[name], rng)
+    yield values
+
+
+def _draw_one_by_one(boxes: Boxes, rng: np.random.Generator) -> Iterator[dict[str, Numbers]]:
+    """Column after column, each evenly inside what the ones before leave of its bounds."""
+    values = dict(boxes.low)
+    for name in boxes.rules.loose:
+        grid = boxes.rules.grids[name]
+        values[name] = grid.draw_between(boxes.low[name], boxes.high[name], rng)
+        boxes.fix(name, values[name])
+    yield values
 
 
 def _computed_column(attribute: Computed, numbers: Numbers) -> Column:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.data.atoms import Among, Atom, Rule, Within
 from understudy.data.bits import Bits
+from understudy.data.room import place
 from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
@@ -130,8 +131,8 @@ class Restriction:
             schema = bits.schema
         factors = {} if evidence is None else dict(evidence)
         tables = {
-            f"{table.text} [{place}]": (table, factor_of(table, self.rules.schema, bits))
-            for place, table in enumerate(self.tables)
+            f"{table.text} [{number}]": (table, factor_of(table, self.rules.schema, bits))
+            for number, table in enumerate(self.tables)
         }
         every = factors | {name: factor for name, (_, factor) in tables.items() if factor}
         rejected = [table for table, factor in tables.values() if factor is None]
@@ -196,7 +197,7 @@ class Constrained:
         for rules in self.unlisted:
             left = np.flatnonzero(fits)
             own = {name: codes[name][left] for name in rules.names}
-            fits[left] = rules.place(own)[0]
+            fits[left] = place(rules, own)[0]
         return {name: column[fits] for name, column in codes.items()}
 
     def listed(self) -> str:
@@ -216,7 +217,7 @@ def table_of(rules: Rules) -> Table | None:
     if math.prod(sizes) > limit or len(sizes) > MAX_SIDES:
         return None
     places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
-    allowed, _ = rules.place(dict(zip(rules.names, places, strict=True)))
+    allowed, _ = place(rules, dict(zip(rules.names, places, strict=True)))
     text = " and ".join(dict.fromkeys(rule.text for rule in rules.rules))
     return Table(text, rules.names, allowed.reshape(sizes))
 
@@ -247,13 +248,13 @@ def factor_of(table: Table, schema: Schema, bits: Bits | None) -> Factor | None:
     cells = table.allowed.astype(np.float64)
     axes: list[tuple[Any, int]] = []
     shape: list[int] = []
-    for place, name in enumerate(table.names):
+    for side, name in enumerate(table.names):
         attribute = schema[name]
         if bits is None:
             axes.append((name, 0))
             shape.append(attribute.size)
         else:
-            cells = np.take(cells, bits.code_of(attribute), axis=place)
+            cells = np.take(cells, bits.code_of(attribute), axis=side)
             names = bits.names(attribute) if attribute.size > 1 else []
             axes += [(bit, 0) for bit in names]
             shape += [2] * len(names)
