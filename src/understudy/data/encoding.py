@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.data.cells import CellEncoder, Codes
 from understudy.data.cells import Outside as Outside
+from understudy.data.columns import in_words
 from understudy.data.schema import (
     BOOLEAN_VALUES,
     Attribute,
@@ -102,7 +103,10 @@ def decode(
                     "text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,)
                 )
         elif isinstance(attribute, Quantity):
-            columns[attribute.name] = _decoded_quantity(attribute, codes[attribute.name], rng)
+            column = _decoded_quantity(attribute, codes[attribute.name], rng)
+            if attribute.kind == "time":  # no library has a type for it that all others read
+                column = in_words(column, "time")
+            columns[attribute.name] = column
         elif isinstance(attribute, Category):
             columns[attribute.name] = _decoded_category(attribute, codes[attribute.name])
     return Table(columns, "The synthetic table")
