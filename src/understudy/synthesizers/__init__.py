@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
+from understudy.data.fakes import check_fakes
 from understudy.data.frames import Frame
 from understudy.data.read_options import Reading
 from understudy.data.schema import Schema
@@ -170,6 +171,7 @@ class Synthesizer(ABC):
         """
         if isinstance(schema, str | Path):
             schema = Schema.load(schema)
+        check_fakes(schema)  # before anything is spent
         file = ledger
         if isinstance(file, str | Path):
             file = LedgerFile(file)
