@@ -30,8 +30,9 @@ _SAFE_DOMAINS = ["example.com", "example.org", "example.net"]  # nobody's, by RF
 def check_fakes(schema: Schema | None) -> None:
     """Refuse a schema that asks for made-up names where the library for them is not installed."""
     for attribute in schema or ():
-        wanted = isinstance(attribute, Text) and attribute.fake is not None
-        if wanted and find_spec("mimesis") is None:
+        if not isinstance(attribute, Text) or attribute.fake is None:
+            continue
+        if find_spec("mimesis") is None:
             raise InputError(
                 f"The column {attribute.name!r} is to hold a made-up {attribute.fake}, which needs "
                 'a library that is not installed: pip install "understudy[fakes]".'
