@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from examples import schema_of
 from understudy import Independent, InputError, read_table
 from understudy.data.encoding import decode
-from understudy.data.formats import CANDIDATES, Format, read_fitting
+from understudy.data.formats import CANDIDATES, Format
 from understudy.privacy.mechanisms import SeededNoise
 
 NUMBERS: dict[str, Any] = {
@@ -72,21 +72,6 @@ def test_hostile_words_are_read_as_a_number_or_not_at_all(word: str) -> None:
         (fits,) = way.fits([word])
         assert isinstance(float(number), float)
         assert not (fits and np.isnan(number))
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_shapes_rule_nothing_out_that_fits(data: Any) -> None:
-    way = data.draw(st.sampled_from(CANDIDATES))
-    words = way.write([data.draw(NUMBERS[way.kind])])
-    words += data.draw(st.lists(st.text("0123456789.,-€$%/: aTZ", max_size=12), max_size=4))
-    found = dict(read_fitting(words))
-    for candidate in CANDIDATES:
-        fitting = candidate.fits(words)
-        assert (candidate in found) == fitting.any()
-        if fitting.any():
-            expected = np.where(fitting, candidate.read(words), np.nan)
-            np.testing.assert_array_equal(found[candidate], expected)
 
 
 def test_the_public_list_names_each_format_once() -> None:
