@@ -13,7 +13,6 @@ import typer
 
 from understudy.cli.checks import check_distinct, open_ledger
 from understudy.cli.options import (
-    HeaderLine,
     Neighbour,
     NewRows,
     Quiet,
@@ -22,6 +21,7 @@ from understudy.cli.options import (
     Wait,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -112,6 +112,7 @@ def cert(
         "    --cert north.pem --peers parties.toml --listen 0.0.0.0:8443",
     ),
 )
+@reads_files
 def serve(
     table: Annotated[
         Path, typer.Option(metavar="FILE", help="Your rows: CSV or Parquet. They never leave.")
@@ -179,7 +180,7 @@ def serve(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
@@ -217,7 +218,7 @@ def serve(
         of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
     with talk.working("reading"):
-        coded, source = open_rows(table, Schema.load(schema), header=header, notify=talk.note)
+        coded, source = open_rows(table, Schema.load(schema), notify=talk.note, **(reading or {}))
     opened_ledger(book, allowance, delta, relation_of(neighbours))
     ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
     assert ledger_file is not None

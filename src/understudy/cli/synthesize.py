@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
-    HeaderLine,
     LedgerPath,
     MethodNeighbour,
     NewRows,
@@ -32,6 +32,7 @@ from understudy.cli.options import (
     Wait,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import examples
 from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
     ),
 )
+@reads_files
 def synthesize(
     table: RowsAnywhere,
     epsilon: Epsilon = 1.0,
@@ -89,7 +91,7 @@ def synthesize(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     seed: Seed = None,
     partitions: Partitions = None,
     safe_for_spreadsheets: SafeForSpreadsheets = False,
@@ -126,7 +128,7 @@ def synthesize(
             table=str(table),
             schema=schema,
             engine=None if engine is None else engine.value,
-            header=header,
+            reading=reading or {},
         ),
         Outputs(
             output=output,
@@ -151,7 +153,7 @@ class Inputs:
     table: str
     schema: Path | None = None
     engine: str | None = None
-    header: bool | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,7 +333,7 @@ def _learn(
             progress=progress,
             engine=inputs.engine,
             explain=plan,
-            header=inputs.header,
+            **inputs.reading,
         )
     say_notes()
     return released

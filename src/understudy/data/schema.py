@@ -11,7 +11,6 @@ import datetime as dt
 import difflib
 import itertools
 import math
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.fake_kinds import FAKES, LOCALES
 from understudy.data.files import read_json, write_json
+from understudy.data.formats import Format
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ MAX_ATTRIBUTES = 10_000
 MAX_CODES = 1 << 22
 """Bins and values of all attributes together. A short file can ask for billions."""
 
+MAX_MADE_UP_LENGTH = 1_000
 MAX_NAME_LENGTH = 1_000
 MAX_TEXT_LENGTH = 10_000
 """Of a name, and of any other text of a schema, in characters."""
@@ -103,17 +105,19 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Quantity(Attribute):
-    """A number or a point in time, cut into bins: kinds integer, real, date and datetime.
+    """A number or a point in time, cut into bins: kinds integer, real, date, time and datetime.
 
     Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``. Edges of
-    dates are days and edges of datetimes seconds since 1970, so all kinds but real live on the
-    integers.
+    dates are days and edges of datetimes seconds since 1970, those of times seconds since midnight,
+    so all kinds but real live on the integers.
     """
 
     edges: tuple[float, ...] = (0, 1)
     equal_width: bool = True
     format: str | None = None
-    """How dates are written, as for ``strftime``; ISO 8601 when not given."""
+    """How values are written (see :mod:`understudy.data.formats`); plain numbers and ISO 8601 when
+    not given.
+    """
     decimals: int | None = None
     """Places after the point of a real; by default enough to tell a thousand values in a bin
     apart.
@@ -123,6 +127,11 @@ class Quantity(Attribute):
     def whole(self) -> bool:
         """Whether the values lie on the integers."""
         return self.kind != "real"
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether the values are dates, times or datetimes."""
+        return self.kind in ("date", "time", "datetime")
 
     @property
     def bins(self) -> int:
@@ -139,6 +148,9 @@ class Quantity(Attribute):
         """Places after the point that a decoded real has."""
         if self.decimals is not None:
             return self.decimals
+        shown = Format(self.kind, self.format or "").places
+        if shown is not None:
+            return shown
         narrowest = min(b - a for a, b in itertools.pairwise(self.edges))
         if narrowest > 0:
             return min(12, max(0, 3 - math.floor(math.log10(narrowest))))
@@ -158,16 +170,9 @@ class Quantity(Attribute):
 
     def write(self, number: float) -> str:
         """A number of this attribute's unit as text."""
-        if self.kind == "date":
-            day = EPOCH.date() + dt.timedelta(days=int(number))
-            if self.format:
-                return day.strftime(self.format)
-            return day.isoformat()
-        if self.kind == "datetime":
-            moment = EPOCH + dt.timedelta(seconds=int(number))
-            if self.format:
-                return moment.strftime(self.format)
-            return moment.isoformat(sep=" ")
+        if self.is_moment:
+            (word,) = Format(self.kind, self.format or "").write([number])
+            return word
         if self.whole:
             return str(int(number))
         return f"{number:g}"
@@ -197,10 +202,9 @@ class Quantity(Attribute):
         return details
 
     def _plain(self, number: float) -> Value:
-        if self.kind == "date":
-            return (EPOCH.date() + dt.timedelta(days=int(number))).isoformat()
-        if self.kind == "datetime":
-            return (EPOCH + dt.timedelta(seconds=int(number))).isoformat(sep=" ")
+        if self.is_moment:
+            (word,) = Format(self.kind).write([number])
+            return word
         if self.whole:
             return int(number)
         return float(number)
@@ -270,8 +274,8 @@ class Identifier(Attribute):
     """A column that tells rows apart: made anew for every synthetic row, never read."""
 
     pattern: str | None = None
-    """Text with one ``#`` run that stands for the row's number (``P-######``); plain numbers
-    without one.
+    """Text whose runs of ``#`` stand for the row's number (``P-######``, ``##-####``); plain
+    numbers without one.
     """
 
     modelled: ClassVar[bool] = False
@@ -284,15 +288,42 @@ class Identifier(Attribute):
 
 @dataclass(frozen=True)
 class Text(Attribute):
-    """Free text: never read; every synthetic row has the same replacement, or the column is left
-    out.
+    """Free text: never read; every synthetic row has the same replacement or a made-up text, or the
+    column is left out.
     """
 
     replacement: str | None = "[text]"
+    pattern: str | None = None
+    """In which each ``#`` becomes a digit, ``?`` a small and ``^`` a capital letter."""
+    length: tuple[int, int] | None = None
+    """How many random letters, from and to."""
+    fake: str | None = None
+    """What is made up: one of :data:`understudy.data.fake_kinds.FAKES`."""
+    locale: str = "en"
+    """The language and country of what is made up."""
 
     modelled: ClassVar[bool] = False
 
+    @property
+    def instead(self) -> str:
+        """What stands in synthetic rows, for people."""
+        if self.pattern is not None:
+            return f"random texts like {self.pattern}"
+        if self.length is not None:
+            return f"{self.length[0]} to {self.length[1]} random letters"
+        if self.fake is not None:
+            return f"a made-up {self.fake.replace('_', ' ')}"
+        if self.replacement is None:
+            return "left out"
+        return f"always {self.replacement}"
+
     def _details(self) -> dict[str, Any]:
+        if self.pattern is not None:
+            return {"pattern": self.pattern}
+        if self.length is not None:
+            return {"length": list(self.length)}
+        if self.fake is not None:
+            return {"fake": self.fake, "locale": self.locale}
         return {"replacement": self.replacement}
 
 
@@ -419,14 +450,15 @@ BOOLEAN_VALUES = ("false", "true")
 EPOCH = dt.datetime(1970, 1, 1)
 
 _OPTIONS = {
-    "integer": {"min", "max", "bins", "edges", "missing"},
-    "real": {"min", "max", "bins", "edges", "decimals", "missing"},
+    "integer": {"min", "max", "bins", "edges", "format", "missing"},
+    "real": {"min", "max", "bins", "edges", "decimals", "format", "missing"},
     "date": {"min", "max", "bins", "edges", "format", "missing"},
+    "time": {"min", "max", "bins", "edges", "format", "missing"},
     "datetime": {"min", "max", "bins", "edges", "format", "missing"},
     "boolean": {"values", "missing"},
     "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
-    "text": {"replacement"},
+    "text": {"replacement", "pattern", "length", "fake", "locale"},
 }
 
 
@@ -550,22 +582,55 @@ class _Reader:
     def identifier(self, name: str, entry: Mapping[str, Any]) -> Identifier:
         pattern = entry.get("pattern")
         if pattern is not None and (
-            not isinstance(pattern, str)
-            or len(re.findall(r"#+", pattern)) != 1
-            or len(pattern) > 200
+            not isinstance(pattern, str) or "#" not in pattern or len(pattern) > 200
         ):
             raise self.bad(
-                f'the pattern {pattern!r} must be text with one run of #, such as "P-######"'
+                f'the pattern {pattern!r} must be text with runs of #, such as "P-######"'
             )
         return Identifier(name, "identifier", None, pattern)
 
     def text(self, name: str, entry: Mapping[str, Any]) -> Text:
+        given = {"replacement", "pattern", "length", "fake"} & set(entry)
+        if len(given) > 1:
+            raise self.bad(f"give one of {', '.join(sorted(given))}, not several")
+        if "locale" in entry and "fake" not in entry:
+            raise self.bad('"locale" goes with "fake"')
+        if "pattern" in entry:
+            return Text(name, "text", pattern=self.text_pattern(entry["pattern"]))
+        if "length" in entry:
+            return Text(name, "text", length=self.text_length(entry["length"]))
+        if "fake" in entry:
+            locale = str(entry.get("locale", "en")).lower().replace("_", "-")
+            for value, known in ((entry["fake"], FAKES), (locale, LOCALES)):
+                if not isinstance(value, str) or value not in known:
+                    hint = _did_you_mean(str(value), set(known))
+                    raise self.bad(f"nothing is known of {value!r}{hint}")
+            return Text(name, "text", fake=entry["fake"], locale=locale)
         replacement = entry.get("replacement", "[text]")
         if replacement is not None and not isinstance(replacement, str):
             raise self.bad(
                 f"the replacement {replacement!r} must be text, or null to leave the column out"
             )
         return Text(name, "text", None, replacement)
+
+    def text_pattern(self, given: Any) -> str:
+        usable = isinstance(given, str) and 0 < len(given) <= 200 and not given.endswith("\\")
+        if not usable:
+            raise self.bad(
+                f"the pattern {given!r} must be text with # for digits, ? and ^ for small and "
+                f'capital letters, such as "###-##-####"'
+            )
+        return str(given)
+
+    def text_length(self, given: Any) -> tuple[int, int]:
+        ends = [given, given] if _is_whole(given) else given
+        whole = isinstance(ends, list) and len(ends) == 2 and all(_is_whole(end) for end in ends)
+        if not whole or not 1 <= ends[0] <= ends[1] <= MAX_MADE_UP_LENGTH:
+            raise self.bad(
+                f'"length" must be a whole number, or two such as [5, 20], from 1 to '
+                f"{MAX_MADE_UP_LENGTH}, not {given!r}"
+            )
+        return ends[0], ends[1]
 
     def category(self, name: str, kind: str, entry: Mapping[str, Any]) -> Category:
         missing = self.missing(entry)
@@ -646,9 +711,7 @@ class _Reader:
 
     def quantity(self, name: str, kind: str, entry: Mapping[str, Any]) -> Quantity:
         missing = self.missing(entry)
-        form = entry.get("format")
-        if form is not None and not _is_format(form):
-            raise self.bad(f'the format {form!r} must be as for strftime, such as "%d/%m/%Y"')
+        form = self.format(kind, entry)
         decimals = entry.get("decimals")
         if decimals is not None and (not _is_whole(decimals) or not 0 <= decimals <= 12):
             raise self.bad(f'"decimals" must be a whole number from 0 to 12, not {decimals!r}')
@@ -659,6 +722,18 @@ class _Reader:
         else:
             edges = self.equal_edges(kind, entry)
         return Quantity(name, kind, missing, edges, "edges" not in entry, form, decimals)
+
+    def format(self, kind: str, entry: Mapping[str, Any]) -> str | None:
+        form = entry.get("format")
+        if form is None:
+            return None
+        if not isinstance(form, str) or not form:
+            raise self.bad(f'"format" must be text that shows how values are written, not {form!r}')
+        try:
+            Format(kind, form)
+        except ValueError as error:
+            raise self.bad(str(error)) from None
+        return form
 
     def edges(self, kind: str, given: Any) -> tuple[float, ...]:
         if not isinstance(given, list) or len(given) < 2:
@@ -674,6 +749,8 @@ class _Reader:
         return self.bounded(edges)
 
     def equal_edges(self, kind: str, entry: Mapping[str, Any]) -> tuple[float, ...]:
+        if kind == "time":
+            entry = {"min": "00:00:00", "max": "23:59:59", **entry}
         for bound in ("min", "max"):
             if bound not in entry:
                 raise self.bad(f'it needs "{bound}" (a public bound, not one read off the data)')
@@ -719,6 +796,11 @@ class _Reader:
 
     def number(self, kind: str, given: Any, what: str) -> float:
         """A bound in the attribute's unit: itself, days or seconds."""
+        if kind == "time":
+            seconds = Format("time").read([str(given)])[0]
+            if math.isnan(seconds):
+                raise self.bad(f'{what} must be a time such as "09:30", not {given!r}')
+            return int(seconds)
         if kind in ("date", "datetime"):
             try:
                 moment = None
@@ -772,17 +854,6 @@ def _is_number(value: Any) -> bool:
         and not isinstance(value, bool)
         and abs(value) <= sys.float_info.max
     )
-
-
-def _is_format(form: Any) -> bool:
-    """Whether dates can be written by this format and read back."""
-    if not isinstance(form, str) or "%" not in form or not form.isprintable():
-        return False
-    try:
-        dt.datetime.strptime(EPOCH.strftime(form), form)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_whole(value: Any) -> bool:

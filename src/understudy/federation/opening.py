@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from understudy.data.encoding import Coded
 from understudy.data.frames import Frame
+from understudy.data.read_options import Reading
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.release.callbacks import Notify
@@ -14,7 +16,7 @@ from understudy.release.sources import MemorySource, open_source
 
 
 def open_rows(
-    frame: Frame, schema: Schema, *, header: bool | None = None, notify: Notify
+    frame: Frame, schema: Schema, *, notify: Notify, **reading: Unpack[Reading]
 ) -> tuple[Coded, MemorySource]:
     """A holder's rows as codes, in the order of the schema and not of the file; and where they come
     from.
@@ -25,7 +27,7 @@ def open_rows(
     engine = None
     if isinstance(frame, str | Path):
         engine = "memory"
-    with open_source(frame, engine=engine, header=header, notify=notify) as source:
+    with open_source(frame, engine=engine, notify=notify, **reading) as source:
         if not isinstance(source, MemorySource):
             raise InputError(
                 "A holder keeps its rows in memory; these are elsewhere, so give a file or a frame."

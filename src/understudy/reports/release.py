@@ -176,9 +176,7 @@ def _instead(attribute: Attribute) -> str:
         return "computed by its formula"
     if not isinstance(attribute, Text):
         return "made anew for every synthetic row"
-    if attribute.replacement is None:
-        return "left out"
-    return f"every synthetic row has {escaped(attribute.replacement)}"
+    return escaped(attribute.instead)
 
 
 def _schema(model: Model) -> str:
