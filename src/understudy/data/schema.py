@@ -386,6 +386,25 @@ class Schema:
         """Read a schema file."""
         return cls.from_dict(read_json(path, "schema"), f"The schema {path}")
 
+    @classmethod
+    def from_codebook(
+        cls, path: str | Path, *, format: str | None = None, labels: bool = False
+    ) -> Schema:
+        """Read a codebook: a data package, CSVW, JSON Schema, DDI, SQL, value labels or a table of
+        names and values.
+
+        A codebook that leaves something open, such as the bounds of a number, is refused with a
+        list of it; :func:`understudy.data.codebooks.read_codebook` gives what it does say.
+
+        Parameters
+        ----------
+        path, format, labels
+            As for :func:`understudy.data.codebooks.read_codebook`.
+        """
+        from understudy.data.codebooks import read_codebook
+
+        return read_codebook(path, format=format, labels=labels).form.to_schema()
+
     def save(self, path: str | Path) -> None:
         """Write a schema file that a person can read and edit."""
         write_json(path, self.to_dict(), "schema", indent=2)
@@ -402,7 +421,7 @@ _OPTIONS = {
     "date": {"min", "max", "bins", "edges", "format", "missing"},
     "datetime": {"min", "max", "bins", "edges", "format", "missing"},
     "boolean": {"values", "missing"},
-    "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
+    "categorical": {"values", "vocabulary", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
     "text": {"replacement"},
 }
@@ -458,7 +477,12 @@ class _Reader:
         kind = entry.get("kind")
         if not isinstance(kind, str) or kind not in _OPTIONS:
             raise self.bad(f"the kind {kind!r} is unknown; use one of {', '.join(_OPTIONS)}")
-        for option in entry:
+        for option, given in entry.items():
+            if given is None and option in ("min", "max", "values"):
+                raise self.bad(
+                    f'"{option}" is still open (null); give a public fact, not one read off the '
+                    "data, or answer the questions of understudy schema --interactive"
+                )
             if option != "kind" and option not in _OPTIONS[kind]:
                 hint = _did_you_mean(str(option), _OPTIONS[kind])
                 raise self.bad(f"{option!r} does not go with kind {kind}{hint}")
@@ -516,6 +540,8 @@ class _Reader:
 
     def category(self, name: str, kind: str, entry: Mapping[str, Any]) -> Category:
         missing = self.missing(entry)
+        if "vocabulary" in entry:
+            entry = self.look_up(entry)
         values = entry.get("values", BOOLEAN_VALUES if kind == "boolean" else None)
         if not isinstance(values, list | tuple) or not values:
             raise self.bad('it needs "values", a list of all values that may occur')
@@ -556,6 +582,21 @@ class _Reader:
         return Category(
             name, kind, missing, tuple(values), self.flag(entry, "ordered"), taxonomy, other
         )
+
+    def look_up(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The entry with the values of its vocabulary."""
+        from understudy.data.vocabularies import resolve_vocabulary
+
+        if "values" in entry:
+            raise self.bad('give either "values" or a "vocabulary"')
+        if not isinstance(entry["vocabulary"], str):
+            raise self.bad('"vocabulary" must be a name, such as "months"')
+        try:
+            values, ordered = resolve_vocabulary(entry["vocabulary"])
+        except InputError as error:
+            raise self.bad(str(error)) from error
+        found = {"values": values, "ordered": ordered}
+        return {**found, **{key: given for key, given in entry.items() if key != "vocabulary"}}
 
     def taxonomy(self, tree: Any, values: Sequence[Value]) -> Taxonomy:
         if not isinstance(tree, list):
