@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,12 +19,12 @@ from understudy.cli.options import (
     Person,
     Quiet,
     Relation,
-    RowsAnywhere,
     RowsPerPerson,
     SameTable,
     Wait,
     relation_of,
 )
+from understudy.cli.public_facts import Wanted, print_vocabularies, write_schema
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError
@@ -33,9 +34,53 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import Ledger
 
 
+Columns = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TABLE]",
+        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
+        "elsewhere. May be left out where a codebook names the columns.",
+        show_default=False,
+    ),
+]
+Codebooks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--from",
+        metavar="CODEBOOK",
+        help="What is public, from a data package, CSVW, JSON Schema, DDI, SQL, value labels or a "
+        "table of names and values; may be given several times.",
+    ),
+]
+CodebookFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--codebook-format", metavar="FORMAT", help="Format of the codebook; told by its content."
+    ),
+]
+Labels = Annotated[
+    bool,
+    typer.Option(
+        "--labels", metavar="", help="The table holds the labels of values, not their codes."
+    ),
+]
+Interactive = Annotated[
+    bool,
+    typer.Option("--interactive", "-i", metavar="", help="Ask for what is public; spend nothing."),
+]
+Vocabularies = Annotated[
+    bool,
+    typer.Option("--vocabularies", metavar="", help="List the public vocabularies, and stop."),
+]
+
+
 @app.command(
     name="schema",
     epilog=examples(
+        "# answer questions about the columns, in the terminal",
+        "understudy schema patients.csv --interactive -o patients.json",
+        "# what a codebook says",
+        "understudy schema patients.csv --from codebook.xml -o patients.json",
         "# discover the domain, at a price",
         "understudy schema patients.csv --epsilon 0.1 -o patients.json",
         "# kinds only, free: fill in the rest yourself",
@@ -45,7 +90,7 @@ if TYPE_CHECKING:
     ),
 )
 def schema_command(
-    table: RowsAnywhere,
+    table: Columns = None,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Schema file; - for standard output."),
@@ -61,6 +106,11 @@ def schema_command(
     blank: Annotated[
         bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")
     ] = False,
+    codebook: Codebooks = None,
+    codebook_format: CodebookFormat = None,
+    labels: Labels = False,
+    interactive: Interactive = False,
+    vocabularies: Vocabularies = False,
     ledger: LedgerPath = None,
     same_table: SameTable = False,
     new_rows: NewRows = False,
@@ -69,8 +119,8 @@ def schema_command(
     engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draft a schema, to be read and edited: domain discovery at a price, or a blank form for
-    nothing.
+    """Draft a schema, to be read and edited: from a codebook, from your answers or as a blank form
+    for nothing, or by domain discovery at a price.
     """
     from understudy.data.files import writable_file, write_json
     from understudy.engines.urls import is_url
@@ -81,9 +131,28 @@ def schema_command(
     from understudy.release.sources import open_source
 
     talk = Talk(quiet)
-    check_distinct(None if is_url(table) else table, output, ledger)
+    if vocabularies:
+        print_vocabularies()
+        return
+    if table is None and not codebook:
+        raise InputError("Name a table, or a codebook by --from; understudy schema --help.")
+    check_distinct(None if is_url(table or "") else table, output, ledger)
     if output != "-":
         writable_file(output, "schema")
+    if codebook or interactive:
+        _check_free(blank=blank, ledger=ledger)
+        wanted = Wanted(
+            table=table,
+            codebooks=codebook or (),
+            codebook_format=codebook_format,
+            labels=labels,
+            interactive=interactive,
+            header=header,
+            output=output,
+        )
+        write_schema(wanted, talk)
+        return
+    assert table is not None
     file = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
     if file is not None:
         file.read()  # one that is missing or damaged is found before a row is
@@ -137,6 +206,14 @@ def schema_command(
     else:
         write_json(output, document, "schema", indent=2)
         talk.say(f"Schema: {output}")
+
+
+def _check_free(*, blank: bool, ledger: Path | None) -> None:
+    """Public facts cost nothing; what goes with a price does not go with them."""
+    if blank:
+        raise InputError("A blank form has no facts: give --blank, or --from and --interactive.")
+    if ledger is not None:
+        raise InputError("Codebooks and answers cost nothing: --ledger does not go with them.")
 
 
 def _needed(book: Ledger, draft: Draft) -> Ledger:

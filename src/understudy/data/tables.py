@@ -189,10 +189,11 @@ def _load_parquet(engine: Any, path: Path) -> dict[str, str | None]:
             f"The table {path} cannot be read as Parquet ({_first_line(error)}); is it damaged, or "
             "something else?"
         ) from error
-    return {row[0]: _parquet_kind(row[1]) for row in described}
+    return {row[0]: parquet_kind(row[1]) for row in described}
 
 
-def _parquet_kind(sql_type: str) -> str:
+def parquet_kind(sql_type: str) -> str:
+    """The kind of values that a column of this SQL type holds."""
     if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", sql_type):
         return "integer"
     if sql_type in ("FLOAT", "DOUBLE") or sql_type.startswith("DECIMAL"):

@@ -1,0 +1,111 @@
+"""``understudy schema`` from codebooks: nothing is spent, and what is open is listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from running import Ran, run
+from understudy import Schema, read_table
+
+PACKAGE = {
+    "fields": [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"], "required": True}},
+        {"name": "score_1", "type": "number"},
+        {"name": "score_2", "type": "number"},
+    ]
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{20 + i % 50},{'fm'[i % 2]},{i % 7}.5,{i % 5}\n" for i in range(300))
+    (tmp_path / "people.csv").write_text("age,sex,score_1,score_2\n" + rows)
+    (tmp_path / "package.json").write_text(json.dumps(PACKAGE))
+    (tmp_path / "facts.csv").write_text("score_*,real 0..10\n")
+    return tmp_path
+
+
+def fine(*arguments: object) -> Ran:
+    ran = run(*arguments, columns=1000)
+    assert ran.status == 0, ran.err
+    return ran
+
+
+def test_what_is_open_is_said(folder: Path) -> None:
+    ran = fine("schema", "people.csv", "--from", "package.json", "-o", "s.json")
+    assert "Nothing was spent" in ran.err
+    assert "a smallest and a largest value of score_1, score_2." in ran.err
+    assert "understudy schema people.csv --from s.json --interactive -o s.json" in ran.err
+    written = json.loads(Path("s.json").read_text())["attributes"]
+    assert written["score_1"] == {"kind": "real", "min": None, "max": None, "missing": True}
+    refused = run("synthesize", "people.csv", "--schema", "s.json", columns=1000)
+    assert refused.status == 2
+    assert "column 'score_1': \"min\" is still open (null)" in refused.err
+
+
+def test_two_codebooks_make_a_release(folder: Path) -> None:
+    options = ["--from", "package.json", "--from", "facts.csv"]
+    ran = fine("schema", "people.csv", *options, "-o", "s.json")
+    assert "Next: understudy synthesize people.csv --schema s.json --epsilon 1" in ran.err
+    assert len(Schema.load("s.json")) == 4
+    fine("synthesize", "people.csv", "--schema", "s.json", "--rows", 50, "-o", "out.csv")
+    assert read_table("out.csv").rows == 50
+
+
+def test_without_a_table(folder: Path) -> None:
+    ran = fine("schema", "--from", "package.json", "--from", "facts.csv")
+    assert list(json.loads(ran.out)["attributes"]) == ["age", "sex", "score_1", "score_2"]
+
+
+def test_columns_that_only_one_side_has(folder: Path) -> None:
+    (folder / "facts.csv").write_text("AGE,0..99\nsex,f|m\nsalary,0..9\n")
+    ran = fine("schema", "people.csv", "--from", "facts.csv")
+    attributes = json.loads(ran.out)["attributes"]
+    assert attributes["age"] == {"kind": "integer", "min": 0, "max": 99}
+    assert attributes["score_1"] == {"kind": None}
+    assert "not in the table, left out: salary." in ran.err
+    assert "the kind of score_1, score_2" in ran.err
+
+
+def test_no_cell_is_looked_at(folder: Path) -> None:
+    before = fine("schema", "people.csv", "--from", "package.json").out
+    (folder / "people.csv").write_text("age,sex,score_1,score_2\nx,y,z\n\x01,,,,,,\n")
+    assert fine("schema", "people.csv", "--from", "package.json").out == before
+
+
+def test_declared_types_count(folder: Path) -> None:
+    read_table("people.csv").write("people.parquet")
+    (folder / "facts.csv").write_text("sex,f|m\n")
+    attributes = json.loads(fine("schema", "people.parquet", "--from", "facts.csv").out)
+    assert attributes["attributes"]["age"] == {"kind": "integer", "min": None, "max": None}
+    assert attributes["attributes"]["score_1"]["kind"] == "real"
+
+
+def test_vocabularies_are_listed() -> None:
+    assert "iso-3166-1" in fine("schema", "--vocabularies").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["schema"], "Name a table, or a codebook"),
+        (["schema", "--from", "none.json"], "There is no codebook at none.json"),
+        (["schema", "--from", "facts.csv", "-o", "facts.csv"], "write the schema to a file of"),
+        (["schema", "people.csv", "--from", "facts.csv", "--blank"], "A blank form has no facts"),
+        (["schema", "--from", "facts.csv", "--codebook-format", "x"], "no codebook format 'x'"),
+    ],
+)
+def test_refused(folder: Path, arguments: list[str], cause: str) -> None:
+    ran = run(*arguments, columns=1000)
+    assert (ran.status, cause in ran.err) == (2, True), ran.err
+
+
+def test_a_draft_may_be_completed_in_place(folder: Path) -> None:
+    fine("schema", "people.csv", "--from", "package.json", "-o", "s.json")
+    fine("schema", "people.csv", "--from", "s.json", "--from", "facts.csv", "-o", "s.json")
+    assert len(Schema.load("s.json")) == 4
