@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NoReturn
 from xml.parsers import expat
 
 MAX_DEPTH = 64
@@ -66,7 +67,7 @@ def parse_xml(data: bytes) -> Element:
     return builder.root.children[0]
 
 
-def _refuse_doctype(*_: object) -> None:
+def _refuse_doctype(*_: object) -> NoReturn:
     raise UnsafeXMLError(
         "has a document type or entities, which a codebook does not need; remove them"
     )
