@@ -221,8 +221,8 @@ def test_json_codebooks_agree(tmp_path: Path, name: str, content: Any, format: s
     assert found.format == format
     entries = found.form.entries
     assert entries["id"] == {"kind": "identifier"}
-    assert entries["age"] == AGE
-    assert entries["sex"] == SEX
+    assert entries["age"] == {**AGE, "missing": False}
+    assert entries["sex"] == {**SEX, "missing": False}
     assert entries["weight"] == WEIGHT
     lacking = found.form.open_facts()
     if format != "json-schema":  # which has no bounds for dates
@@ -260,13 +260,13 @@ def test_sql(tmp_path: Path) -> None:
     entries = book(tmp_path, "people.sql", SQL).form.entries
     assert entries == {
         "id": {"kind": "identifier"},
-        "age": AGE,
-        "sex": SEX,
+        "age": {**AGE, "missing": False},
+        "sex": {**SEX, "missing": False},
         "mood": {"kind": "categorical", "values": ["sad", "it's ok", "happy"], "missing": True},
         "weight": {**WEIGHT, "decimals": 2},
-        "size": {"kind": "categorical", "values": ["s", "m", "l"]},
+        "size": {"kind": "categorical", "values": ["s", "m", "l"], "missing": False},
         "born": BORN,
-        "smoker": {"kind": "boolean"},
+        "smoker": {"kind": "boolean", "missing": False},
         "income": {"kind": "real", "min": None, "max": None, "missing": True},
         "kind": {"kind": "categorical", "values": ["a", "b"], "missing": True},
         "cents": {"kind": "integer", "min": 1, "max": None, "missing": True},
@@ -314,15 +314,15 @@ def test_two_columns(tmp_path: Path) -> None:
     found = book(tmp_path, "facts.csv", TWO_COLUMNS)
     assert found.form.entries == {
         "id": {"kind": "identifier"},
-        "age": AGE,
-        "sex": SEX,
+        "age": {**AGE, "missing": False},
+        "sex": {**SEX, "missing": False},
         "weight": WEIGHT,
         "born": {**BORN, "missing": "?"},
-        "region": {"kind": "categorical", "values": [1, 2]},
-        "code": {"kind": "categorical", "values": ["007", "008"]},
-        "country": {"kind": "categorical", "vocabulary": "iso-3166-1"},
-        "smoker": {"kind": "boolean", "values": ["no", "yes"]},
-        "income": {"kind": "real", "min": None, "max": None},
+        "region": {"kind": "categorical", "values": [1, 2], "missing": False},
+        "code": {"kind": "categorical", "values": ["007", "008"], "missing": False},
+        "country": {"kind": "categorical", "vocabulary": "iso-3166-1", "missing": False},
+        "smoker": {"kind": "boolean", "values": ["no", "yes"], "missing": False},
+        "income": {"kind": "real", "min": None, "max": None, "missing": False},
     }
 
 

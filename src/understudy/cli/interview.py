@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from understudy.cli.talk import Talk
     from understudy.data.forms import Entry, Form
 
-HEADINGS = {"": 1, "column": 20, "type": 9, "known": 40}
-"""Of the list of columns, with their widths."""
+MAX_NAME_WIDTH = 24
+KNOWN_WIDTH = 40
 MAX_SHOWN_OPTIONS = 12
 MAX_SHOWN_NAMES = 8
 
@@ -82,7 +82,7 @@ class InterviewApp(App[bool]):
     TITLE = "understudy schema"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[Any]] = [
-        Binding("ctrl+b", "back", "back", priority=True),
+        Binding("ctrl+b", "step_back", "back", priority=True),
         Binding("ctrl+s", "skip", "skip", priority=True),
         Binding("ctrl+t", "accept", "take suggestions", priority=True),
         Binding("ctrl+g", "ask_columns", "go to columns", priority=True),
@@ -101,6 +101,9 @@ class InterviewApp(App[bool]):
         """What the line for typing is for: an answer, columns to go to, or a column to copy."""
         self.marked: set[str] = set()
         self._rows: dict[str, tuple[str, ...]] = {}
+        self._headings = ["", "column", "known"]
+        if any(interview.declared.values()):
+            self._headings.insert(2, "type")
 
     def compose(self) -> ComposeResult:
         """The columns, the question, a line to type on, the keys."""
@@ -117,8 +120,10 @@ class InterviewApp(App[bool]):
         """Show the first question."""
         grid = self.query_one(DataTable)
         grid.border_title = escape(plain(self.table_name))
-        grid.border_subtitle = "Tab to the list, Space marks, Enter asks about the marked"
-        for heading, width in HEADINGS.items():
+        grid.border_subtitle = "Tab: list  Space: mark  Enter: ask"
+        longest = max(map(len, self.interview.declared))
+        for heading in self._headings:
+            width = {"column": min(longest, MAX_NAME_WIDTH), "known": KNOWN_WIDTH}.get(heading)
             grid.add_column(heading, key=heading, width=width)
         self.action_answering()
 
@@ -159,7 +164,7 @@ class InterviewApp(App[bool]):
             if name not in self._rows:
                 grid.add_row(*map(Text, row), key=name)
             elif row != self._rows[name]:
-                for heading, cell in zip(HEADINGS, row, strict=True):
+                for heading, cell in zip(self._headings, row, strict=True):
                     grid.update_cell(name, heading, Text(cell))
             self._rows[name] = row
         if question.columns:
@@ -171,15 +176,16 @@ class InterviewApp(App[bool]):
         marks |= dict.fromkeys(interview.skipped_columns, "–")
         marks |= dict.fromkeys(self.marked, "+")
         marks |= dict.fromkeys(question.columns, "▸")
-        return {
-            name: (
-                marks.get(name, "●"),
-                plain(name),
-                interview.declared[name] or "",
-                plain(summarise(entry)),
-            )
-            for name, entry in interview.form.entries.items()
-        }
+        states = {}
+        for name, entry in interview.form.entries.items():
+            cells = {
+                "": marks.get(name, "●"),
+                "column": plain(name),
+                "type": interview.declared[name] or "",
+                "known": plain(summarise(entry)),
+            }
+            states[name] = tuple(cells[heading] for heading in self._headings)
+        return states
 
     # ---- what is typed
 
@@ -212,7 +218,7 @@ class InterviewApp(App[bool]):
         self.show()
         grid.move_cursor(row=place + 1)
 
-    def action_back(self) -> None:
+    def action_step_back(self) -> None:
         """Take back the last step."""
         self._do(self.interview.back)
 

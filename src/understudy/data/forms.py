@@ -179,15 +179,20 @@ def _fill(entry: Entry, found: Entry) -> Entry:
     """An entry with its gaps filled; what it says already stays."""
     if entry.get("kind") is None:
         return dict(found)
-    gaps = lacks(entry)
-    if not gaps:
+    if not lacks(entry):
         return entry
     if found.get("kind") == entry["kind"]:
-        return {**found, **{key: value for key, value in entry.items() if value is not None}}
-    # A column that one codebook only calls a number may have few values that another one lists.
-    if found.get("kind") is not None and not lacks(found):
-        return dict(found)
-    return entry
+        filled = {**found, **{key: value for key, value in entry.items() if value is not None}}
+    elif found.get("kind") is not None and not lacks(found):
+        # A column that one codebook only calls a number may have few values that another one lists.
+        filled = {**found}
+        if "missing" in entry:
+            filled["missing"] = entry["missing"]
+    else:
+        return entry
+    if found.get("missing") is False:
+        filled["missing"] = False  # many formats say "may be missing" of whatever is not required
+    return filled
 
 
 def _with_gaps(entry: Entry) -> Entry:

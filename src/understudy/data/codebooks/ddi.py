@@ -64,7 +64,7 @@ def _facts(var: Element, asked: Asked) -> Facts:
     marks += _invalid(var)
     values = [value for _, value in categories]
     labels = [_text(category, "labl") or value for category, value in categories]
-    missing: bool | str = False
+    missing: str | None = None
     if len(set(marks)) == 1:
         missing = marks[0]
         kept = [(v, label) for v, label in zip(values, labels, strict=True) if v != missing]
@@ -87,7 +87,7 @@ def _listed(
     name: str,
     values: tuple[object, ...],
     labels: tuple[str, ...],
-    missing: bool | str,
+    missing: str | None,
 ) -> Facts:
     return Facts(
         name=name,

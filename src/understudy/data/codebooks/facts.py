@@ -30,7 +30,8 @@ class Facts:
     values, labels
         The values that can occur, and what they stand for, one label per value or none at all.
     missing
-        Whether a cell may be empty, or how an empty one is marked.
+        Whether a cell may be empty, or how an empty one is marked; ``None`` where the codebook does
+        not tell.
     format
         How dates are written, as for ``strftime``.
     """
@@ -42,7 +43,7 @@ class Facts:
     values: tuple[Any, ...] = ()
     labels: tuple[str, ...] = ()
     ordered: bool = False
-    missing: bool | str = False
+    missing: bool | str | None = None
     format: str | None = None
     decimals: int | None = None
     vocabulary: str | None = None
@@ -90,8 +91,8 @@ class Facts:
         return entry
 
     def _with_missing(self, entry: Entry) -> Entry:
-        if self.missing or self.missing == "":
-            entry["missing"] = self.missing or True
+        if self.missing is not None:
+            entry["missing"] = self.missing
         return entry
 
 

@@ -190,7 +190,7 @@ def _split_outside_quotes(text: str, end: str) -> list[str]:
 
 
 def _facts(name: str, variable: _Variable) -> Facts:
-    missing: bool | str = False
+    missing: bool | str | None = None
     pairs = list(zip(variable.values, variable.labels, strict=True))
     if len(variable.missing) == 1:
         missing = variable.missing[0]

@@ -58,7 +58,7 @@ def read_two_columns(text: str, asked: Asked) -> Found:
         if len(cells) == 3:
             missing[cells[0]] = _missing(cells[2])
     asked.check_count(len(said))
-    facts = [_facts(name, cells, missing.get(name, False)) for name, cells in said.items()]
+    facts = [_facts(name, cells, missing.get(name)) for name, cells in said.items()]
     return Found(facts=facts)
 
 
@@ -75,13 +75,13 @@ def _missing(cell: str) -> bool | str:
     return cell
 
 
-def _facts(name: str, cells: list[str], missing: bool | str) -> Facts:
+def _facts(name: str, cells: list[str], missing: bool | str | None) -> Facts:
     if len(cells) > 1:
         return list_facts(name, cells, missing)
     return read_values(name, cells[0], missing)
 
 
-def read_values(name: str, text: str, missing: bool | str = False) -> Facts:
+def read_values(name: str, text: str, missing: bool | str | None = None) -> Facts:
     """What a cell says: a kind, a range, a vocabulary or a list of values."""
     first, _, rest = text.partition(" ")
     kind, rest = first.lower().rstrip(":"), rest.strip()
@@ -106,10 +106,10 @@ def read_values(name: str, text: str, missing: bool | str = False) -> Facts:
     return facts
 
 
-def list_facts(name: str, values: list[str], missing: bool | str) -> Facts:
+def list_facts(name: str, values: list[str], missing: bool | str | None) -> Facts:
     """A list of values, each of which may have a label: ``1=male``."""
     labels: list[str] = []
-    if all(re.match(r"[^<>=!]+=(?!=)", value) for value in values):
+    if values and all(re.match(r"[^<>=!]+=(?!=)", value) for value in values):
         pairs = [value.split("=", 1) for value in values]
         values, labels = ([part.strip() for part in side] for side in zip(*pairs, strict=True))
     numbers = [as_number(value) for value in values]

@@ -436,5 +436,5 @@ _REPLACED = {
 
 def _may_have_others(entry: Entry) -> bool:
     """Whether "other" can be one of the values: it is a text."""
-    values = entry.get("values")
-    return bool(values) and isinstance(values[0], str) and "other" not in values
+    values = entry.get("values") or [0]
+    return isinstance(values[0], str) and "other" not in values

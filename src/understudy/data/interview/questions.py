@@ -80,14 +80,16 @@ FACTS: dict[str, tuple[str, ...]] = {
 }
 """What is asked of a column after its kind."""
 
-DATE_FORMATS = (
+Options = tuple[tuple[str, str], ...]
+
+DATE_FORMATS: Options = (
     ("ISO", "2024-12-31"),
     ("%d/%m/%Y", "31/12/2024"),
     ("%m/%d/%Y", "12/31/2024"),
     ("%d.%m.%Y", "31.12.2024"),
     ("%Y%m%d", "20241231"),
 )
-MOMENT_FORMATS = (
+MOMENT_FORMATS: Options = (
     ("ISO", "2024-12-31 23:59:59"),
     ("%d/%m/%Y %H:%M", "31/12/2024 23:59"),
     ("%m/%d/%Y %H:%M", "12/31/2024 23:59"),
