@@ -18,10 +18,11 @@ from understudy.models.model import Model
 from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
-from understudy.privacy.discovery import Draft
+from understudy.privacy.discovery import Discovery, Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
+from understudy.release.preflight import check_found, check_outlook
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
@@ -53,6 +54,10 @@ class ReleaseMethod(Protocol):
     @property
     def discovery(self) -> float:
         """The share of the budget for discovering the domain."""
+
+    @property
+    def keep_going(self) -> bool:
+        """Whether to go on where discovery finds little or nothing."""
 
     @property
     def person(self) -> str | None:
@@ -157,11 +162,11 @@ class Release:
     def _check_draft(self) -> None:
         """Columns that are named must be among those that discovery will ask about."""
         draft = self._draft
-        check_columns(list(draft.kinds), draft.source)
+        check_columns(draft.asked and draft.names, draft.source)
         for name in sorted(self.method.named):
-            if name not in draft.kinds:
+            if name not in draft.names:
                 raise InputError(f"{draft.source} has no column {name!r}; check the name.")
-            if draft.kinds[name] == "identifier":
+            if name in draft.identifiers:
                 raise InputError(
                     f"{name!r} looks like an identifier, which is never read; "
                     f"give a schema if it is not."
@@ -184,10 +189,8 @@ class Release:
                 f"The method {method.name} needs a schema, or an epsilon to discover one with; "
                 f"`understudy schema` drafts a schema."
             )
-        elif not self._draft.needs_delta:
-            ledger = self._new_ledger(method.epsilon, method.delta)
         else:
-            ledger = self._ledger_for_categories()
+            ledger = self._ledger_for_discovery()
         ledger.taken_as_public = list_public(
             schema_given=self.schema is not None,
             neighbours=method.neighbours,
@@ -195,20 +198,18 @@ class Release:
         )
         return ledger
 
-    def _ledger_for_categories(self) -> Ledger:
-        """Categories that are not known beforehand take a delta, whatever the accounting is."""
+    def _ledger_for_discovery(self) -> Ledger:
+        """Words that are not known beforehand take a delta, and what holds words is not known
+        either.
+        """
         method = self.method
         if method.delta:
             return self._new_ledger(method.epsilon, method.delta, method.delta / 2)
         self.notify(
-            f"There is no schema and there are categories to discover, which needs a delta: "
-            f"{DEFAULT_DELTA:g} is used. Give a schema for pure differential privacy."
+            f"There is no schema, and to discover one takes a delta: {DEFAULT_DELTA:g} is used. "
+            f"Give a schema for pure differential privacy."
         )
-        return replace(
-            self._new_ledger(method.epsilon, DEFAULT_DELTA, DEFAULT_DELTA / 2),
-            currency="epsilon",
-            threshold_delta=DEFAULT_DELTA,
-        )
+        return self._new_ledger(method.epsilon, DEFAULT_DELTA, DEFAULT_DELTA / 2)
 
     def _new_ledger(self, epsilon: float, delta: float, threshold_delta: float = 0.0) -> Ledger:
         method = self.method
@@ -248,11 +249,12 @@ class Release:
         if self.method.asks:
             rest = rounded_down(1 - exact(self.method.discovery))
             share, _ = ledger.budget.split(self.method.discovery, rest)
-        delta = ledger.delta
-        if ledger.currency == "rho":
-            delta = ledger.threshold_delta
         self.progress("discovering the domain", 0, 1)
-        return self._draft.discover(ledger, share, delta, self.noise)
+        discovery = Discovery(self._draft, ledger, share, ledger.threshold_delta, self.noise)
+        check_outlook(discovery.count_rows(), self._draft, keep_going=self.method.keep_going)
+        found = discovery.find()
+        check_found(found, self._draft, keep_going=self.method.keep_going)
+        return found.schema
 
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
         """Code the rows, once the method agrees to the schema."""

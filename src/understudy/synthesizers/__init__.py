@@ -55,6 +55,9 @@ class Synthesizer(ABC):
         changed; it is public).
     discovery
         The share of the budget that goes to discovering the domain when no schema is given.
+    keep_going
+        Without a schema, a release stops where discovery could find too little, or finds nothing in
+        some column; true: it goes on all the same.
     person
         The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows
         count, chosen at random; the guarantee then covers all rows of a person together. The column
@@ -69,6 +72,7 @@ class Synthesizer(ABC):
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
     discovery: float = 0.1
+    keep_going: bool = False
     person: str | None = None
     max_rows_per_person: int = 1
 
@@ -102,6 +106,8 @@ class Synthesizer(ABC):
         check_rows_per_person(self.max_rows_per_person)
         if not Share().allows(self.discovery):
             raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
+        if not isinstance(self.keep_going, bool):
+            raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
         if not Optional(ColumnName()).allows(self.person):
             raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 
