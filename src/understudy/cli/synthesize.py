@@ -69,11 +69,20 @@ def synthesize(
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
     discovery: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SHARE", help="Share of the budget for the domain when there is no schema."
+            metavar="SHARE",
+            help="Share of the budget for the domain without a schema; by need if not given.",
         ),
-    ] = 0.1,
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going",
+            metavar="",
+            help="Go on where the domain cannot be discovered, or not that of every column.",
+        ),
+    ] = False,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
@@ -116,6 +125,7 @@ def synthesize(
             delta=delta,
             neighbours=relation_of(neighbours),
             discovery=discovery,
+            keep_going=keep_going,
             person=person,
             max_rows_per_person=rows_per_person,
         ),

@@ -82,17 +82,19 @@ def _decades(first: int, last: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Ends:
-    """The ends that ranges of one kind may have, as half-open stretches [low, high)."""
+    """Candidate ranges of one kind, as half-open stretches [low, high) between public ends."""
 
     edges: NDArray[np.float64]
-    """All of them, in order; the partition lies between them, and beyond the outermost two."""
+    """All ends, in order; the partition lies between them, and beyond the outermost two."""
     lows: NDArray[np.int64]
     highs: NDArray[np.int64]
     """The places in ``edges`` of the two ends of each candidate."""
     widths: NDArray[np.float64]
-    """How many values each candidate holds, or how wide it is."""
-    bonus: NDArray[np.float64]
-    """What speaks for a candidate beforehand, as the logarithm of odds."""
+    """How wide each candidate is; of whole numbers, how many values it holds."""
+    end_odds: NDArray[np.float64]
+    """What the ends of each candidate say for it beforehand: ranges begin at zero or one more often
+    than at seven.
+    """
     round: NDArray[np.bool_]
     """Whether an edge is worth cutting a bin at: 1,000 is, and 1,001 right after it is not."""
 
@@ -100,69 +102,73 @@ class Ends:
         """The cell of the partition that each number lies in; 0 is below all edges."""
         return np.searchsorted(self.edges, numbers, side="right")
 
+    def count(self, cells: Counts) -> Counts:
+        """How many numbers lie in each candidate, given those of each cell of the partition."""
+        below = np.cumsum(cells)[:-1]
+        return np.asarray(below[self.highs] - below[self.lows])
+
 
 @cache
 def ends_of(kind: str) -> Ends:
-    """The ends that ranges of a kind may have."""
+    """The candidate ranges of a kind."""
     if kind == "integer":
         return _integer_ends()
     if kind == "real":
         return _real_ends()
     if kind == "time":
-        return _time_ends()
-    return _year_ends(1 if kind == "date" else 86400)
+        return _pair({0.0: 0.0}, {86400.0: 0.0})
+    if kind == "date":
+        return _year_ends(1)
+    return _year_ends(86400)
 
 
 def _integer_ends() -> Ends:
     large = [round(number) for number in _decades(2, 15)]
     years = range(1850, 2101, 5)
-    lows = {*range(-10, 22), *range(30, 100, 10), *large[::2], *years[::2]}
-    lows |= {-number for number in large[::2]} | {-50, -20}
+    lows: dict[float, float] = dict.fromkeys(
+        [*range(2, 22), *range(30, 100, 10), *large[::2], *years[::2]], -2.0
+    )
+    lows |= dict.fromkeys([*range(-10, 0), -20, -50, *(-number for number in large[::2])], -6.0)
+    lows |= {0: 0.0, 1: 0.0, -1: -5.0}
+    highs: dict[float, float] = {
+        value + 1: -2.0 * (value > 20) for value in range(-10, LARGEST_UNIT_EDGE)
+    }
+    highs |= {value + 1: -0.5 for value in range(25, LARGEST_UNIT_EDGE, 5)}
     # Both "up to 999" and "up to 1,000".
-    highs = {*range(-9, LARGEST_UNIT_EDGE + 1), *large, *(number + 1 for number in large)}
-    highs |= {year + 1 for year in years} | {1 - number for number in large[::2]}
-    return _pair(sorted(lows), sorted(highs), natural={0: 2.0, 1: 2.0}, pair=_near_enough)
+    highs |= dict.fromkeys([*large, *(number + 1 for number in large)], -0.5)
+    highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
+    highs |= dict.fromkeys([1 - number for number in large[::2]], -2.0)
+    return _pair(lows, highs)
 
 
 def _real_ends() -> Ends:
     positive = _decades(-6, 15)
-    lows = [*(-number for number in reversed(positive)), 0.0, *positive[::2]]
-    highs = [*(-number for number in reversed(positive[::2])), 0.0, *positive]
-    return _pair(lows, highs, natural={0.0: 2.0, -1.0: 1.0, 1.0: 1.0}, pair=_near_enough)
-
-
-def _near_enough(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Ends of very different size are as good as an end at zero or one, and are left out."""
-    small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
-    return (small <= 1) & ((small >= 1e-3 * large) | (small == 0) | (small == 1)) | (
-        small >= 1e-3 * large
-    )
+    lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
+    lows |= dict.fromkeys(positive[::2], -2.0) | {-1.0: -1.0}
+    highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
+    highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
+    return _pair(lows, highs)
 
 
 def _year_ends(unit: int) -> Ends:
-    years = [*range(1600, 1900, 20), *range(1900, 2100), 2100, 2200]
-    edges = [float((dt.datetime(year, 1, 1) - EPOCH).days * unit) for year in years]
-    return _pair(edges, edges, natural={}, pair=lambda low, high: high > low)
+    years = [*range(1600, 1900, 20), *range(1900, 2101), 2200]
+    starts = [float((dt.datetime(year, 1, 1) - EPOCH).days * unit) for year in years]
+    return _pair(dict.fromkeys(starts, 0.0), dict.fromkeys(starts, 0.0))
 
 
-def _time_ends() -> Ends:
-    return _pair([0.0], [86400.0], natural={}, pair=lambda low, high: high > low)
-
-
-def _pair(
-    lows: Sequence[float], highs: Sequence[float], natural: Mapping[float, float], pair: object
-) -> Ends:
+def _pair(lows: Mapping[float, float], highs: Mapping[float, float]) -> Ends:
+    """All ranges between ends, with the odds of each end; ends of very different size are as good
+    as one at zero or one, and are left out.
+    """
     edges = np.array(sorted({*lows, *highs}), dtype=np.float64)
-    low = np.searchsorted(edges, np.array(lows, dtype=np.float64))
-    high = np.searchsorted(edges, np.array(highs, dtype=np.float64))
-    all_lows, all_highs = (grid.ravel() for grid in np.meshgrid(low, high, indexing="ij"))
-    first, last = edges[all_lows], edges[all_highs]
-    kept = (last > first) & pair(first, last)  # type: ignore[operator]
-    all_lows, all_highs = all_lows[kept], all_highs[kept]
-    by_low = np.array([natural.get(edge, 0.0) for edge in edges.tolist()])
-    widths = edges[all_highs] - edges[all_lows]
+    low, high = (grid.ravel() for grid in np.meshgrid([*lows], [*highs], indexing="ij"))
+    odds = np.add.outer([*lows.values()], [*highs.values()]).ravel()
+    small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
+    kept = (high > low) & ((small >= 1e-3 * large) | np.isin(small, (0.0, 1.0)))
+    low, high, odds = low[kept], high[kept], odds[kept]
     after_another = np.append(False, np.diff(edges) == 1) & (edges > LARGEST_UNIT_EDGE)
-    return Ends(edges, all_lows, all_highs, widths, by_low[all_lows], ~after_another)
+    lows_at, highs_at = np.searchsorted(edges, low), np.searchsorted(edges, high)
+    return Ends(edges, lows_at, highs_at, high - low, odds, ~after_another)
 
 
 # --------------------------------------------------------------------------- formats of a word

@@ -20,12 +20,13 @@ class NoisyCells:
     """Of the noise in each count, about."""
 
 
-TRIMMED = 2.5
-"""A tail is cut off where it stays within this many deviations of nothing."""
+TRIMMED_SHARE = 0.003
+TRIMMED_NOISE = 0.02
+"""A tail is cut off where its noisy sum is a small share of all, and the noise in it is, too."""
 
 
 def trim(cells: NoisyCells) -> NoisyCells:
-    """Without the outer stretches that hold nothing but noise, as far as one can tell."""
+    """Without the outer stretches that hold next to nothing, as far as one can tell."""
     first = _first_held(cells.counts, cells.deviation)
     last = len(cells.counts) - _first_held(cells.counts[::-1], cells.deviation)
     if last <= first:
@@ -38,13 +39,18 @@ def trim(cells: NoisyCells) -> NoisyCells:
 
 
 def _first_held(counts: NDArray[np.int64], deviation: float) -> int:
-    """The first cell at which the sum of all before and itself is more than noise would be."""
+    """How many cells at the start of some can be cut off."""
+    whole = max(float(counts.sum()), 0.0)
+    noise = deviation * np.sqrt(np.arange(1, len(counts) + 1))
     sums = np.cumsum(counts)
-    noise = TRIMMED * deviation * np.sqrt(np.arange(1, len(counts) + 1))
-    held = np.flatnonzero((sums > noise) | (counts > TRIMMED * deviation * 1.5))
-    if len(held) == 0:
+    held = (counts > 4 * deviation) | (noise > TRIMMED_NOISE * whole)
+    certain = len(counts)
+    if held.any():
+        certain = int(held.argmax())
+    free = np.flatnonzero(sums[:certain] <= TRIMMED_SHARE * whole)
+    if len(free) == 0:
         return 0
-    return int(held[0])
+    return int(free[-1]) + 1
 
 
 def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
@@ -68,3 +74,11 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
         was_spike = spike
     edges.append(float(cells.edges[-1]))
     return tuple(edges)
+
+
+def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
+    """Each stretch as a bin, without those at both ends that hold no more than noise would."""
+    held = np.flatnonzero(cells.counts > cells.deviation)
+    if len(held) == 0:
+        return tuple(cells.edges.tolist())
+    return tuple(cells.edges[held[0] : held[-1] + 2].tolist())

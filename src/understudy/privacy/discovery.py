@@ -51,10 +51,9 @@ from understudy.data.schema import (
 )
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
-from understudy.privacy.bins import NoisyCells, cut_bins, trim
+from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget, exact, rounded_down
 from understudy.privacy.discovery_budget import (
-    COUNT_SHARE,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
     KINDS_SHARE,
@@ -66,7 +65,9 @@ from understudy.privacy.discovery_budget import (
     Protection,
     choice_price,
     foresee,
+    foresee_by_need,
     noise_tail,
+    price_count,
     subtract,
 )
 from understudy.privacy.ledger import Ledger
@@ -80,12 +81,18 @@ from understudy.privacy.mechanisms import (
     table_scale,
 )
 
-FALSE_ALARM = 0.05
+FALSE_ALARM = 0.01
 """Probability that noise alone makes some cell of a histogram look occupied."""
 
 MAX_CATEGORIES = 1000
 MAX_FEW_VALUES = 20
 """Whole numbers with this many values or fewer are codes: values, not ranges."""
+
+MAX_LEFT_OVER = 0.02
+"""Of the rows: codes may leave so many to values that cannot be told from the noise."""
+
+MIN_HELD = 0.1
+"""Of the rows: where a range holds less, nothing was found."""
 
 MAX_UNIT_CELLS = 1024
 """Ranges of up to this many values are counted value by value."""
@@ -293,6 +300,8 @@ class Discovery:
         What is debited, and how much of it may be.
     noise
         Where noise comes from.
+    share
+        How much of the budget goes to discovery; ``None``: by need.
     """
 
     def __init__(
@@ -302,8 +311,11 @@ class Discovery:
         budget: Budget,
         delta: float,
         noise: Noise | None = None,
+        *,
+        share: float | None = 1.0,
     ) -> None:
         self.draft = draft
+        self.share = share
         self.delta = delta
         self.budget = budget
         self.left = budget
@@ -333,18 +345,22 @@ class Discovery:
     def count_rows(self) -> Outlook:
         """A noisy number of rows, and what can be found with it; under replace it is public."""
         rows = next(iter(self._tallies.values())).rows
+        cost = Budget(0.0, self.budget.currency)
         if self.protection.neighbours == "replace":
-            self.rows = float(rows)
+            self.rows = float(max(rows, 1))
         else:
-            cost = Budget(
-                rounded_down(exact(self.left.amount) * exact(COUNT_SHARE)), self.left.currency
-            )
+            cost = price_count(self.budget)
             noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
-            self.left = subtract(self.left, cost)
             self.rows = float(max(int(noisy.counts[0]), 1))
-        return foresee(
-            self.protection, self.budget, self.delta, len(self.draft.asked), self.rows
-        )
+        facts = self.delta, len(self.draft.asked), self.rows
+        if self.share is None:
+            outlook = foresee_by_need(self.protection, self.budget, *facts)
+        else:
+            part = exact(self.budget.amount) * exact(self.share)
+            left = subtract(Budget(rounded_down(part), self.budget.currency), cost)
+            outlook = foresee(self.protection, left, *facts)
+        self.left = outlook.budget
+        return outlook
 
     # ---- the rest
 
@@ -412,9 +428,10 @@ class Discovery:
         found = {}
         for name, kind in kinds.items():
             assert kind.format is not None
-            ends = ends_of(CANDIDATES[kind.format].kind)
+            form = CANDIDATES[kind.format]
+            ends = ends_of(form.kind)
             counts = count_ranges(self._tallies[name], kind.format, ends)
-            odds = _range_odds(ends, evidence)
+            odds = _range_odds(form.kind, ends, evidence)
             place = self.asker.choose(f"range of {name}", counts, odds, cost)
             first, last = int(ends.lows[place]), int(ends.highs[place])
             low, high = float(ends.edges[first]), float(ends.edges[last])
@@ -527,9 +544,13 @@ class Discovery:
             edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
         )
         missing = _missing_mark(asked, asked.counts[len(cells) :])
-        held = bool((found.counts > asked.stands_out()).any())
+        held = self._holds_enough(found.counts)
         bins = cut_bins(trim(found))
         return _quantity(name, form, missing, bins, grid), held
+
+    def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
+        """Whether a range holds a fair share of the rows."""
+        return bool(counts.sum() > MIN_HELD * self.rows)
 
     def _find_values(
         self, name: str, place: int, stretch: _Range, step: int, cost: Budget
@@ -547,7 +568,7 @@ class Discovery:
         missing = _missing_mark(asked, asked.counts[len(values) :])
         line = asked.stands_out(len(values))
         out = noisy > line
-        held = bool(out.any())
+        held = self._holds_enough(noisy)
         within = (values >= low) & (values < high)
         sentinels = values[~within & out]
         if len(inside) > MAX_FEW_VALUES or len(sentinels):
@@ -556,7 +577,7 @@ class Discovery:
                 codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
             left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
             spread = asked.deviation * (out.sum() + 1) ** 0.5
-            few = 0 < len(codes) <= MAX_FEW_VALUES and left <= max(0.01 * self.rows, spread)
+            few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
             if few or len(inside) <= MAX_FEW_VALUES:
                 listed = tuple(int(code) for code in codes)
                 return Category(name, "categorical", missing, listed, True), held
@@ -566,7 +587,7 @@ class Discovery:
             deviation=asked.deviation,
         )
         if len(inside) <= MAX_FEW_VALUES:
-            bins = tuple(found.edges.tolist())
+            bins = drop_empty_ends(found)
         else:
             bins = cut_bins(trim(found))
         bins = _with_sentinels(bins, sentinels.tolist())
@@ -589,9 +610,7 @@ def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
     """How many cells lie in each range."""
     if place not in tally.formats:
         return np.zeros(len(ends.lows), dtype=np.int64)
-    # Of all cells below each edge.
-    below = np.cumsum(tally.formats[place].cells)[:-1]
-    return np.asarray(below[ends.highs] - below[ends.lows], dtype=np.int64)
+    return ends.count(tally.formats[place].cells)
 
 
 def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
@@ -622,23 +641,30 @@ def _format_odds(form: Format, evidence: float) -> float:
         return -5.0 - 0.005 * evidence
     if form.kind == "date" and form.notation == "%Y%m%d":
         return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
-    odds = -7.0 - 0.01 * evidence
+    odds = -10.0 - 0.01 * evidence
     if form.kind == "real":
         odds -= 3.0 + 0.005 * evidence
     return odds
 
 
-def _range_odds(ends: Ends, evidence: float) -> NDArray[np.float64]:
-    """Narrow ranges are favoured: one that is twice as wide and holds no more is chosen eight times
-    less often. The tails of what is too wide are cut off later, by the values that are found.
+def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
+    """Narrow ranges are favoured, by a factor for each doubling of their width; most among codes,
+    where one value more or less is many rows, and least among large numbers, whose tails are long.
     """
-    return ends.bonus - 3.0 * np.log(np.maximum(ends.widths, 1e-9))
+    if kind != "integer":
+        return ends.end_odds - 4.0 * np.log(ends.widths)
+    slopes = {1.0: 3.0, 2.0: min(8.0, 3.0 + 0.01 * evidence), 20.0: 3.0, 100.0: 2.0}
+    bends = [*slopes, np.inf]
+    odds = ends.end_odds.copy()
+    for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
+        odds -= slope * np.log(np.clip(ends.widths, low, high) / low)
+    return odds
 
 
 def _grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
     """Coarse grids are favoured."""
-    step = 1.5 + 0.01 * evidence
-    grids = np.arange(len(grids_of(kind)))
+    step = 1.0 + 0.002 * evidence
+    grids = np.arange(len(grids_of(kind)), dtype=np.float64)
     if kind == "integer":
         return grids * step
     return -grids * step

@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from understudy.privacy.budget import Budget, Neighbours, exact, rounded_down
 from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
 
-COUNT_SHARE = 0.03
-"""Of the budget of discovery: the noisy number of rows."""
+COUNT_SHARE = 0.003
+"""Of the whole budget: the noisy number of rows."""
+
+SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+"""Of the whole budget: what discovery may take where nobody says how much."""
+
+ENOUGH_FOR_CATEGORIES = 0.01
+"""Of the rows: a larger share is not taken where a category is seen in so few."""
 
 KINDS_STRENGTH, KINDS_SHARE = 100.0, 0.15
-GRIDS_STRENGTH, GRIDS_SHARE = 60.0, 0.05
+GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.05
 RANGES_STRENGTH, RANGES_SHARE = 600.0, 0.3
 """The strength n s that each kind of choice gets, if that takes no larger share of what is left."""
 
@@ -90,6 +96,8 @@ class Outlook:
     """About how many there are."""
     columns: int
     """How many are asked about."""
+    budget: Budget
+    """What there is to find it with."""
     category_rows: float
     """In about how many rows a category must occur to be seen, if half the columns hold words."""
     strength: float
@@ -111,27 +119,43 @@ class Outlook:
         return self.category_rows <= MAX_CATEGORY_SHARE * self.rows
 
 
+def price_count(budget: Budget) -> Budget:
+    """What the noisy number of rows costs."""
+    return Budget(rounded_down(exact(budget.amount) * exact(COUNT_SHARE)), budget.currency)
+
+
 def foresee(
     protection: Protection, budget: Budget, delta: float, columns: int, rows: float
 ) -> Outlook:
-    """What discovery can find in about ``rows`` rows for a budget."""
-    left = subtract(budget, Budget(rounded_down(exact(budget.amount) * exact(COUNT_SHARE)),
-                                   budget.currency))  # fmt: skip
-    kinds = choice_price(protection, left, rows, (KINDS_STRENGTH, KINDS_SHARE), columns)
-    left = subtract(left, kinds, columns)
+    """What discovery can find in about ``rows`` rows for a budget, the count not included."""
+    kinds = choice_price(protection, budget, rows, (KINDS_STRENGTH, KINDS_SHARE), columns)
+    left = subtract(budget, kinds, columns)
     ranges = choice_price(protection, left, rows, (RANGES_STRENGTH, RANGES_SHARE), columns)
     left = subtract(left, ranges, columns)
     words = max(columns / 2, 1.0)
     cost = Budget(left.amount * WORDS_WEIGHT / (WORDS_WEIGHT * words + columns / 2), left.currency)
     scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
     most = protection.rows_per_person
-    threshold = 2 * most + noise_tail(scale, cost.currency, delta / words / most)
     return Outlook(
         rows=rows,
         columns=columns,
-        category_rows=threshold,
+        budget=budget,
+        category_rows=2 * most + noise_tail(scale, cost.currency, delta / words / most),
         strength=rows * min(protection.strength(kinds), protection.strength(ranges)),
     )
+
+
+def foresee_by_need(
+    protection: Protection, budget: Budget, delta: float, columns: int, rows: float
+) -> Outlook:
+    """The same, with as small a share of the whole budget as will do."""
+    for share in SHARES:
+        part = Budget(rounded_down(exact(budget.amount) * exact(share)), budget.currency)
+        part = subtract(part, price_count(budget))
+        outlook = foresee(protection, part, delta, columns, rows)
+        if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:
+            break
+    return outlook
 
 
 def noise_tail(scale: float, currency: str, probability: float) -> float:

@@ -86,8 +86,6 @@ def format_factor(epsilon: float) -> str:
 
 SCHEMA = "the schema"
 COLUMNS = "the names and the order of the columns"
-KINDS = "the kind that the values of each column show"
-SPELLINGS = "how dates and truth values are written"
 ROWS = "the number of rows"
 LIBRARY = "the library of the data frame"
 
@@ -100,7 +98,8 @@ def list_public(
     Parameters
     ----------
     schema_given
-        Whether the owner gave a schema; without one, discovery reads the kinds of columns for free.
+        Whether the owner gave a schema; without one, all but names and order is discovered at a
+        price.
     neighbours
         Under "replace", the number of rows is public.
     library
@@ -109,7 +108,7 @@ def list_public(
     if schema_given:
         public = [SCHEMA, COLUMNS]
     else:
-        public = [COLUMNS, KINDS, SPELLINGS]
+        public = [COLUMNS]
     if neighbours == "replace":
         public.append(ROWS)
     if library != "table":

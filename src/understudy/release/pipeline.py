@@ -15,15 +15,15 @@ from understudy.data.encoding import Coded
 from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
 from understudy.models.model import Model
-from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
+from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Discovery, Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
-from understudy.release.preflight import check_found, check_outlook
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
+from understudy.release.preflight import check_found, check_outlook
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
@@ -52,8 +52,8 @@ class ReleaseMethod(Protocol):
         """Which tables count as neighbours."""
 
     @property
-    def discovery(self) -> float:
-        """The share of the budget for discovering the domain."""
+    def discovery(self) -> float | None:
+        """The share of the budget for discovering the domain; None: by need."""
 
     @property
     def keep_going(self) -> bool:
@@ -245,12 +245,14 @@ class Release:
         """Discover the domain, for a share of the budget; a method that asks nothing gives it
         all.
         """
-        share = ledger.budget
-        if self.method.asks:
-            rest = rounded_down(1 - exact(self.method.discovery))
-            share, _ = ledger.budget.split(self.method.discovery, rest)
+        share = None
+        if not self.method.asks:
+            share = 1.0
+        elif self.method.discovery is not None:
+            share = self.method.discovery
         self.progress("discovering the domain", 0, 1)
-        discovery = Discovery(self._draft, ledger, share, ledger.threshold_delta, self.noise)
+        facts = self._draft, ledger, ledger.budget, ledger.threshold_delta
+        discovery = Discovery(*facts, self.noise, share=share)
         check_outlook(discovery.count_rows(), self._draft, keep_going=self.method.keep_going)
         found = discovery.find()
         check_found(found, self._draft, keep_going=self.method.keep_going)

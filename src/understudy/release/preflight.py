@@ -42,12 +42,16 @@ def check_found(found: Discovered, draft: Draft, *, keep_going: bool = False) ->
     """Stop where a column came back empty: the method's share of the budget is not spent."""
     if keep_going or not found.empty:
         return
-    names = ", ".join(found.empty)
     raise InputError(
-        f"{draft.source}: nothing in {names} is frequent enough to be told from the noise. Only "
-        f"discovery was paid for; {REMEDIES}, make it text in a schema, or go on without what it "
-        "holds with --keep-going."
+        f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}, make it "
+        "text in a schema, or go on without what it holds with --keep-going."
     )
+
+
+def name_empty(found: Discovered) -> str:
+    """Which columns came back empty, in a sentence."""
+    names = ", ".join(found.empty)
+    return f"nothing in {names} is frequent enough to be told from the noise."
 
 
 def round_up(number: float) -> int:

@@ -54,7 +54,8 @@ class Synthesizer(ABC):
         "add_remove" (one row more or less; the number of rows is private) or "replace" (one row
         changed; it is public).
     discovery
-        The share of the budget that goes to discovering the domain when no schema is given.
+        The share of the budget that goes to discovering the domain when no schema is given; by
+        default what it needs, a tenth to a third.
     keep_going
         Without a schema, a release stops where discovery could find too little, or finds nothing in
         some column; true: it goes on all the same.
@@ -71,7 +72,7 @@ class Synthesizer(ABC):
     epsilon: float
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
-    discovery: float = 0.1
+    discovery: float | None = None
     keep_going: bool = False
     person: str | None = None
     max_rows_per_person: int = 1
@@ -104,7 +105,7 @@ class Synthesizer(ABC):
         check_delta(self.delta)
         check_neighbours(self.neighbours)
         check_rows_per_person(self.max_rows_per_person)
-        if not Share().allows(self.discovery):
+        if not Optional(Share()).allows(self.discovery):
             raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
         if not isinstance(self.keep_going, bool):
             raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
