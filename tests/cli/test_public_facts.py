@@ -43,9 +43,31 @@ def test_what_is_open_is_said(folder: Path) -> None:
     assert "understudy schema people.csv --from s.json --interactive -o s.json" in ran.err
     written = json.loads(Path("s.json").read_text())["attributes"]
     assert written["score_1"] == {"kind": "real", "min": None, "max": None, "missing": True}
-    refused = run("synthesize", "people.csv", "--schema", "s.json", columns=1000)
+    refused = run("plan", "--schema", "s.json", "--rows", 300, columns=1000)
     assert refused.status == 2
     assert "column 'score_1': \"min\" is still open (null)" in refused.err
+
+
+def test_what_is_open_is_discovered_at_a_price(folder: Path) -> None:
+    fine("schema", "people.csv", "--from", "package.json", "-o", "s.json")
+    release = ["--schema", "s.json", "--model", "m.json", "-o", "out.csv", "--epsilon", 100]
+    ran = fine("synthesize", "people.csv", *release)
+    assert "The schema leaves columns open" in ran.err
+    model = json.loads(Path("m.json").read_text())
+    assert model["ledger"]["taken_as_public"][0].startswith("the schema, but for the columns")
+    asked = [entry["question"] for entry in model["ledger"]["entries"]]
+    found = [question for question in asked if question.startswith(("kind of", "values of"))]
+    assert found
+    assert all("score_" in question for question in found)
+    attributes = model["schema"]["attributes"]
+    assert attributes["sex"] == {"kind": "categorical", "values": ["f", "m"]}
+    assert list(attributes) == ["age", "sex", "score_1", "score_2"]
+
+
+def test_a_draft_of_another_table_is_refused(folder: Path) -> None:
+    (folder / "s.json").write_text('{"attributes": {"age": {"kind": null}, "x": {"kind": "text"}}}')
+    ran = run("synthesize", "people.csv", "--schema", "s.json", "-o", "out.csv", columns=1000)
+    assert (ran.status, "has no column 'x', which the schema describes" in ran.err) == (2, True)
 
 
 def test_two_codebooks_make_a_release(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,6 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.privacy.discovery import Draft
-    from understudy.privacy.ledger import Ledger
 
 
 Columns = Annotated[
@@ -83,7 +81,7 @@ Vocabularies = Annotated[
         "understudy schema patients.csv --from codebook.xml -o patients.json",
         "# discover the domain, at a price",
         "understudy schema patients.csv --epsilon 0.1 -o patients.json",
-        "# kinds only, free: fill in the rest yourself",
+        "# names only, free: fill in the rest yourself",
         "understudy schema patients.csv --blank -o patients.json",
         "# rows that stay in a database",
         "understudy schema 'postgresql://me@db/d?table=patients' -o patients.json",
@@ -98,13 +96,17 @@ def schema_command(
     epsilon: Epsilon = 0.1,
     delta: Annotated[
         float,
-        typer.Option(metavar="NUMBER", help="Needed only where there are categories to discover."),
+        typer.Option(metavar="NUMBER", help="Chance that a rare word is named; far below 1/rows."),
     ] = 1e-9,
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
     blank: Annotated[
-        bool, typer.Option("--blank", metavar="", help="Spend nothing: names and kinds only.")
+        bool, typer.Option("--blank", metavar="", help="Spend nothing: names only.")
+    ] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", metavar="", help="Go on where there are too few rows."),
     ] = False,
     codebook: Codebooks = None,
     codebook_format: CodebookFormat = None,
@@ -124,9 +126,10 @@ def schema_command(
     """
     from understudy.data.files import writable_file, write_json
     from understudy.engines.urls import is_url
-    from understudy.privacy.discovery import Draft
+    from understudy.privacy.discovery import Discovery, Draft
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.wording import list_public
+    from understudy.release.preflight import check_outlook, name_empty
     from understudy.release.reservations import reserve
     from understudy.release.sources import open_source
 
@@ -160,7 +163,9 @@ def schema_command(
         "rows_per_person": rows_per_person,
         "unit": "row" if person is None else "person",
     }
-    book = Ledger(epsilon, delta, relation_of(neighbours), threshold_delta=delta, **unit)
+    if not delta:
+        raise InputError("Discovering words needs a --delta above 0, such as 1e-9.")
+    book = Ledger(epsilon, delta, relation_of(neighbours), "rho", delta / 2, **unit)
     book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
     notes: list[str] = []
     with (
@@ -182,11 +187,15 @@ def schema_command(
         if blank:
             document = _blank_schema(draft)
         else:
-            book = _needed(book, draft)
             if found := source.spellings():
                 talk.note(str(found))
             with reserve(file, "schema", book, fingerprint, notes.append):
-                document = draft.discover(book, book.budget, book.delta).to_dict()
+                discovery = Discovery(draft, book, book.budget, book.threshold_delta)
+                check_outlook(discovery.count_rows(), draft, keep_going=keep_going)
+                discovered = discovery.find()
+                document = discovered.schema.to_dict()
+            if discovered.empty:
+                notes.append(name_empty(discovered))
             if left_out := source.left_out():
                 notes.append(left_out)
     for sentence in notes:
@@ -216,26 +225,8 @@ def _check_free(*, blank: bool, ledger: Path | None) -> None:
         raise InputError("Codebooks and answers cost nothing: --ledger does not go with them.")
 
 
-def _needed(book: Ledger, draft: Draft) -> Ledger:
-    """The book without a delta, where none is needed."""
-    if not draft.needs_delta:
-        return replace(book, delta=0.0, threshold_delta=0.0)
-    if not book.delta:
-        raise InputError(
-            "There are categories to discover, which needs a --delta above 0, such as 1e-9."
-        )
-    return book
-
-
 def _blank_schema(draft: Draft) -> dict[str, Any]:
-    forms: dict[str, dict[str, Any]] = {
-        "integer": {"min": None, "max": None, "bins": 16},
-        "real": {"min": None, "max": None, "bins": 16},
-        "date": {"min": None, "max": None, "bins": 16},
-        "datetime": {"min": None, "max": None, "bins": 16},
-        "categorical": {"values": None},
-        "boolean": {},
-        "identifier": {},
-    }
-    attributes = {name: {"kind": kind, **forms[kind]} for name, kind in draft.kinds.items()}
-    return {"attributes": attributes}
+    """Names alone: what a column holds is private, even its kind."""
+    attributes: dict[str, dict[str, Any]] = {name: {"kind": None} for name in draft.names}
+    attributes |= {name: {"kind": "identifier"} for name in draft.identifiers}
+    return {"attributes": {name: attributes[name] for name in draft.names}}

@@ -69,11 +69,20 @@ def synthesize(
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
     discovery: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SHARE", help="Share of the budget for the domain when there is no schema."
+            metavar="SHARE",
+            help="Share of the budget for the domain without a schema; by need if not given.",
         ),
-    ] = 0.1,
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going",
+            metavar="",
+            help="Go on where the domain cannot be discovered, or not that of every column.",
+        ),
+    ] = False,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
@@ -116,6 +125,7 @@ def synthesize(
             delta=delta,
             neighbours=relation_of(neighbours),
             discovery=discovery,
+            keep_going=keep_going,
             person=person,
             max_rows_per_person=rows_per_person,
         ),
@@ -159,6 +169,7 @@ def run_synthesis(
     the end.
     """
     from understudy.data.files import writable_file
+    from understudy.data.forms import load_facts
     from understudy.data.schema import Schema
     from understudy.engines.urls import is_url
     from understudy.models.model import MOST_ROWS
@@ -193,7 +204,7 @@ def run_synthesis(
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")
     public = None
     if schema is not None:
-        public = Schema.load(schema)
+        public = load_facts(schema)
     if synthesizer.name == "random" and rows is None and synthesizer.neighbours == "add_remove":
         raise InputError(
             "The random method measures nothing, not even the number of rows; say how many by "
@@ -241,7 +252,7 @@ def run_synthesis(
     talk.say(released.ledger.statement())
     if ledger is None:
         talk.say(NO_LEDGER)
-    if public is None:
+    if not isinstance(public, Schema):
         _say_undiscovered(released, talk)
     for what, path in (
         ("Synthetic table", to or (None if output == "-" else output)),

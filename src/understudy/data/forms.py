@@ -7,7 +7,7 @@ Codebooks make forms, the interview fills them in, and a form without gaps is a 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,26 @@ class Form:
         index = NameIndex(names)
         return [name for name in self.entries if not index.find(name)]
 
+    def known_part(self) -> Schema:
+        """The columns that lack nothing, as a schema."""
+        known = {name: entry for name, entry in self.entries.items() if not lacks(entry)}
+        if not known:
+            return Schema(())
+        return Schema.from_dict({"attributes": known, **self.other}, self.source)
+
+    def columns_of_words(self) -> tuple[str, ...]:
+        """The columns that hold categories of which the values are open."""
+        return tuple(name for name, facts in self.open_facts().items() if facts == ("values",))
+
+    def check_names(self, names: Collection[str], source: str) -> None:
+        """Refuse a form that describes columns which a table does not have."""
+        for name in self.entries:
+            if name not in names:
+                raise InputError(
+                    f"{source} has no column {name!r}, which the schema describes; add it or drop "
+                    "it from the schema."
+                )
+
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Form:
         """A form from a parsed file: a schema, in which facts may be ``null``."""
@@ -108,12 +128,28 @@ class Form:
         other = {key: value for key, value in document.items() if key != "attributes"}
         return cls(entries, source, other).check()
 
-    @classmethod
-    def load(cls, path: str | Path) -> Form:
-        """Read a schema file in which facts may be ``null``."""
-        from understudy.data.files import read_json
 
-        return cls.from_dict(read_json(path, "schema"), f"The schema {path}")
+def load_facts(path: str | Path) -> Schema | Form:
+    """Read a schema file: a schema, or a form where it has facts that are still ``null``."""
+    from understudy.data.files import read_json
+
+    document = read_json(path, "schema")
+    source = f"The schema {path}"
+    if _has_gaps(document):
+        return Form.from_dict(document, source)
+    return Schema.from_dict(document, source)
+
+
+def _has_gaps(document: Any) -> bool:
+    """Whether a parsed schema file lacks a fact that its kinds need."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("attributes"), Mapping):
+        return False
+    return any(
+        entry.get(fact, 0) is None
+        for entry in document["attributes"].values()
+        if isinstance(entry, Mapping)
+        for fact in ("kind", "min", "max", "values")
+    )
 
 
 def lacks(entry: Mapping[str, Any]) -> tuple[str, ...]:
