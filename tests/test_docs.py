@@ -89,6 +89,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "engines.md",
             "methods.md",
             "rows-per-person.md",
+            "public-facts.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],
