@@ -9,6 +9,7 @@ import pytest
 
 from running import Ran, run
 from understudy import Schema, read_table
+from understudy.engines.headers import read_columns
 
 PACKAGE = {
     "fields": [
@@ -100,12 +101,27 @@ def test_no_cell_is_looked_at(folder: Path) -> None:
     assert fine("schema", "people.csv", "--from", "package.json").out == before
 
 
-def test_declared_types_count(folder: Path) -> None:
+def test_a_type_decides_nothing(folder: Path) -> None:
+    """Whoever wrote the file may have told it from the cells: one empty cell makes reals of
+    integers. The interview shows it, and a person decides.
+    """
     read_table("people.csv").write("people.parquet")
     (folder / "facts.csv").write_text("sex,f|m\n")
     attributes = json.loads(fine("schema", "people.parquet", "--from", "facts.csv").out)
-    assert attributes["attributes"]["age"] == {"kind": "integer", "min": None, "max": None}
-    assert attributes["attributes"]["score_1"]["kind"] == "real"
+    assert attributes["attributes"]["age"] == {"kind": None}
+    assert read_columns("people.parquet") == {
+        **{"age": "integer", "sex": "text", "score_1": "real", "score_2": "integer"}
+    }
+    assert read_columns("people.csv") == dict.fromkeys(["age", "sex", "score_1", "score_2"])
+
+
+def test_a_blank_form_needs_no_row(folder: Path) -> None:
+    (folder / "people.csv").write_text('age,person_id\n"broken\n')
+    ran = fine("schema", "people.csv", "--blank")
+    assert json.loads(ran.out) == {
+        "attributes": {"age": {"kind": None}, "person_id": {"kind": "identifier"}}
+    }
+    assert "Nothing was spent" in ran.err
 
 
 def test_vocabularies_are_listed() -> None:
@@ -118,7 +134,7 @@ def test_vocabularies_are_listed() -> None:
         (["schema"], "Name a table, or a codebook"),
         (["schema", "--from", "none.json"], "There is no codebook at none.json"),
         (["schema", "--from", "facts.csv", "-o", "facts.csv"], "write the schema to a file of"),
-        (["schema", "people.csv", "--from", "facts.csv", "--blank"], "A blank form has no facts"),
+        (["schema", "people.csv", "--blank", "--ledger", "x"], "--ledger does not go with them"),
         (["schema", "--from", "facts.csv", "--codebook-format", "x"], "no codebook format 'x'"),
     ],
 )

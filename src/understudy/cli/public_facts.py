@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from understudy.cli.talk import Talk, grid_of, print_json, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.data.codebooks import Codebook
-    from understudy.data.forms import Form
+    from understudy.data.forms import Entry, Form
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,8 @@ def write_schema(wanted: Wanted, talk: Talk) -> None:
         from understudy.cli.interview import hold_interview
 
         form, options = hold_interview(form, columns or {}, wanted, talk)
+    else:
+        form = _name_identifiers(form)
     lacking = form.open_facts()
     if not lacking:
         form.to_schema()  # whatever is wrong with it is found before it is written
@@ -123,16 +125,22 @@ def _join(books: Sequence[Codebook], columns: Mapping[str, str | None] | None, t
                 f"{', '.join(strangers[:6])}{' ...' if len(strangers) > 6 else ''}."
             )
         form = form.filled_from(book.form)
-    declared = {name: {"kind": kind} for name, kind in (columns or {}).items() if kind}
-    return form.filled_from(Form(_typed(declared))).check()
+    return form.check()
 
 
-def _typed(declared: dict[str, Any]) -> dict[str, Any]:
-    """Kinds that types declare; a text may be a category or not."""
-    return {
-        name: {"kind": "categorical" if entry["kind"] == "text" else entry["kind"]}
-        for name, entry in declared.items()
+def _name_identifiers(form: Form) -> Form:
+    """Of columns that no codebook describes, names tell identifiers, and nothing else.
+
+    The type of a column may have been told from its cells by whoever wrote the file, so it decides
+    nothing here; the interview shows it.
+    """
+    from understudy.data.forms import Form
+    from understudy.privacy.discovery import is_identifier
+
+    named: dict[str, Entry] = {
+        name: {"kind": "identifier"} for name in form.entries if is_identifier(name)
     }
+    return form.filled_from(Form(named))
 
 
 def _next_interview(wanted: Wanted) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +30,7 @@ from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.privacy.discovery import Draft
+    from understudy.privacy.ledger import LedgerFile
 
 
 Columns = Annotated[
@@ -124,26 +125,16 @@ def schema_command(
     """Draft a schema, to be read and edited: from a codebook, from your answers or as a blank form
     for nothing, or by domain discovery at a price.
     """
-    from understudy.data.files import writable_file, write_json
-    from understudy.engines.urls import is_url
-    from understudy.privacy.discovery import Discovery, Draft
-    from understudy.privacy.ledger import Ledger
-    from understudy.privacy.wording import list_public
-    from understudy.release.preflight import check_outlook, name_empty
-    from understudy.release.reservations import reserve
-    from understudy.release.sources import open_source
+    from understudy.data.files import write_json
 
     talk = Talk(quiet)
     if vocabularies:
         print_vocabularies()
         return
-    if table is None and not codebook:
-        raise InputError("Name a table, or a codebook by --from; understudy schema --help.")
-    check_distinct(None if is_url(table or "") else table, output, ledger)
-    if output != "-":
-        writable_file(output, "schema")
-    if codebook or interactive:
-        _check_free(blank=blank, ledger=ledger)
+    _check_files(table, output, codebook, ledger)
+    if codebook or interactive or blank:
+        if ledger is not None:
+            raise InputError("Public facts cost nothing: --ledger does not go with them.")
         wanted = Wanted(
             table=table,
             codebooks=codebook or (),
@@ -156,60 +147,25 @@ def schema_command(
         write_schema(wanted, talk)
         return
     assert table is not None
-    file = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
-    if file is not None:
-        file.read()  # one that is missing or damaged is found before a row is
+    if not delta:
+        raise InputError("Discovering words needs a --delta above 0, such as 1e-9.")
     unit: dict[str, Any] = {
         "rows_per_person": rows_per_person,
         "unit": "row" if person is None else "person",
     }
-    if not delta:
-        raise InputError("Discovering words needs a --delta above 0, such as 1e-9.")
-    book = Ledger(epsilon, delta, relation_of(neighbours), "rho", delta / 2, **unit)
-    book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
-    notes: list[str] = []
-    with (
-        talk.working("reading"),
-        open_source(
-            table,
-            engine=None if engine is None else engine.value,
-            header=header,
+    file = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    document = _discover(
+        Discovering(
+            table=table,
             person=person,
-            max_rows_per_person=rows_per_person,
-            notify=notes.append,
-        ) as source,
-    ):
-        fingerprint = None
-        if file is not None and not blank:
-            fingerprint = source.fingerprint(file.key())
-            file.check_table(fingerprint)
-        draft = Draft(source.columns, person)
-        if blank:
-            document = _blank_schema(draft)
-        else:
-            if found := source.spellings():
-                talk.note(str(found))
-            with reserve(file, "schema", book, fingerprint, notes.append):
-                discovery = Discovery(draft, book, book.budget, book.threshold_delta)
-                check_outlook(discovery.count_rows(), draft, keep_going=keep_going)
-                discovered = discovery.find()
-                document = discovered.schema.to_dict()
-            if discovered.empty:
-                notes.append(name_empty(discovered))
-            if left_out := source.left_out():
-                notes.append(left_out)
-    for sentence in notes:
-        talk.note(sentence)
-    if blank:
-        talk.say(
-            "Nothing was spent. Replace every null by a public bound or list of values (not one "
-            "read off the data)."
-        )
-    else:
-        talk.say(book.statement())
-        if file is None:
-            talk.say(NO_LEDGER)
-        talk.say("Read the schema and edit it before use.")
+            reading={"header": header, "engine": None if engine is None else engine.value},
+            guarantee=(epsilon, delta, relation_of(neighbours)),
+            unit=unit,
+            keep_going=keep_going,
+        ),
+        file,
+        talk,
+    )
     if output == "-":
         print_json(document)
     else:
@@ -217,16 +173,77 @@ def schema_command(
         talk.say(f"Schema: {output}")
 
 
-def _check_free(*, blank: bool, ledger: Path | None) -> None:
-    """Public facts cost nothing; what goes with a price does not go with them."""
-    if blank:
-        raise InputError("A blank form has no facts: give --blank, or --from and --interactive.")
-    if ledger is not None:
-        raise InputError("Codebooks and answers cost nothing: --ledger does not go with them.")
+def _check_files(
+    table: str | None, output: str, codebook: list[Path] | None, ledger: Path | None
+) -> None:
+    """Files are named for one thing each, and the schema can be written."""
+    from understudy.data.files import writable_file
+    from understudy.engines.urls import is_url
+
+    if table is None and not codebook:
+        raise InputError("Name a table, or a codebook by --from; understudy schema --help.")
+    check_distinct(None if is_url(table or "") else table, output, ledger)
+    if output != "-":
+        writable_file(output, "schema")
 
 
-def _blank_schema(draft: Draft) -> dict[str, Any]:
-    """Names alone: what a column holds is private, even its kind."""
-    attributes: dict[str, dict[str, Any]] = {name: {"kind": None} for name in draft.names}
-    attributes |= {name: {"kind": "identifier"} for name in draft.identifiers}
-    return {"attributes": {name: attributes[name] for name in draft.names}}
+@dataclass(frozen=True, kw_only=True)
+class Discovering:
+    """A table whose domain is to be discovered, and for how much."""
+
+    table: str
+    person: str | None
+    reading: dict[str, Any]
+    guarantee: tuple[float, float, Any]
+    """Epsilon, delta and the neighbour relation."""
+    unit: dict[str, Any]
+    keep_going: bool
+
+
+def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[str, Any]:
+    """Discover the domain at a price; the schema as it stands in a file."""
+    from understudy.privacy.discovery import Discovery, Draft
+    from understudy.privacy.ledger import Ledger
+    from understudy.privacy.wording import list_public
+    from understudy.release.preflight import check_outlook, name_empty
+    from understudy.release.reservations import reserve
+    from understudy.release.sources import open_source
+
+    if file is not None:
+        file.read()  # one that is missing or damaged is found before a row is
+    epsilon, delta, neighbours = wanted.guarantee
+    book = Ledger(epsilon, delta, neighbours, "rho", delta / 2, **wanted.unit)
+    book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
+    notes: list[str] = []
+    with (
+        talk.working("reading"),
+        open_source(
+            wanted.table,
+            person=wanted.person,
+            max_rows_per_person=book.rows_per_person,
+            notify=notes.append,
+            **wanted.reading,
+        ) as source,
+    ):
+        fingerprint = None
+        if file is not None:
+            fingerprint = source.fingerprint(file.key())
+            file.check_table(fingerprint)
+        draft = Draft(source.columns, wanted.person)
+        if found := source.spellings():
+            talk.note(str(found))
+        with reserve(file, "schema", book, fingerprint, notes.append):
+            discovery = Discovery(draft, book, book.budget, book.threshold_delta)
+            check_outlook(discovery.count_rows(), draft, keep_going=wanted.keep_going)
+            discovered = discovery.find()
+        if discovered.empty:
+            notes.append(name_empty(discovered))
+        if left_out := source.left_out():
+            notes.append(left_out)
+    for sentence in notes:
+        talk.note(sentence)
+    talk.say(book.statement())
+    if file is None:
+        talk.say(NO_LEDGER)
+    talk.say("Read the schema and edit it before use.")
+    return discovered.schema.to_dict()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from understudy.data.schema import Schema, check_columns
+from understudy.data.schema import Schema, check_columns, check_reading
 from understudy.errors import InputError
 
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -68,6 +68,7 @@ class Form:
     def check(self) -> Form:
         """Return the form; an error if what it says of a column makes no sense."""
         check_columns(tuple(self.entries), self.source)
+        check_reading(self.other.get("reading", {}), self.source)
         known = {name: entry for name, entry in self.entries.items() if not lacks(entry)}
         if known:
             Schema.from_dict({"attributes": known}, self.source)
@@ -92,10 +93,21 @@ class Form:
 
     def known_part(self) -> Schema:
         """The columns that lack nothing, as a schema."""
+        whole = sorted(set(self.other) - {"reading"})
+        if whole:
+            raise InputError(
+                f"{self.source} has {whole[0]!r}, which needs all columns described; fill in what "
+                f"it leaves open: {describe_open(self.open_facts())}."
+            )
         known = {name: entry for name, entry in self.entries.items() if not lacks(entry)}
         if not known:
             return Schema(())
-        return Schema.from_dict({"attributes": known, **self.other}, self.source)
+        return Schema.from_dict({"attributes": known}, self.source)
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """How the table's file is written: options for reading it."""
+        return check_reading(self.other.get("reading", {}), self.source)
 
     def columns_of_words(self) -> tuple[str, ...]:
         """The columns that hold categories of which the values are open."""

@@ -309,6 +309,10 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    reading: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """How the table's file is written, where that is unusual: options for reading it, and no more.
+    A model does not hold them.
+    """
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -377,9 +381,12 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as it stands in a file; ``from_dict`` reads it back."""
-        return {
+        document: dict[str, Any] = {
             "attributes": {attribute.name: attribute.to_dict() for attribute in self.attributes}
         }
+        if self.reading:
+            document["reading"] = dict(self.reading)
+        return document
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -443,6 +450,23 @@ def check_columns(names: Sequence[str], source: str) -> None:
         )
 
 
+READING = ("quote", "encoding")
+"""What a schema may say of how the table's file is written."""
+
+
+def check_reading(given: Any, source: str) -> dict[str, str]:
+    """The options for reading that a schema gives; whether they can be used, the reader says."""
+    if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
+        raise InputError(f'{source}: "reading" must be an object of texts.')
+    for option in given:
+        if option not in READING:
+            raise InputError(
+                f'{source}: "reading" has an unknown entry {option!r}'
+                f"{_did_you_mean(str(option), READING)}."
+            )
+    return {str(option): text for option, text in given.items()}
+
+
 class _Reader:
     """Checks a schema document; every complaint names the schema, the column, the cause and a
     remedy.
@@ -456,14 +480,15 @@ class _Reader:
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
             raise self.bad('it must be an object with an "attributes" entry')
-        unknown = set(document) - {"attributes"}
+        unknown = set(document) - {"attributes", "reading"}
         if unknown:
             raise self.bad(f"it has an unknown entry {sorted(map(str, unknown))[0]!r}; remove it")
         attributes = document["attributes"]
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
         check_columns([str(name) for name in attributes], self.source)
-        return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+        described = tuple(self.attribute(name, entry) for name, entry in attributes.items())
+        return Schema(described, check_reading(document.get("reading", {}), self.source))
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
         if not isinstance(name, str) or not name:

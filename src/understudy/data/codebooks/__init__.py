@@ -195,8 +195,11 @@ def _finish(found: Found, format: str, asked: Asked, labels: bool) -> Codebook:
     if twice:
         raise asked.bad(f"describes the column {twice[0]!r} twice; leave one out")
     entries = {facts.name: facts.entry(use_labels=labels) for facts in found.facts}
+    other: dict[str, Any] = {}
+    if found.dialect.reading():
+        other["reading"] = found.dialect.reading()
     return Codebook(
-        form=Form(entries, asked.source).check(),
+        form=Form(entries, asked.source, other).check(),
         format=format,
         dialect=found.dialect,
         notes=found.notes,

@@ -13,6 +13,10 @@ from understudy.data.forms import Entry, Form
 from understudy.data.schema import MAX_ATTRIBUTES, Value
 from understudy.errors import InputError
 
+_USUAL_ENCODINGS = (
+    *("utf-8", "utf8", "utf-8-sig", "ascii", "us-ascii"),
+    *("iso-8859-1", "latin-1", "latin1", "cp1252", "windows-1252"),  # what is not UTF-8 is read so
+)
 QUANTITIES = ("integer", "real", "date", "datetime")
 TRUE_WORDS = ("true", "yes", "y", "t", "1")
 
@@ -103,6 +107,17 @@ class Dialect:
     delimiter: str | None = None
     quote: str | None = None
     encoding: str | None = None
+
+    def reading(self) -> dict[str, str]:
+        """The options for reading the file, as far as it is unusual: the delimiter is told from the
+        file's first line.
+        """
+        options = {}
+        if self.quote is not None and self.quote != '"':
+            options["quote"] = self.quote
+        if self.encoding is not None and self.encoding.lower() not in _USUAL_ENCODINGS:
+            options["encoding"] = self.encoding
+        return options
 
 
 @dataclass(frozen=True, kw_only=True)
