@@ -14,6 +14,7 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.data.codebooks import Codebook
     from understudy.data.forms import Entry, Form
+    from understudy.data.read_options import Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +26,25 @@ class Wanted:
     codebook_format: str | None
     labels: bool
     interactive: bool
-    header: bool | None
+    reading: Reading
     output: str
 
 
 def write_schema(wanted: Wanted, talk: Talk) -> None:
     """Write a schema, or a draft of one, from codebooks and answers."""
     from understudy.data.files import write_json
-    from understudy.data.forms import describe_open
+    from understudy.data.forms import Form, describe_open
+    from understudy.data.read_options import join_reading
+    from understudy.data.schema import READING
 
+    books = _read_codebooks(wanted)
+    reading = join_reading(_dialect(books), wanted.reading)
     columns = None
     if wanted.table is not None:
-        columns = _columns(wanted)
-    books = _read_codebooks(wanted)
+        columns = _columns(wanted.table, reading)
     form = _join(books, columns, talk)
+    if said := {name: text for name, text in reading.items() if name in READING}:
+        form = Form(form.entries, form.source, {**form.other, "reading": said})
     options: list[str] = []
     if wanted.interactive:
         from understudy.cli.interview import hold_interview
@@ -80,13 +86,20 @@ def print_vocabularies() -> None:
     Console().print(grid)
 
 
-def _columns(wanted: Wanted) -> dict[str, str | None]:
+def _dialect(books: Sequence[Codebook]) -> dict[str, str]:
+    """How the codebooks say that the table's file is written; the first has the last word."""
+    reading: dict[str, str] = {}
+    for book in reversed(books):
+        reading |= book.form.reading
+    return reading
+
+
+def _columns(table: str, reading: Reading) -> dict[str, str | None]:
     from understudy.data.schema import check_columns
     from understudy.engines.headers import read_columns
 
-    assert wanted.table is not None
-    columns = read_columns(wanted.table, header=wanted.header)
-    check_columns(tuple(columns), f"The table {wanted.table}")
+    columns = read_columns(table, **reading)
+    check_columns(tuple(columns), f"The table {table}")
     return columns
 
 

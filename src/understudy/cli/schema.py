@@ -12,7 +12,6 @@ from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
 from understudy.cli.options import (
     CountedBy,
     Epsilon,
-    HeaderLine,
     LedgerPath,
     Neighbour,
     NewRows,
@@ -25,6 +24,7 @@ from understudy.cli.options import (
     relation_of,
 )
 from understudy.cli.public_facts import Wanted, print_vocabularies, write_schema
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError
@@ -88,6 +88,7 @@ Vocabularies = Annotated[
         "understudy schema 'postgresql://me@db/d?table=patients' -o patients.json",
     ),
 )
+@reads_files
 def schema_command(
     table: Columns = None,
     output: Annotated[
@@ -118,7 +119,7 @@ def schema_command(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
@@ -141,7 +142,7 @@ def schema_command(
             codebook_format=codebook_format,
             labels=labels,
             interactive=interactive,
-            header=header,
+            reading=reading,
             output=output,
         )
         write_schema(wanted, talk)
@@ -158,7 +159,7 @@ def schema_command(
         Discovering(
             table=table,
             person=person,
-            reading={"header": header, "engine": None if engine is None else engine.value},
+            reading={**reading, "engine": None if engine is None else engine.value},
             guarantee=(epsilon, delta, relation_of(neighbours)),
             unit=unit,
             keep_going=keep_going,
