@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from running import Ran, run
-from understudy import Schema, read_table
+from understudy import Independent, Schema, read_table
 from understudy.engines.headers import read_columns
 
 PACKAGE = {
@@ -78,6 +78,58 @@ def test_two_codebooks_make_a_release(folder: Path) -> None:
     assert len(Schema.load("s.json")) == 4
     fine("synthesize", "people.csv", "--schema", "s.json", "--rows", 50, "-o", "out.csv")
     assert read_table("out.csv").rows == 50
+
+
+def test_the_dialect_of_a_package_reads_the_file(folder: Path) -> None:
+    """Values in single quotes come out without them, also where one holds a comma."""
+    package = {
+        "resources": [
+            {
+                "name": "zoo",
+                "dialect": {"quoteChar": "'"},
+                "encoding": "utf-16",
+                "schema": {"fields": [{"name": "kind of", "type": "string"}, {"name": "n"}]},
+            }
+        ]
+    }
+    (folder / "zoo.json").write_text(json.dumps(package))
+    (folder / "zoo.facts.csv").write_text('kind of,"cat, small|dog"\nn,1|2\n')
+    rows = "".join(
+        f"{['dog', chr(39) + 'cat, small' + chr(39)][i % 2]},{1 + i % 2}\n" for i in range(200)
+    )
+    (folder / "zoo.csv").write_text("'kind of',n\n" + rows, encoding="utf-16")
+    ran = fine("schema", "zoo.csv", "--from", "zoo.json", "--from", "zoo.facts.csv", "-o", "s.json")
+    assert "Next:" in ran.err
+    assert json.loads(Path("s.json").read_text())["reading"] == {
+        **{"quote": "'", "encoding": "utf-16"}
+    }
+    release = ["--schema", "s.json", "--epsilon", 100, "-o", "out.csv", "--model", "m.json"]
+    fine("synthesize", "zoo.csv", *release)
+    made = Path("out.csv").read_text().splitlines()
+    assert made[0] == "kind of,n"
+    assert set(made[1:]) == {'"cat, small",2', "dog,1"}
+    assert "reading" not in json.loads(Path("m.json").read_text())["schema"]
+    kinds = Independent(epsilon=100.0).fit("zoo.csv", "s.json").sample(10).columns["kind of"].words
+    assert set(kinds) - {""} == {"cat, small", "dog"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "cause"),
+    [
+        ({"quotes": "'"}, "unknown entry 'quotes'; did you mean 'quote'"),
+        ({"quote": 7}, "an object of texts"),
+        ([], "an object of texts"),
+        ({"quote": "abc"}, "quote must be a single sign"),
+        ({"encoding": "klingon"}, "encoding 'klingon' is unknown"),
+    ],
+)
+def test_reading_options_are_checked(folder: Path, reading: object, cause: str) -> None:
+    attributes = {name: {"kind": "text"} for name in ("age", "score_1", "score_2")}
+    attributes["sex"] = {"kind": "boolean"}
+    document = {"attributes": attributes, "reading": reading}
+    (folder / "s.json").write_text(json.dumps(document))
+    ran = run("synthesize", "people.csv", "--schema", "s.json", "-o", "out.csv", columns=1000)
+    assert (ran.status, cause in ran.err) == (2, True), ran.err
 
 
 def test_without_a_table(folder: Path) -> None:
