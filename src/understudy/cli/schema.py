@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Columns = Annotated[
     str | None,
     typer.Argument(
-        metavar="[TABLE]",
+        metavar="TABLE",
         help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
         "elsewhere. May be left out where a codebook names the columns.",
         show_default=False,
