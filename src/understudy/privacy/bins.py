@@ -47,7 +47,7 @@ def _first_held(counts: NDArray[np.int64], deviation: float) -> int:
     certain = len(counts)
     if held.any():
         certain = int(held.argmax())
-    free = np.flatnonzero(sums[:certain] <= TRIMMED_SHARE * whole)
+    free = np.flatnonzero((sums <= TRIMMED_SHARE * whole + noise)[:certain])
     if len(free) == 0:
         return 0
     return int(free[-1]) + 1

@@ -59,6 +59,7 @@ from understudy.privacy.discovery_budget import (
     KINDS_SHARE,
     KINDS_STRENGTH,
     RANGES_SHARE,
+    RANGES_SHARE_WITHOUT_WORDS,
     RANGES_STRENGTH,
     WORDS_WEIGHT,
     Outlook,
@@ -93,6 +94,9 @@ MAX_LEFT_OVER = 0.02
 
 MIN_HELD = 0.1
 """Of the rows: where a range holds less, nothing was found."""
+
+MIN_CUTS = 8
+"""A range with fewer round numbers inside is counted by finer ones."""
 
 MAX_UNIT_CELLS = 1024
 """Ranges of up to this many values are counted value by value."""
@@ -237,16 +241,12 @@ class _Asker:
         cost
             The price.
         """
-        monotone = self.protection.monotone
-        rule, named = "exponential", "exponential mechanism"
-        if cost.currency == "epsilon":
-            rule, named = "permute_and_flip", "permute and flip"
-        scale = choice_scale(cost.amount, cost.currency, monotone=monotone)
-        self.ledger.debit(question, cost, f"{named}, by counts")
+        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
+        self.ledger.debit(question, cost, "exponential, by counts")
         most = float(self.ledger.rows_per_person)
         offsets = log_odds / self.protection.strength(cost)
         scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
-        return self.noise.choose(scores, scale, rule)  # type: ignore[arg-type]
+        return self.noise.choose(scores, scale, "exponential")
 
 
 # --------------------------------------------------------------------------- the steps
@@ -368,7 +368,10 @@ class Discovery:
         """Kinds, ranges, grids and values."""
         kinds = self._choose_kinds()
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
-        ranges = self._choose_ranges({name: kinds[name] for name in numbers})
+        share = RANGES_SHARE
+        if not any(kind.words for kind in kinds.values()):
+            share = RANGES_SHARE_WITHOUT_WORDS
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
         grids = self._choose_grids(kinds, ranges)
         costs = self._divide_rest(kinds)
         words = [name for name, kind in kinds.items() if kind.words]
@@ -418,10 +421,10 @@ class Discovery:
 
     # ---- step 3
 
-    def _choose_ranges(self, kinds: Mapping[str, _Kind]) -> dict[str, _Range]:
+    def _choose_ranges(self, kinds: Mapping[str, _Kind], share: float) -> dict[str, _Range]:
         if not kinds:
             return {}
-        need = RANGES_STRENGTH, RANGES_SHARE
+        need = RANGES_STRENGTH, share
         cost = choice_price(self.protection, self.left, self.rows, need, len(kinds))
         self.left = subtract(self.left, cost, len(kinds))
         evidence = self.rows * self.protection.strength(cost)
@@ -516,7 +519,7 @@ class Discovery:
         form = self._format_of(kind)
         assert kind.format is not None
         step = 1
-        if form.kind == "integer" and grid is not None:
+        if form.kind == "integer" and grid is not None and stretch.high - stretch.low >= 2 * grid:
             step = grid
         units = (stretch.high - stretch.low) / step
         listed = (
@@ -528,11 +531,7 @@ class Discovery:
             return self._find_values(name, kind.format, stretch, step, cost)
         tally = self._tallies[name]
         ends = ends_of(form.kind)
-        kept = [
-            place
-            for place in range(stretch.first, stretch.last + 1)
-            if ends.round[place] or place in (stretch.first, stretch.last)
-        ]
+        kept = _places_to_cut(ends, stretch)
         cells = np.zeros(len(kept) - 1, dtype=np.int64)
         if kind.format in tally.formats:
             below = np.cumsum(tally.formats[kind.format].cells)[:-1]
@@ -628,8 +627,8 @@ def _kind_odds(evidence: float) -> NDArray[np.float64]:
     Any words hold every cell, so a narrower domain that holds nearly all of them is favoured. Of
     formats that claim the same words, the plain one is.
     """
-    words = -4.0 - 0.03 * evidence
-    vocabularies = [-len(listed) / 10 for listed in VOCABULARIES]
+    words = -14.0 - 0.04 * evidence
+    vocabularies = [-6.0 - len(listed) / 10 for listed in VOCABULARIES]
     formats = [_format_odds(form, evidence) for form in CANDIDATES]
     return np.array([words, *vocabularies, *formats])
 
@@ -671,6 +670,17 @@ def _grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
 
 
 # --------------------------------------------------------------------------- post-processing
+
+
+def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
+    """The edges inside a range at which its cells are counted: the round ones, unless these are
+    few.
+    """
+    inside = range(stretch.first + 1, stretch.last)
+    between = [place for place in inside if ends.round[place]]
+    if len(between) < MIN_CUTS:
+        between = list(inside)
+    return [stretch.first, *between, stretch.last]
 
 
 def _missing_mark(asked: _Histogram, counts: NDArray[np.int64]) -> str | None:
