@@ -122,7 +122,7 @@ def schema_command(
                 talk.note(str(found))
             with reserve(file, "schema", book, fingerprint, notes.append):
                 discovery = Discovery(draft, book, book.budget, book.threshold_delta)
-                check_outlook(discovery.count_rows(), draft, keep_going=keep_going)
+                check_outlook(discovery.count_rows(), draft, book, keep_going=keep_going)
                 discovered = discovery.find()
                 document = discovered.schema.to_dict()
             if discovered.empty:

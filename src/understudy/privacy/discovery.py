@@ -89,6 +89,9 @@ MAX_CATEGORIES = 1000
 MAX_FEW_VALUES = 20
 """Whole numbers with this many values or fewer are codes: values, not ranges."""
 
+MAX_UNIT_BINS = 32
+"""A range of up to this many whole numbers has a bin for each."""
+
 MAX_LEFT_OVER = 0.02
 """Of the rows: codes may leave so many to values that cannot be told from the noise."""
 
@@ -570,22 +573,21 @@ class Discovery:
         held = self._holds_enough(noisy)
         within = (values >= low) & (values < high)
         sentinels = values[~within & out]
-        if len(inside) > MAX_FEW_VALUES or len(sentinels):
-            codes = values[out]
-            if len(inside) <= MAX_FEW_VALUES:
-                codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
-            left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
-            spread = asked.deviation * (out.sum() + 1) ** 0.5
-            few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
-            if few or len(inside) <= MAX_FEW_VALUES:
-                listed = tuple(int(code) for code in codes)
-                return Category(name, "categorical", missing, listed, True), held
+        codes = values[out]
+        if len(inside) <= MAX_UNIT_BINS:
+            codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
+        left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
+        spread = asked.deviation * (out.sum() + 1) ** 0.5
+        few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
+        if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
+            listed = tuple(int(code) for code in codes)
+            return Category(name, "categorical", missing, listed, True), held
         found = NoisyCells(
             edges=np.append(inside, inside[-1] + step).astype(np.float64),
             counts=noisy[within],
             deviation=asked.deviation,
         )
-        if len(inside) <= MAX_FEW_VALUES:
+        if len(inside) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:
             bins = cut_bins(trim(found))
@@ -641,6 +643,8 @@ def _format_odds(form: Format, evidence: float) -> float:
     if form.kind == "date" and form.notation == "%Y%m%d":
         return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
     odds = -10.0 - 0.01 * evidence
+    if "1" in form.notation and "234" in form.notation:
+        odds -= 2.0  # groups of thousands are there for a reason
     if form.kind == "real":
         odds -= 3.0 + 0.005 * evidence
     return odds
