@@ -229,11 +229,6 @@ def test_a_word_that_no_cell_has_is_not_looked_at() -> None:
     assert codes_of(column, kind="integer", min=1, max=2) == [0, 0]
 
 
-def test_a_text_among_numbers_that_is_not_the_mark_is_refused() -> None:
-    with pytest.raises(InputError, match="holds 'lots'"):
-        codes_of(words("1", "unknown", "lots"), kind="integer", min=1, max=3, missing="unknown")
-
-
 @pytest.mark.parametrize(
     ("column", "entry", "counted_as"),
     [
@@ -569,36 +564,87 @@ def test_formatted_datetimes_are_read_to_the_second(moment: dt.datetime) -> None
     assert (moment - EPOCH).total_seconds() == attribute(**entry).edges[1]  # type: ignore[attr-defined]
 
 
-# --------------------------------------------------------------------------- wrong kinds
+# --------------------------------------------------------------------------- what cannot be read
+
+NUMBER = {"kind": "integer", "min": 1, "max": 9}
+DAY = {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "bins": 4}
 
 
 @pytest.mark.parametrize(
-    ("column", "entry", "found"),
+    ("column", "entry"),
     [
-        (words("1", "two"), {"kind": "integer", "min": 0, "max": 9}, "'two'"),
-        (words("1.5", "x"), {"kind": "real", "min": 0, "max": 9}, "'x'"),
-        (reals(1.0, 2.5), {"kind": "integer", "min": 0, "max": 9}, "'2.5'"),
-        (booleans(True), {"kind": "integer", "min": 0, "max": 9}, "boolean"),
-        (dates("2020-01-01"), {"kind": "real", "min": 0, "max": 9}, "date"),
-        (integers(3), {"kind": "date", "min": "2020-01-01", "max": "2020-02-01"}, "integer"),
-        (words("soon"), {"kind": "date", "min": "2020-01-01", "max": "2020-02-01"}, "'soon'"),
-        (
-            words("2020/01/01"),
-            {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "format": "%d/%m/%Y"},
-            "'2020/01/01'",
-        ),
-        (integers(1), {"kind": "categorical", "values": ["a", "b"]}, "numbers only"),
+        (words("3", "two"), NUMBER),
+        (words("3", "2.5"), NUMBER),
+        (reals(3.0, 2.5), NUMBER),
+        (words("1.5", "x"), {"kind": "real", "min": 0, "max": 9}),
+        (words("2020-01-09", "soon"), DAY),
+        (words("2020-01-09", "2020-02-30"), DAY),
+        (integers(20200109, 3), DAY),
+        (words("09/01/2020", "2020/01/01"), {**DAY, "format": "%d/%m/%Y"}),
+        (words("$3", "3 pounds"), {**NUMBER, "format": "$1,234"}),
+        (words("09:30", "25:00"), {"kind": "time", "bins": 24}),
     ],
 )
-def test_a_column_of_another_kind_is_refused_by_name_kind_and_value(
-    column: Column, entry: dict[str, Any], found: str
+def test_a_cell_that_cannot_be_read_counts_as_missing_or_in_the_lowest_bin(
+    column: Column, entry: dict[str, Any]
 ) -> None:
-    with pytest.raises(InputError) as refusal:
-        encode(Table({"the column": column}, "The table t.csv"), schema_of(**{"the column": entry}))
-    message = str(refusal.value)
-    assert message.startswith("The table t.csv, column 'the column': the schema says ")
-    assert entry["kind"] in message
-    assert found in message
+    """No cell ends a run: that it did would tell that there is such a cell."""
+    bins = attribute(**entry).values_size
+    first, unread = codes_of(column, **entry, missing=True)
+    assert 0 < first < bins
+    assert unread == bins
+    assert outside_of(column, **entry, missing=True) == [(1, "missing")]
+    assert codes_of(column, **entry) == [first, 0]
+    [report] = encode(Table({"x": column}), schema_of(x=entry)).outside
+    assert report.count == 1
+    assert "they cannot be read as " + entry["kind"] in str(report)
+
+
+@pytest.mark.parametrize(
+    ("column", "entry"),
+    [
+        (booleans(True, False), NUMBER),
+        (dates("2020-01-01", "2020-01-02"), {"kind": "real", "min": 0, "max": 9}),
+        (datetimes("2020-01-01 10:00:00", "2020-01-01 11:00:00"), {"kind": "time"}),
+        (booleans(True, False), DAY),
+    ],
+)
+def test_a_column_of_another_kind_cannot_be_read(column: Column, entry: dict[str, Any]) -> None:
+    """A frame's type may hang on one row: a refusal by type would tell of that row."""
+    assert codes_of(column, **entry) == [0, 0]
+    [report] = outside_of(column, **entry)
+    assert report[0] == 2
+
+
+def test_numbers_among_categories_of_words_are_outside() -> None:
+    assert codes_of(integers(1, 2), kind="categorical", values=["a", "b"], other="c") == [2, 2]
+
+
+@settings(max_examples=300)
+@given(
+    word=st.text(max_size=12) | st.text("0123456789.,-+€$%/: ()eETZ", max_size=20),
+    entry=st.sampled_from(
+        [
+            NUMBER,
+            {"kind": "real", "min": 0, "max": 9},
+            {**NUMBER, "format": "1.234"},
+            {"kind": "real", "min": 0, "max": 9, "format": "1.234,50 €"},
+            {"kind": "real", "min": 0, "max": 9, "format": "12.5%"},
+            DAY,
+            {**DAY, "format": "%-d/%-m/%Y"},
+            {"kind": "time", "format": "%I:%M %p"},
+            {**DAY, "kind": "datetime", "format": "%Y-%m-%dT%H:%M:%S%z"},
+        ]
+    ),
+    missing=st.booleans(),
+)
+def test_any_cell_has_a_code_and_a_row_more_changes_none(
+    word: str, entry: dict[str, Any], missing: bool
+) -> None:
+    size = attribute(**entry, missing=missing).size
+    alone = codes_of(words(word, None), **entry, missing=missing)
+    assert 0 <= alone[0] < size
+    assert codes_of(words("3", word, None), **entry, missing=missing)[1:] == alone
 
 
 def test_a_column_that_the_schema_or_the_table_lacks_is_named() -> None:

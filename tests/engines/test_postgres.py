@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from awkward import accepted_cases, by_engine, expected
+from awkward import by_engine, every_case, expected
 from column_counts import TYPED, rows, seen_by, seen_in_memory
 from engine_people import SCHEMA, people, saved
 from servers import Server
@@ -59,7 +59,7 @@ def tables(postgres: Server) -> set[str]:
 
 
 def test_every_awkward_cell_has_the_code_that_it_has_in_memory(postgres: Server) -> None:
-    cases = accepted_cases()
+    cases = every_case()
     columns = ", ".join(
         f"{POSTGRES.quoted(case.name)} {POSTGRES.types[case.kind]}" for case in cases
     )
@@ -244,10 +244,9 @@ def test_a_type_that_the_schema_does_not_expect(postgres: Server, patients: Tabl
         PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA)
     with postgres.connect() as connection:
         connection.execute("ALTER TABLE patients ALTER age TYPE boolean USING true")
-    with pytest.raises(
-        InputError, match="the schema says integer, but the column holds 'boolean values'"
-    ):
-        PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA)
+    told: list[str] = []
+    PrivBayes(epsilon=1.0).fit(postgres.url("patients"), SCHEMA, notify=told.append)
+    assert any("they cannot be read as integer" in sentence for sentence in told)
 
 
 def test_the_database_goes_away_in_the_middle(

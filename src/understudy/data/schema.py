@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.files import read_json, write_json
+from understudy.data.formats import Format
 from understudy.errors import InputError
 
 Value = str | int | float
@@ -100,17 +101,19 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Quantity(Attribute):
-    """A number or a point in time, cut into bins: kinds integer, real, date and datetime.
+    """A number or a point in time, cut into bins: kinds integer, real, date, time and datetime.
 
     Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``. Edges of
-    dates are days and edges of datetimes seconds since 1970, so all kinds but real live on the
-    integers.
+    dates are days and edges of datetimes seconds since 1970, those of times seconds since midnight,
+    so all kinds but real live on the integers.
     """
 
     edges: tuple[float, ...] = (0, 1)
     equal_width: bool = True
     format: str | None = None
-    """How dates are written, as for ``strftime``; ISO 8601 when not given."""
+    """How values are written (see :mod:`understudy.data.formats`); plain numbers and ISO 8601 when
+    not given.
+    """
     decimals: int | None = None
     """Places after the point of a real; by default enough to tell a thousand values in a bin
     apart.
@@ -120,6 +123,11 @@ class Quantity(Attribute):
     def whole(self) -> bool:
         """Whether the values lie on the integers."""
         return self.kind != "real"
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether the values are dates, times or datetimes."""
+        return self.kind in ("date", "time", "datetime")
 
     @property
     def bins(self) -> int:
@@ -136,6 +144,9 @@ class Quantity(Attribute):
         """Places after the point that a decoded real has."""
         if self.decimals is not None:
             return self.decimals
+        shown = Format(self.kind, self.format or "").places
+        if shown is not None:
+            return shown
         narrowest = min(b - a for a, b in itertools.pairwise(self.edges))
         if narrowest > 0:
             return min(12, max(0, 3 - math.floor(math.log10(narrowest))))
@@ -155,16 +166,9 @@ class Quantity(Attribute):
 
     def write(self, number: float) -> str:
         """A number of this attribute's unit as text."""
-        if self.kind == "date":
-            day = EPOCH.date() + dt.timedelta(days=int(number))
-            if self.format:
-                return day.strftime(self.format)
-            return day.isoformat()
-        if self.kind == "datetime":
-            moment = EPOCH + dt.timedelta(seconds=int(number))
-            if self.format:
-                return moment.strftime(self.format)
-            return moment.isoformat(sep=" ")
+        if self.is_moment:
+            (word,) = Format(self.kind, self.format or "").write([number])
+            return word
         if self.whole:
             return str(int(number))
         return f"{number:g}"
@@ -194,10 +198,9 @@ class Quantity(Attribute):
         return details
 
     def _plain(self, number: float) -> Value:
-        if self.kind == "date":
-            return (EPOCH.date() + dt.timedelta(days=int(number))).isoformat()
-        if self.kind == "datetime":
-            return (EPOCH + dt.timedelta(seconds=int(number))).isoformat(sep=" ")
+        if self.is_moment:
+            (word,) = Format(self.kind).write([number])
+            return word
         if self.whole:
             return int(number)
         return float(number)
@@ -397,9 +400,10 @@ BOOLEAN_VALUES = ("false", "true")
 EPOCH = dt.datetime(1970, 1, 1)
 
 _OPTIONS = {
-    "integer": {"min", "max", "bins", "edges", "missing"},
-    "real": {"min", "max", "bins", "edges", "decimals", "missing"},
+    "integer": {"min", "max", "bins", "edges", "format", "missing"},
+    "real": {"min", "max", "bins", "edges", "decimals", "format", "missing"},
     "date": {"min", "max", "bins", "edges", "format", "missing"},
+    "time": {"min", "max", "bins", "edges", "format", "missing"},
     "datetime": {"min", "max", "bins", "edges", "format", "missing"},
     "boolean": {"values", "missing"},
     "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
@@ -593,9 +597,7 @@ class _Reader:
 
     def quantity(self, name: str, kind: str, entry: Mapping[str, Any]) -> Quantity:
         missing = self.missing(entry)
-        form = entry.get("format")
-        if form is not None and not _is_format(form):
-            raise self.bad(f'the format {form!r} must be as for strftime, such as "%d/%m/%Y"')
+        form = self.format(kind, entry)
         decimals = entry.get("decimals")
         if decimals is not None and (not _is_whole(decimals) or not 0 <= decimals <= 12):
             raise self.bad(f'"decimals" must be a whole number from 0 to 12, not {decimals!r}')
@@ -606,6 +608,18 @@ class _Reader:
         else:
             edges = self.equal_edges(kind, entry)
         return Quantity(name, kind, missing, edges, "edges" not in entry, form, decimals)
+
+    def format(self, kind: str, entry: Mapping[str, Any]) -> str | None:
+        form = entry.get("format")
+        if form is None:
+            return None
+        if not isinstance(form, str) or not form:
+            raise self.bad(f'"format" must be text that shows how values are written, not {form!r}')
+        try:
+            Format(kind, form)
+        except ValueError as error:
+            raise self.bad(str(error)) from None
+        return form
 
     def edges(self, kind: str, given: Any) -> tuple[float, ...]:
         if not isinstance(given, list) or len(given) < 2:
@@ -621,6 +635,8 @@ class _Reader:
         return self.bounded(edges)
 
     def equal_edges(self, kind: str, entry: Mapping[str, Any]) -> tuple[float, ...]:
+        if kind == "time":
+            entry = {"min": "00:00:00", "max": "23:59:59", **entry}
         for bound in ("min", "max"):
             if bound not in entry:
                 raise self.bad(f'it needs "{bound}" (a public bound, not one read off the data)')
@@ -666,6 +682,11 @@ class _Reader:
 
     def number(self, kind: str, given: Any, what: str) -> float:
         """A bound in the attribute's unit: itself, days or seconds."""
+        if kind == "time":
+            seconds = Format("time").read([str(given)])[0]
+            if math.isnan(seconds):
+                raise self.bad(f'{what} must be a time such as "09:30", not {given!r}')
+            return int(seconds)
         if kind in ("date", "datetime"):
             try:
                 moment = None
@@ -719,17 +740,6 @@ def _is_number(value: Any) -> bool:
         and not isinstance(value, bool)
         and abs(value) <= sys.float_info.max
     )
-
-
-def _is_format(form: Any) -> bool:
-    """Whether dates can be written by this format and read back."""
-    if not isinstance(form, str) or "%" not in form or not form.isprintable():
-        return False
-    try:
-        dt.datetime.strptime(EPOCH.strftime(form), form)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_whole(value: Any) -> bool:

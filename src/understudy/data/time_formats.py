@@ -113,7 +113,8 @@ class TimeNotation:
         written = notation or _DEFAULTS[kind]
         for short, long in _SHORTHANDS.items():
             written = written.replace(short, long)
-        self._pieces = self._split(written)
+        self.pieces = self._split(written)
+        """Directives, and signs that stand for themselves."""
         self._check()
         self.pattern = self._join(strict=True)
 
@@ -152,7 +153,7 @@ class TimeNotation:
         """A number as a word."""
         days, seconds = self._days_and_seconds(int(number))
         day = dt.date.fromordinal(_EPOCH_DAY + days)
-        return "".join(self._write_piece(piece, day, seconds) for piece in self._pieces)
+        return "".join(self._write_piece(piece, day, seconds) for piece in self.pieces)
 
     # ---- notation
 
@@ -172,7 +173,7 @@ class TimeNotation:
         return piece in _PARTS or piece == "%%"
 
     def _check(self) -> None:
-        fields = [part.field for piece in self._pieces if (part := _part(piece))]
+        fields = [part.field for piece in self.pieces if (part := _part(piece))]
         has = set(fields)
         if len(self.notation) > MAX_LENGTH or not self.notation.isprintable():
             raise self._bad("is too long or holds what cannot be printed")
@@ -194,7 +195,7 @@ class TimeNotation:
 
     def _join(self, *, strict: bool) -> str:
         parts = []
-        for place, piece in enumerate(self._pieces):
+        for place, piece in enumerate(self.pieces):
             part = _part(piece)
             if part is None:
                 parts.append(_literal(piece, strict=strict))
@@ -206,8 +207,8 @@ class TimeNotation:
         return "".join(parts)
 
     def _beside_digits(self, place: int) -> bool:
-        return any(_ends_in_digit(piece) for piece in self._pieces[max(0, place - 1) : place]) or (
-            any(_ends_in_digit(piece) for piece in self._pieces[place + 1 : place + 2])
+        return any(_ends_in_digit(piece) for piece in self.pieces[max(0, place - 1) : place]) or (
+            any(_ends_in_digit(piece) for piece in self.pieces[place + 1 : place + 2])
         )
 
     # ---- reading
@@ -242,9 +243,9 @@ class TimeNotation:
     @property
     def _offset(self) -> int:
         """The offset from UTC of what is written, in seconds."""
-        if self._pieces[-1] == "%z" or _part(self._pieces[-1]) is None:
+        if self.pieces[-1] == "%z" or _part(self.pieces[-1]) is None:
             return 0
-        return _offset(self._pieces[-1])
+        return _offset(self.pieces[-1])
 
     # ---- writing
 

@@ -3,8 +3,9 @@ gives, cell by cell.
 
 Numbers, dates and truth values become codes by SQL expressions. Of texts, the distinct ones are
 fetched and handed to the very encoder that works in memory; what it says goes back as a lookup
-table. Only plain numbers and datetimes written out as text, of which there may be as many as rows,
-are read by the engine itself.
+table. Only numbers and datetimes written out as text in a common way (see
+:mod:`understudy.engines.spellings`), of which there may be as many as rows, are read by the engine
+itself.
 
 The codes are those of the *extended* attribute, in which what lies outside the domain has codes of
 its own: so the engine can tell the owner how much there is of it, at no further pass.
@@ -23,10 +24,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.encoding import Outside, encode
-from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
-from understudy.data.tables import Column, Table
+from understudy.data.cells import (
+    BEYOND_BOUNDS,
+    NOT_ALLOWED,
+    CellEncoder,
+    Outside,
+    absent_code,
+    category_remedy,
+    missing_number,
+    unreadable_remedy,
+)
+from understudy.data.schema import EPOCH, Attribute, Category, Quantity
+from understudy.data.tables import Column
 from understudy.engines.dialects import Dialect
+from understudy.engines.spellings import plain_moment, plain_number
 from understudy.errors import InputError
 
 MOST_WORDS = 1 << 22
@@ -36,15 +47,6 @@ LISTED_KEYS = 64
 """Lookups of up to this many keys are written out in the query, where the engine has a way to."""
 
 _UNKNOWN = "\x00"  # no text of a table holds it
-# All engines round these to the nearest double, as Python does; none is too large or too small for
-# one.
-_PLAIN_NUMBER = "[-+]?([0-9]{1,20}([.][0-9]{0,25})?|[.][0-9]{1,25})([eE][-+]?[0-9]{1,2})?"
-_DAY = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
-_MINUTE = "([01][0-9]|2[0-3]):[0-5][0-9]"
-_PLAIN_MOMENTS = {  # by format
-    "": f"{_DAY}([ T]{_MINUTE}(:[0-5][0-9]([.][0-9]{{1,6}})?)?)?",
-    "%Y-%m-%dT%H:%M:%S": f"{_DAY}T{_MINUTE}:[0-5][0-9]",
-}
 _LINEAR_BINS = 8
 
 
@@ -90,41 +92,31 @@ def folded(attribute: Attribute) -> NDArray[np.uint32]:
     else:
         assert isinstance(attribute, Category)
         codes = [*range(attribute.values_size), attribute.outside]
-    return np.array([*codes, _absent(attribute)], dtype=np.uint32)
+    return np.array([*codes, absent_code(attribute)], dtype=np.uint32)
 
 
 def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
-    """What the owner should know, given the counts of the extended codes."""
+    """What the owner should know, given the counts of the extended codes and, last, of cells that
+    cannot be read.
+    """
     found: list[Outside] = []
 
     def report(count: int, code: int, remedy: str) -> None:
         if count:
             found.append(Outside(attribute.name, count, attribute.label(code), remedy))
 
-    numbers = counts.tolist()
+    *numbers, absent, unreadable = counts.tolist()
     if isinstance(attribute, Quantity):
-        remedy = "if the public bounds are wider than the schema says, fix it"
-        report(numbers[0], 0, remedy)
-        report(numbers[attribute.bins + 1], attribute.bins - 1, remedy)
+        report(numbers[0], 0, BEYOND_BOUNDS)
+        report(numbers[attribute.bins + 1], attribute.bins - 1, BEYOND_BOUNDS)
     elif isinstance(attribute, Category):
-        other = 'list them under "values" in the schema to keep them apart'
-        if attribute.other is not None:
-            remedy = other
-        else:
-            remedy = 'list them under "values" or name an "other" in the schema'
+        remedy = category_remedy(attribute)
         report(numbers[attribute.values_size], attribute.outside, remedy)
     if attribute.missing is None:
-        report(numbers[-1], _absent(attribute), 'allow "missing" in the schema to keep them apart')
+        report(absent, absent_code(attribute), NOT_ALLOWED)
+    if isinstance(attribute, Quantity):
+        report(unreadable, absent_code(attribute), unreadable_remedy(attribute))
     return found
-
-
-def _absent(attribute: Attribute) -> int:
-    """The code that a missing value counts as."""
-    if attribute.missing is not None:
-        return attribute.values_size
-    if isinstance(attribute, Category):
-        return attribute.outside
-    return 0
 
 
 # --------------------------------------------------------------------------- the code of a cell
@@ -170,7 +162,6 @@ class CellCode:
         """A number or datetime that the engine reads off a text, NULL where it cannot; it is named
         ``n<place>``.
         """
-        self._refuse_kind()
         if isinstance(self.attribute, Quantity):
             self._sql = self._quantity()
         else:
@@ -205,14 +196,14 @@ class CellCode:
 
     @property
     def codes(self) -> int:
-        """How many codes there are; the last one says that a value cannot be: a fraction in a
-        column of integers.
-        """
+        """How many codes there are, that of what cannot be read included."""
         return self.attribute.size + 1
 
     @property
-    def impossible(self) -> int:
-        """The code of a value that cannot be."""
+    def unreadable(self) -> int:
+        """The code of what cannot be read as the schema says: a fraction in a column of
+        integers.
+        """
         return self.attribute.size
 
     def learn(self, keys: Sequence[str]) -> None:
@@ -231,26 +222,20 @@ class CellCode:
                 f"one by one; store it as {_article(self.attribute.kind)} there."
             )
 
-    def refusal(self) -> InputError:
-        """What to say about a value that cannot be."""
-        return InputError(
-            f"{self.source}, column {self.raw.name!r}: the schema says {self.attribute.kind}, but "
-            "the column holds a "
-            f"number with a fraction; fix the value or the schema."
-        )
-
     # ---- quantities
 
     def _quantity(self) -> str:
         attribute, raw = self.attribute, self.raw
         assert isinstance(attribute, Quantity)
-        if attribute.kind in ("date", "datetime"):
-            if raw.kind in ("date", "datetime"):
-                return self._case(self._null(), self._bins(raw.sql, self._moments(raw.kind)))
+        if raw.kind in ("integer", "real") and not attribute.is_moment:
+            return self._case(self._null(), self._numbers(raw.sql, raw.kind))
+        if raw.kind in ("date", "datetime") and attribute.kind in ("date", "datetime"):
+            return self._case(self._null(), self._moments(attribute, raw.sql, raw.kind))
+        if raw.kind not in ("text", "integer", "real"):
+            return self._case(self._null(), str(self.unreadable))
+        if attribute.is_moment:
             return self._read_moments(attribute)
-        if raw.kind == "text":
-            return self._read_numbers(attribute)
-        return self._case(self._null(), self._numbers(raw.sql, raw.kind))
+        return self._read_numbers(attribute)
 
     def _numbers(self, value: str, kind: str) -> str:
         """The code of a number that is there."""
@@ -267,8 +252,8 @@ class CellCode:
         ]
         code = self._bins(compared, edges)
         if attribute.whole and kind == "real":
-            code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.impossible} END"
-        mark = _number(attribute.missing)
+            code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.unreadable} END"
+        mark = missing_number(attribute)
         if not math.isnan(mark):  # a number may stand for "missing": -99, say
             if kind == "real":
                 as_real = value
@@ -280,37 +265,49 @@ class CellCode:
             )
         return code
 
+    def _moments(self, attribute: Quantity, value: str, kind: str) -> str:
+        """The code of a date or datetime that is there."""
+        code = self._bins(value, self._edges_of_moments(kind))
+        mark = missing_number(attribute)
+        if math.isnan(mark):
+            return code
+        # A datetime is that date, or that second, if it lies between its beginning and its end.
+        between = self._written_moments(kind, [mark, mark + 1])
+        conditions = [f"{value} >= {between[0]}", *(f"{value} < {end}" for end in between[1:])]
+        return f"CASE WHEN {' AND '.join(conditions)} THEN {self.missing} ELSE {code} END"
+
     def _read_numbers(self, attribute: Quantity) -> str:
-        plain = self.dialect.matches(self.raw.sql, _PLAIN_NUMBER)
-        number = self.dialect.try_cast(self.raw.sql, self.dialect.types["real"])
-        return self._read(
-            f"CASE WHEN {plain} THEN {number} END", self._numbers(f"n{self.place}", "real")
-        )
+        number = plain_number(attribute.format or "", self.raw.sql, self.dialect)
+        return self._read(number, self._numbers(f"n{self.place}", "real"))
 
     def _read_moments(self, attribute: Quantity) -> str:
-        pattern = _PLAIN_MOMENTS.get(attribute.format or "", "")
-        if not pattern or self.raw.kind != "text" or not self.dialect.reads_moments:
+        moment = ""
+        if self.raw.kind == "text" and self.dialect.reads_moments and attribute.kind != "time":
+            moment = plain_moment(attribute.format or "", self.raw.sql, self.dialect)
+        if not moment:
             return self._read("", "")
-        plain = self.dialect.matches(self.raw.sql, pattern)
-        moment = self.dialect.try_cast(self.raw.sql, self.dialect.types["datetime"])
-        return self._read(
-            f"CASE WHEN {plain} THEN {moment} END",
-            self._bins(f"n{self.place}", self._moments("datetime")),
-        )
+        return self._read(moment, self._moments(attribute, f"n{self.place}", "datetime"))
 
     def _read(self, value: str, code: str) -> str:
         """What the engine can read itself, by ``code``; the rest by the lookup."""
         self.key = self._word()
         self.looked_at = f"NOT ({self._null()})"
-        known = f"COALESCE({_FOUND}, {self.impossible})"
+        known = f"COALESCE({_FOUND}, {self.unreadable})"
         if value:
             self.read = value
             self.looked_at += f" AND n{self.place} IS NULL"
             known = f"CASE WHEN n{self.place} IS NOT NULL THEN {code} ELSE {known} END"
         return self._case(self._null(), known)
 
-    def _moments(self, kind: str) -> list[str]:
-        """The inner edges as dates or datetimes; those beyond the calendar hold nothing back."""
+    def _edges_of_moments(self, kind: str) -> list[str]:
+        """The inner edges as dates or datetimes."""
+        assert isinstance(self.attribute, Quantity)
+        return self._written_moments(kind, self.attribute.edges[1:-1])
+
+    def _written_moments(self, kind: str, moments: Sequence[float]) -> list[str]:
+        """Numbers of the attribute's unit as dates or datetimes; those beyond the calendar hold
+        nothing back.
+        """
         if self.attribute.kind == "date":
             unit = dt.timedelta(days=1)
         else:
@@ -319,17 +316,16 @@ class CellCode:
             compared = "date"
         else:
             compared = "datetime"
-        edges = []
-        assert isinstance(self.attribute, Quantity)
-        for edge in self.attribute.edges[1:-1]:
+        written = []
+        for number in moments:
             with contextlib.suppress(OverflowError):
-                moment = EPOCH + int(edge) * unit
+                moment = EPOCH + int(number) * unit
                 if compared == "date":
-                    written = moment.date().isoformat()
+                    text = moment.date().isoformat()
                 else:
-                    written = moment.isoformat(sep=" ")
-                edges.append(self.dialect.cast(f"'{written}'", compared))
-        return edges
+                    text = moment.isoformat(sep=" ")
+                written.append(self.dialect.cast(f"'{text}'", compared))
+        return written
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
         """Which stretch between the edges a value lies in: half of them at a time, the last few one
@@ -412,25 +408,16 @@ class CellCode:
 
     def _encoded(self, values: Sequence[Any]) -> list[int]:
         """The codes of some values, by the encoder that works in memory."""
+        if not values:
+            return []
         if isinstance(values[0], str):
             column = Column("text", np.arange(len(values), dtype=np.uint32), tuple(values))
         else:
             column = Column("boolean" if isinstance(values[0], bool) else "real", np.array(values))
-        codes = self._codes_of(column)
-        return codes.tolist()
-
-    def _refuse_kind(self) -> None:
-        """The encoder says itself when it does not go with the kind of column; a missing value
-        suffices to ask.
-        """
-        kind = self.raw.kind
-        zero = np.zeros(1, dtype=np.float64 if kind == "real" else np.int64)
-        self._codes_of(Column(kind, zero, ("",) if kind == "text" else (), np.ones(1, np.uint8)))
-
-    def _codes_of(self, column: Column) -> NDArray[Any]:
-        table = Table({self.attribute.name: column}, self.source)
-        codes: NDArray[Any] = encode(table, Schema((self.attribute,))).codes[self.attribute.name]
-        return codes
+        encoder = CellEncoder(self.attribute, column)
+        codes = encoder.codes()
+        listed: list[int] = np.where(encoder.unreadable, self.unreadable, codes).tolist()
+        return listed
 
 
 _NAN = "'NaN'"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
-from understudy.data.encoding import Outside
+from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Schema
 from understudy.engines import Engine, EngineError
 from understudy.engines.encoding import CellCode, Raw, folded, outside
@@ -151,7 +151,11 @@ class EngineRows:
             for place, attribute in enumerate(schema.modelled)
         ]
         self._places = {attribute.name: place for place, attribute in enumerate(schema.modelled)}
-        self._folded = [folded(attribute) for attribute in schema.modelled]
+        # What cannot be read counts as a missing value does.
+        self._folded = [
+            np.append(folded(attribute), np.uint32(absent_code(attribute)))
+            for attribute in schema.modelled
+        ]
         self._weighted = False
         self._tag = secrets.token_hex(
             4
@@ -247,9 +251,7 @@ class EngineRows:
             self.schema.modelled, self.cells, counted, strict=True
         ):
             counts = np.bincount(codes[0], weights=weights, minlength=cell.codes).astype(np.int64)
-            if counts[cell.impossible]:
-                raise cell.refusal()
-            found.extend(outside(attribute, counts[: cell.impossible]))
+            found.extend(outside(attribute, counts))
         return tuple(found)
 
     # ---- counting
