@@ -13,7 +13,7 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -138,7 +138,10 @@ def _integer_ends() -> Ends:
     highs |= dict.fromkeys([*large, *(number + 1 for number in large)], -0.5)
     highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
     highs |= dict.fromkeys([1 - number for number in large[::2]], -2.0)
-    return _pair(lows, highs)
+    alone = {edge for value in SENTINELS for edge in (value, value + 1)}
+    ends = _pair(lows, highs, sorted(alone))
+    # A number that stands for something else has a cell of its own, between two edges.
+    return replace(ends, round=ends.round | np.isin(ends.edges, sorted(alone)))
 
 
 def _real_ends() -> Ends:

@@ -101,7 +101,7 @@ MIN_HELD = 0.1
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""
 
-MAX_UNIT_CELLS = 1024
+MAX_UNIT_CELLS = 4096
 """Ranges of up to this many values are counted value by value."""
 
 _IDENTIFIER_NAME = re.compile(
@@ -587,10 +587,12 @@ class Discovery:
             counts=noisy[within],
             deviation=asked.deviation,
         )
-        if len(inside) <= MAX_UNIT_BINS:
+        if len(inside) > MAX_UNIT_BINS:
+            found = trim(found)
+        if len(found.counts) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:
-            bins = cut_bins(trim(found))
+            bins = cut_bins(found)
         bins = _with_sentinels(bins, sentinels.tolist())
         return _quantity(name, form, missing, bins, step), held
 
@@ -643,10 +645,10 @@ def _format_odds(form: Format, evidence: float) -> float:
     if form.kind == "date" and form.notation == "%Y%m%d":
         return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
     odds = -10.0 - 0.01 * evidence
-    if "1" in form.notation and "234" in form.notation:
-        odds -= 2.0  # groups of thousands are there for a reason
     if form.kind == "real":
         odds -= 3.0 + 0.005 * evidence
+        if "234" in form.notation:
+            odds -= 2.0  # with thousands apart, rather than without
     return odds
 
 
@@ -656,7 +658,12 @@ def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
     """
     if kind != "integer":
         return ends.end_odds - 4.0 * np.log(ends.widths)
-    slopes = {1.0: 3.0, 2.0: min(8.0, 3.0 + 0.01 * evidence), 20.0: 3.0, 100.0: 2.0}
+    slopes = {
+        1.0: 3.0,
+        2.0: 3.0 + 0.008 * evidence,
+        20.0: 3.0 + 0.002 * evidence,
+        100.0: 2.0 + 0.0005 * evidence,
+    }
     bends = [*slopes, np.inf]
     odds = ends.end_odds.copy()
     for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
