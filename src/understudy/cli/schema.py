@@ -203,6 +203,7 @@ class Discovering:
 
 def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[str, Any]:
     """Discover the domain at a price; the schema as it stands in a file."""
+    from understudy.data.schema import check_columns
     from understudy.privacy.discovery import Discovery, Draft
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.wording import list_public
@@ -231,11 +232,12 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
             fingerprint = source.fingerprint(file.key())
             file.check_table(fingerprint)
         draft = Draft(source.columns, wanted.person)
+        check_columns(draft.asked and draft.names, draft.source)
         if found := source.spellings():
             talk.note(str(found))
         with reserve(file, "schema", book, fingerprint, notes.append):
             discovery = Discovery(draft, book, book.budget, book.threshold_delta)
-            check_outlook(discovery.count_rows(), draft, keep_going=wanted.keep_going)
+            check_outlook(discovery.count_rows(), draft, book, keep_going=wanted.keep_going)
             discovered = discovery.find()
         if discovered.empty:
             notes.append(name_empty(discovered))

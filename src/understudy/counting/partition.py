@@ -13,7 +13,7 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -138,35 +138,46 @@ def _integer_ends() -> Ends:
     highs |= dict.fromkeys([*large, *(number + 1 for number in large)], -0.5)
     highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
     highs |= dict.fromkeys([1 - number for number in large[::2]], -2.0)
-    return _pair(lows, highs)
+    alone = {edge for value in SENTINELS for edge in (value, value + 1)}
+    ends = _pair(lows, highs, sorted(alone))
+    # A number that stands for something else has a cell of its own, between two edges.
+    return replace(ends, round=ends.round | np.isin(ends.edges, sorted(alone)))
 
 
 def _real_ends() -> Ends:
     positive = _decades(-6, 15)
     lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
-    lows |= dict.fromkeys(positive[::2], -2.0) | {-1.0: -1.0}
+    lows |= dict.fromkeys(positive[::2], -4.0) | {-1.0: -1.0, 1.0: -2.0}
     highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
     highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
     return _pair(lows, highs)
 
 
 def _year_ends(unit: int) -> Ends:
-    years = [*range(1600, 1900, 20), *range(1900, 2101), 2200]
-    starts = [float((dt.datetime(year, 1, 1) - EPOCH).days * unit) for year in years]
-    return _pair(dict.fromkeys(starts, 0.0), dict.fromkeys(starts, 0.0))
+    """Ranges are whole years; what lies inside is told by months."""
+
+    def start(year: int, month: int = 1) -> float:
+        return float((dt.datetime(year, month, 1) - EPOCH).days * unit)
+
+    years = [start(year) for year in [*range(1600, 1900, 20), *range(1900, 2101), 2200]]
+    months = [start(year, month) for year in range(1900, 2100) for month in range(2, 13)]
+    return _pair(dict.fromkeys(years, 0.0), dict.fromkeys(years, 0.0), months)
 
 
-def _pair(lows: Mapping[float, float], highs: Mapping[float, float]) -> Ends:
+def _pair(
+    lows: Mapping[float, float], highs: Mapping[float, float], finer: Sequence[float] = ()
+) -> Ends:
     """All ranges between ends, with the odds of each end; ends of very different size are as good
     as one at zero or one, and are left out.
     """
-    edges = np.array(sorted({*lows, *highs}), dtype=np.float64)
+    edges = np.array(sorted({*lows, *highs, *finer}), dtype=np.float64)
     low, high = (grid.ravel() for grid in np.meshgrid([*lows], [*highs], indexing="ij"))
     odds = np.add.outer([*lows.values()], [*highs.values()]).ravel()
     small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
     kept = (high > low) & ((small >= 1e-3 * large) | np.isin(small, (0.0, 1.0)))
     low, high, odds = low[kept], high[kept], odds[kept]
     after_another = np.append(False, np.diff(edges) == 1) & (edges > LARGEST_UNIT_EDGE)
+    after_another |= np.isin(edges, finer)
     lows_at, highs_at = np.searchsorted(edges, low), np.searchsorted(edges, high)
     return Ends(edges, lows_at, highs_at, high - low, odds, ~after_another)
 

@@ -47,7 +47,7 @@ def _first_held(counts: NDArray[np.int64], deviation: float) -> int:
     certain = len(counts)
     if held.any():
         certain = int(held.argmax())
-    free = np.flatnonzero(sums[:certain] <= TRIMMED_SHARE * whole)
+    free = np.flatnonzero((sums <= TRIMMED_SHARE * whole + noise)[:certain])
     if len(free) == 0:
         return 0
     return int(free[-1]) + 1
@@ -78,7 +78,7 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
 
 def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
     """Each stretch as a bin, without those at both ends that hold no more than noise would."""
-    held = np.flatnonzero(cells.counts > cells.deviation)
+    held = np.flatnonzero(cells.counts > 2 * cells.deviation)
     if len(held) == 0:
         return tuple(cells.edges.tolist())
     return tuple(cells.edges[held[0] : held[-1] + 2].tolist())

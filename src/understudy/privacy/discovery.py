@@ -59,6 +59,7 @@ from understudy.privacy.discovery_budget import (
     KINDS_SHARE,
     KINDS_STRENGTH,
     RANGES_SHARE,
+    RANGES_SHARE_WITHOUT_WORDS,
     RANGES_STRENGTH,
     WORDS_WEIGHT,
     Outlook,
@@ -88,13 +89,19 @@ MAX_CATEGORIES = 1000
 MAX_FEW_VALUES = 20
 """Whole numbers with this many values or fewer are codes: values, not ranges."""
 
+MAX_UNIT_BINS = 32
+"""A range of up to this many whole numbers has a bin for each."""
+
 MAX_LEFT_OVER = 0.02
 """Of the rows: codes may leave so many to values that cannot be told from the noise."""
 
 MIN_HELD = 0.1
 """Of the rows: where a range holds less, nothing was found."""
 
-MAX_UNIT_CELLS = 1024
+MIN_CUTS = 8
+"""A range with fewer round numbers inside is counted by finer ones."""
+
+MAX_UNIT_CELLS = 4096
 """Ranges of up to this many values are counted value by value."""
 
 _IDENTIFIER_NAME = re.compile(
@@ -253,16 +260,12 @@ class _Asker:
         cost
             The price.
         """
-        monotone = self.protection.monotone
-        rule, named = "exponential", "exponential mechanism"
-        if cost.currency == "epsilon":
-            rule, named = "permute_and_flip", "permute and flip"
-        scale = choice_scale(cost.amount, cost.currency, monotone=monotone)
-        self.ledger.debit(question, cost, f"{named}, by counts")
+        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
+        self.ledger.debit(question, cost, "exponential, by counts")
         most = float(self.ledger.rows_per_person)
         offsets = log_odds / self.protection.strength(cost)
         scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
-        return self.noise.choose(scores, scale, rule)  # type: ignore[arg-type]
+        return self.noise.choose(scores, scale, "exponential")
 
 
 # --------------------------------------------------------------------------- the steps
@@ -384,7 +387,10 @@ class Discovery:
         """Kinds, ranges, grids and values."""
         kinds = self._choose_kinds()
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
-        ranges = self._choose_ranges({name: kinds[name] for name in numbers})
+        share = RANGES_SHARE
+        if not any(kind.words for kind in kinds.values()):
+            share = RANGES_SHARE_WITHOUT_WORDS
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
         grids = self._choose_grids(kinds, ranges)
         costs = self._divide_rest(kinds)
         words = [name for name, kind in kinds.items() if kind.words]
@@ -440,10 +446,10 @@ class Discovery:
 
     # ---- step 3
 
-    def _choose_ranges(self, kinds: Mapping[str, _Kind]) -> dict[str, _Range]:
+    def _choose_ranges(self, kinds: Mapping[str, _Kind], share: float) -> dict[str, _Range]:
         if not kinds:
             return {}
-        need = RANGES_STRENGTH, RANGES_SHARE
+        need = RANGES_STRENGTH, share
         cost = choice_price(self.protection, self.left, self.rows, need, len(kinds))
         self.left = subtract(self.left, cost, len(kinds))
         evidence = self.rows * self.protection.strength(cost)
@@ -538,7 +544,7 @@ class Discovery:
         form = self._format_of(kind)
         assert kind.format is not None
         step = 1
-        if form.kind == "integer" and grid is not None:
+        if form.kind == "integer" and grid is not None and stretch.high - stretch.low >= 2 * grid:
             step = grid
         units = (stretch.high - stretch.low) / step
         listed = (
@@ -550,11 +556,7 @@ class Discovery:
             return self._find_values(name, kind.format, stretch, step, cost)
         tally = self._tallies[name]
         ends = ends_of(form.kind)
-        kept = [
-            place
-            for place in range(stretch.first, stretch.last + 1)
-            if ends.round[place] or place in (stretch.first, stretch.last)
-        ]
+        kept = _places_to_cut(ends, stretch)
         cells = np.zeros(len(kept) - 1, dtype=np.int64)
         if kind.format in tally.formats:
             below = np.cumsum(tally.formats[kind.format].cells)[:-1]
@@ -593,25 +595,26 @@ class Discovery:
         held = self._holds_enough(noisy)
         within = (values >= low) & (values < high)
         sentinels = values[~within & out]
-        if len(inside) > MAX_FEW_VALUES or len(sentinels):
-            codes = values[out]
-            if len(inside) <= MAX_FEW_VALUES:
-                codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
-            left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
-            spread = asked.deviation * (out.sum() + 1) ** 0.5
-            few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
-            if few or len(inside) <= MAX_FEW_VALUES:
-                listed = tuple(int(code) for code in codes)
-                return Category(name, "categorical", missing, listed, True), held
+        codes = values[out]
+        if len(inside) <= MAX_UNIT_BINS:
+            codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
+        left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
+        spread = asked.deviation * (out.sum() + 1) ** 0.5
+        few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
+        if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
+            listed = tuple(int(code) for code in codes)
+            return Category(name, "categorical", missing, listed, True), held
         found = NoisyCells(
             edges=np.append(inside, inside[-1] + step).astype(np.float64),
             counts=noisy[within],
             deviation=asked.deviation,
         )
-        if len(inside) <= MAX_FEW_VALUES:
+        if len(inside) > MAX_UNIT_BINS:
+            found = trim(found)
+        if len(found.counts) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:
-            bins = cut_bins(trim(found))
+            bins = cut_bins(found)
         bins = _with_sentinels(bins, sentinels.tolist())
         return _quantity(name, form, missing, bins, step), held
 
@@ -650,8 +653,8 @@ def _kind_odds(evidence: float) -> NDArray[np.float64]:
     Any words hold every cell, so a narrower domain that holds nearly all of them is favoured. Of
     formats that claim the same words, the plain one is.
     """
-    words = -4.0 - 0.03 * evidence
-    vocabularies = [-len(listed) / 10 for listed in VOCABULARIES]
+    words = -14.0 - 0.04 * evidence
+    vocabularies = [-6.0 - len(listed) / 10 for listed in VOCABULARIES]
     formats = [_format_odds(form, evidence) for form in CANDIDATES]
     return np.array([words, *vocabularies, *formats])
 
@@ -666,6 +669,8 @@ def _format_odds(form: Format, evidence: float) -> float:
     odds = -10.0 - 0.01 * evidence
     if form.kind == "real":
         odds -= 3.0 + 0.005 * evidence
+        if "234" in form.notation:
+            odds -= 2.0  # with thousands apart, rather than without
     return odds
 
 
@@ -675,7 +680,12 @@ def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
     """
     if kind != "integer":
         return ends.end_odds - 4.0 * np.log(ends.widths)
-    slopes = {1.0: 3.0, 2.0: min(8.0, 3.0 + 0.01 * evidence), 20.0: 3.0, 100.0: 2.0}
+    slopes = {
+        1.0: 3.0,
+        2.0: 3.0 + 0.008 * evidence,
+        20.0: 3.0 + 0.002 * evidence,
+        100.0: 2.0 + 0.0005 * evidence,
+    }
     bends = [*slopes, np.inf]
     odds = ends.end_odds.copy()
     for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
@@ -693,6 +703,17 @@ def _grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
 
 
 # --------------------------------------------------------------------------- post-processing
+
+
+def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
+    """The edges inside a range at which its cells are counted: the round ones, unless these are
+    few.
+    """
+    inside = range(stretch.first + 1, stretch.last)
+    between = [place for place in inside if ends.round[place]]
+    if len(between) < MIN_CUTS:
+        between = list(inside)
+    return [stretch.first, *between, stretch.last]
 
 
 def _missing_mark(asked: _Histogram, counts: NDArray[np.int64]) -> str | None:

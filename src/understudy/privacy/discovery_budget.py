@@ -25,13 +25,13 @@ ENOUGH_FOR_CATEGORIES = 0.01
 
 KINDS_STRENGTH, KINDS_SHARE = 100.0, 0.15
 GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.05
-RANGES_STRENGTH, RANGES_SHARE = 600.0, 0.3
+RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_WITHOUT_WORDS = 2000.0, 0.25, 0.5
 """The strength n s that each kind of choice gets, if that takes no larger share of what is left."""
 
 WORDS_WEIGHT = 4.0
 """What a column of words gets of the rest, against one of numbers."""
 
-MIN_STRENGTH = 60.0
+MIN_STRENGTH = 40.0
 """With less, ranges are guesses."""
 
 MAX_CATEGORY_SHARE = 0.25
@@ -101,7 +101,7 @@ class Outlook:
     category_rows: float
     """In about how many rows a category must occur to be seen, if half the columns hold words."""
     strength: float
-    """How clearly a good range stands out: n s."""
+    """How clearly good kinds and ranges can be made to stand out: n s, for their largest share."""
 
     @property
     def range_rows(self) -> float:
@@ -141,7 +141,7 @@ def foresee(
         columns=columns,
         budget=budget,
         category_rows=2 * most + noise_tail(scale, cost.currency, delta / words / most),
-        strength=rows * min(protection.strength(kinds), protection.strength(ranges)),
+        strength=rows * protection.strength(limit_price(budget, budget, KINDS_SHARE, columns)),
     )
 
 

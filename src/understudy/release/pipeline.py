@@ -272,9 +272,10 @@ class Release:
         self.progress("discovering the domain", 0, 1)
         facts = self._draft, ledger, ledger.budget, ledger.threshold_delta
         discovery = Discovery(*facts, self.noise, share=share)
-        check_outlook(discovery.count_rows(), self._draft, keep_going=self.method.keep_going)
+        keep_going = self.method.keep_going
+        check_outlook(discovery.count_rows(), self._draft, ledger, keep_going=keep_going)
         found = discovery.find()
-        check_found(found, self._draft, keep_going=self.method.keep_going)
+        check_found(found, self._draft, ledger, keep_going=keep_going)
         return found.schema
 
     def _code(self, schema: Schema) -> Coded | CuboidCounter:

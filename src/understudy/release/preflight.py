@@ -11,6 +11,7 @@ import math
 from understudy.errors import InputError
 from understudy.privacy.discovery import Discovered, Draft
 from understudy.privacy.discovery_budget import Outlook
+from understudy.privacy.ledger import Ledger
 
 REMEDIES = (
     "give a schema (--schema; `understudy schema --from` makes one of a codebook), a larger "
@@ -27,11 +28,14 @@ def describe_outlook(outlook: Outlook) -> str:
     )
 
 
-def check_outlook(outlook: Outlook, draft: Draft, *, keep_going: bool = False) -> None:
+def check_outlook(
+    outlook: Outlook, draft: Draft, ledger: Ledger, *, keep_going: bool = False
+) -> None:
     """Stop where discovery would give junk: only the noisy number of rows has been paid for."""
     only_words = draft.words.issuperset(draft.asked)
     if keep_going or (outlook.finds_categories and (only_words or outlook.finds_ranges)):
         return
+    ledger.stop()
     raise InputError(
         f"{draft.source} has too few rows to discover what its columns hold at this budget. "
         f"{describe_outlook(outlook)}. Only the count of rows was paid for; {REMEDIES}, or go on "
@@ -39,10 +43,13 @@ def check_outlook(outlook: Outlook, draft: Draft, *, keep_going: bool = False) -
     )
 
 
-def check_found(found: Discovered, draft: Draft, *, keep_going: bool = False) -> None:
+def check_found(
+    found: Discovered, draft: Draft, ledger: Ledger, *, keep_going: bool = False
+) -> None:
     """Stop where a column came back empty: the method's share of the budget is not spent."""
     if keep_going or not found.empty:
         return
+    ledger.stop()
     raise InputError(
         f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}, make it "
         "text in a schema, or go on without what it holds with --keep-going."
