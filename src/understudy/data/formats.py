@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.number_formats import NumberNotation
+from understudy.data.shapes import shape_pattern, shapes_of
 from understudy.data.time_formats import TimeNotation
 
 KINDS = ("integer", "real", "date", "time", "datetime")
@@ -190,8 +191,20 @@ CANDIDATES: tuple[Format, ...] = (
 def read_fitting(
     words: Sequence[str], candidates: Sequence[Format] = CANDIDATES
 ) -> Iterator[tuple[Format, NDArray[np.float64]]]:
-    """Each format that some words fit, with their numbers: NaN for the words that do not fit it."""
+    """Each format that some words fit, with their numbers: NaN for the words that do not fit it.
+
+    The same as :meth:`Format.fits` and :meth:`Format.read` of one candidate after the other, but
+    words of a shape that a format does not have are not looked at.
+    """
+    shapes = shapes_of(words)
     for candidate in candidates:
-        fitting = candidate.fits(words)
+        possible = shape_pattern(candidate.pattern)
+        places = [
+            place for shape, found in shapes.items() if possible.fullmatch(shape) for place in found
+        ]
+        some = [words[place] for place in places]
+        fitting = candidate.fits(some)
         if fitting.any():
-            yield candidate, np.where(fitting, candidate.read(words), np.nan)
+            numbers = np.full(len(words), np.nan)
+            numbers[places] = np.where(fitting, candidate.read(some), np.nan)
+            yield candidate, numbers

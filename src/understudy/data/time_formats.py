@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -272,7 +273,7 @@ def _half_hour(seconds: int) -> int:
     return (seconds // 3600 - 1) % 12 + 1
 
 
-_WRITERS = {
+_WRITERS: dict[str, Callable[[dt.date, int], str]] = {
     "%%": lambda day, seconds: "%",
     "%Y": lambda day, seconds: f"{day.year:04d}",
     "%y": lambda day, seconds: _two(day.year % 100),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
+from understudy.data.fakes import check_fakes
 from understudy.data.forms import Form, load_facts
 from understudy.data.frames import Frame
 from understudy.data.read_options import Reading, join_reading
@@ -178,6 +179,10 @@ class Synthesizer(ABC):
         """
         if isinstance(schema, str | Path):
             schema = load_facts(schema)
+        if isinstance(schema, Form):
+            check_fakes(schema.known_part())
+        else:
+            check_fakes(schema)  # before anything is spent
         file = ledger
         if isinstance(file, str | Path):
             file = LedgerFile(file)
