@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from understudy import InputError, Schema
 from understudy.data.codebooks import MAX_CODEBOOK, Codebook, read_codebook
 from understudy.data.codebooks.facts import read_range
-from understudy.data.forms import describe_open
+from understudy.data.forms import NEEDED, describe_open
+from understudy.data.interview.questions import FACTS, KINDS
+from understudy.data.schema import _OPTIONS
 
 FRICTIONLESS = {
     "name": "people",
@@ -326,6 +328,14 @@ def test_two_columns(tmp_path: Path) -> None:
     }
 
 
+def test_times_of_day_have_bounds_of_their_own(tmp_path: Path) -> None:
+    entries = book(tmp_path, "t.csv", "opens,08:00..12:00\ncloses,time\n").form.entries
+    assert entries["opens"] == {"kind": "time", "min": "08:00:00", "max": "12:00:00"}
+    assert entries["closes"] == {"kind": "time", "min": "00:00:00", "max": "23:59:59"}
+    found = book(tmp_path, "t.sql", "CREATE TABLE t (opens TIME NOT NULL);").form
+    assert len(found.to_schema()) == 1
+
+
 def test_one_line_per_value(tmp_path: Path) -> None:
     lines = "variable;allowed\nsex;female\nsex;male\nage;0-120\n"
     assert book(tmp_path, "facts.csv", lines).form.entries == {
@@ -386,6 +396,7 @@ def test_many_open_columns_take_one_phrase() -> None:
         ("0-120", ("0", "120")),
         ("2020-01-01..2020-12-31", ("2020-01-01", "2020-12-31")),
         ("a..b", None),
+        ("08:00..17:30", ("08:00", "17:30")),
         ("well-known", None),
         ("7", None),
     ],
@@ -567,3 +578,7 @@ def test_what_the_table_says_is_what_the_schema_says(
     assert [str(value) for value in entries["k"]["values"]] == listed or all(
         value.isdecimal() for value in listed
     )
+
+
+def test_a_form_knows_every_kind_of_the_schema() -> None:
+    assert set(NEEDED) == set(FACTS) == {kind for kind, _ in KINDS} == set(_OPTIONS)

@@ -54,7 +54,7 @@ def test_what_is_asked_follows_from_the_answers() -> None:
         facts[kind] = asked(interview).fact
         interview.back()
     assert facts == {
-        **dict.fromkeys(("integer", "real", "date", "datetime"), "range"),
+        **dict.fromkeys(("integer", "real", "date", "datetime", "time"), "range"),
         "categorical": "values",
         "boolean": "spelling",
         "identifier": "pattern",
@@ -90,6 +90,12 @@ ENTRIES: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (("identifier", "P-###"), {"kind": "identifier", "pattern": "P-###"}),
     (("identifier", ""), {"kind": "identifier"}),
     (("text", "nothing"), {"kind": "text", "replacement": None}),
+    (
+        ("time", "", "%H:%M", "no"),
+        {"kind": "time", "min": "00:00:00", "max": "23:59:59", "format": "%H:%M"},
+    ),
+    (("text", "email"), {"kind": "text", "fake": "email"}),
+    (("text", "###-##"), {"kind": "text", "pattern": "###-##"}),
     (("text", ""), {"kind": "text", "replacement": "[text]"}),
 ]
 
@@ -122,7 +128,7 @@ def test_answers_become_entries(answers: tuple[str, ...], entry: dict[str, Any])
         (("row", "boolean"), "a|b|c", "two values"),
         (("row", "cat", "a|b", "none"), "a", "both a value and the"),
         (("row", "date", "2020-01-01..2020-02-01"), "%", "as for strftime"),
-        (("row", "identifier"), "no run", "one run of #"),
+        (("row", "identifier"), "no run", "runs of #"),
     ],
 )
 def test_what_is_not_understood_is_asked_again(
@@ -342,7 +348,11 @@ def test_any_walk_stays_in_order(steps: list[tuple[str, str | None]]) -> None:
 def test_every_walk_can_end_in_a_schema(data: st.DataObject) -> None:
     """Answering what each question offers leads to a valid schema, whatever is chosen."""
     free = {
-        "range": {"date": "2000-01-01..2001-01-01", "datetime": "2000-01-01..2001-01-01"},
+        "range": {
+            "time": "08:00..09:00",
+            "date": "2000-01-01..2001-01-01",
+            "datetime": "2000-01-01..2001-01-01",
+        },
         "values": "a|b",
     }
     interview = interview_about("id", "age", "q1", "q2", "x")

@@ -19,6 +19,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "integer": ("min", "max"),
     "real": ("min", "max"),
     "date": ("min", "max"),
+    "time": ("min", "max"),
     "datetime": ("min", "max"),
     "categorical": ("values",),
     "boolean": (),

@@ -19,7 +19,8 @@ _KINDS = {
     "date": "date",
     **dict.fromkeys(("dateTime", "datetime", "dateTimeStamp"), "datetime"),
     **dict.fromkeys(("string", "normalizedString", "token"), "categorical"),
-    **dict.fromkeys(("anyURI", "xml", "html", "json", "time", "duration"), "text"),
+    **dict.fromkeys(("anyURI", "xml", "html", "json", "duration"), "text"),
+    "time": "time",
     **dict.fromkeys(("base64Binary", "hexBinary", "binary"), "text"),
 }
 _OWN_BOUNDS = {

@@ -7,7 +7,7 @@ from xml.parsers import expat
 from understudy.data.codebooks.facts import Asked, Facts, Found, as_number, next_value
 from understudy.data.codebooks.xml_tree import Element, UnsafeXMLError, parse_xml
 
-_DATES = {"date": "date", "time": "text", "dateTime": "datetime"}
+_DATES = {"date": "date", "time": "time", "dateTime": "datetime"}
 
 
 def read_ddi(data: bytes, asked: Asked) -> Found:

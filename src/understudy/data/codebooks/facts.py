@@ -17,7 +17,8 @@ _USUAL_ENCODINGS = (
     *("utf-8", "utf8", "utf-8-sig", "ascii", "us-ascii"),
     *("iso-8859-1", "latin-1", "latin1", "cp1252", "windows-1252"),  # what is not UTF-8 is read so
 )
-QUANTITIES = ("integer", "real", "date", "datetime")
+QUANTITIES = ("integer", "real", "date", "time", "datetime")
+WHOLE_DAY = "00:00:00", "23:59:59"
 TRUE_WORDS = ("true", "yes", "y", "t", "1")
 
 
@@ -88,7 +89,10 @@ class Facts:
             "min": bound(kind, self.low, upper=False),
             "max": bound(kind, self.high, upper=True),
         }
-        if self.format is not None and kind in ("date", "datetime"):
+        if kind == "time":
+            entry["min"] = entry["min"] or WHOLE_DAY[0]
+            entry["max"] = entry["max"] or WHOLE_DAY[1]
+        if self.format is not None and kind in ("date", "time", "datetime"):
             entry["format"] = self.format
         if self.decimals is not None and kind == "real":
             entry["decimals"] = self.decimals
@@ -227,8 +231,21 @@ def as_moment(text: Any) -> dt.datetime | None:
         return None
 
 
+def as_time(text: Any) -> dt.time | None:
+    """The time of day that a text is, or ``None``."""
+    try:
+        return dt.time.fromisoformat(str(text).strip())
+    except ValueError:
+        return None
+
+
 def bound(kind: str, given: Any, *, upper: bool) -> Any:
     """A bound as the schema writes it; ``None`` where it is none."""
+    if kind == "time":
+        time = as_time(given)
+        if time is None or ":" not in str(given):
+            return None
+        return time.replace(microsecond=0, tzinfo=None).isoformat()
     if kind in ("date", "datetime"):
         moment = as_moment(given)
         if moment is None:
@@ -292,6 +309,8 @@ def kind_of_range(low: str, high: str) -> str | None:
         if all(isinstance(number, int) for number in numbers):
             return "integer"
         return "real"
+    if ":" in low and ":" in high and as_time(low) and as_time(high):
+        return "time"
     if as_moment(low) is None or as_moment(high) is None:
         return None
     if len(low) == len(high) == 10:

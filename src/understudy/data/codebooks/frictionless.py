@@ -16,7 +16,8 @@ _KINDS = {
     "boolean": "boolean",
     "date": "date",
     "datetime": "datetime",
-    **dict.fromkeys(("time", "duration", "object", "array", "list"), "text"),
+    "time": "time",
+    **dict.fromkeys(("duration", "object", "array", "list"), "text"),
     **dict.fromkeys(("geopoint", "geojson"), "text"),
 }
 _TEXT_FORMATS = {"email": "text", "uri": "text", "binary": "text", "uuid": "identifier"}

@@ -20,7 +20,8 @@ _FORMATS = {
     "date-time": "datetime",
     "uuid": "identifier",
     **dict.fromkeys(("email", "idn-email", "uri", "iri", "hostname", "ipv4", "ipv6"), "text"),
-    **dict.fromkeys(("time", "duration", "regex"), "text"),
+    "time": "time",
+    **dict.fromkeys(("duration", "regex"), "text"),
 }
 _MAX_REFERENCES = 32
 """How many references may lead from one to the next: a circle of them has no end."""

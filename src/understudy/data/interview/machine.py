@@ -430,7 +430,7 @@ _REPLACED = {
     "format": ("format",),
     "missing": ("missing",),
     "pattern": ("pattern",),
-    "replacement": ("replacement",),
+    "replacement": ("replacement", "pattern", "length", "fake", "locale"),
 }
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.data.codebooks.facts import QUANTITIES, bound, read_range
+from understudy.data.codebooks.facts import QUANTITIES, WHOLE_DAY, bound, read_range
 from understudy.data.codebooks.two_columns import read_values
+from understudy.data.fake_kinds import FAKES
 from understudy.data.forms import Entry, lacks
 from understudy.data.interview.guesses import Guess
 from understudy.errors import InputError
@@ -64,6 +65,7 @@ KINDS = (
     ("boolean", "yes or no"),
     ("date", "days"),
     ("datetime", "points in time"),
+    ("time", "times of day"),
     ("identifier", "tells rows or persons apart"),
     ("text", "free text; replaced"),
 )
@@ -73,6 +75,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "real": ("range", "missing"),
     "date": ("range", "format", "missing"),
     "datetime": ("range", "format", "missing"),
+    "time": ("range", "format", "missing"),
     "categorical": ("values", "other", "missing"),
     "boolean": ("spelling", "missing"),
     "identifier": ("pattern",),
@@ -94,6 +97,12 @@ MOMENT_FORMATS: Options = (
     ("%d/%m/%Y %H:%M", "31/12/2024 23:59"),
     ("%m/%d/%Y %H:%M", "12/31/2024 23:59"),
     ("%d.%m.%Y %H:%M", "31.12.2024 23:59"),
+)
+
+TIME_FORMATS: Options = (
+    ("ISO", "23:59:59"),
+    ("%H:%M", "23:59"),
+    ("%I:%M %p", "11:59 PM"),
 )
 
 
@@ -135,6 +144,9 @@ def _range(entry: Mapping[str, Any], guess: Guess) -> Made:
     elif guess.kind == entry["kind"]:
         suggestion = guess.range
     example = "0..120"
+    if entry["kind"] == "time":
+        example = "08:00..18:00"
+        suggestion = suggestion or "..".join(WHOLE_DAY)
     if entry["kind"] in ("date", "datetime"):
         example = "2020-01-01..2024-12-31"
     return "What are the smallest and the largest value that can occur?", {
@@ -177,10 +189,7 @@ def _spelling(entry: Mapping[str, Any], guess: Guess) -> Made:
 
 
 def _format(entry: Mapping[str, Any], guess: Guess) -> Made:
-    if entry["kind"] == "date":
-        options = DATE_FORMATS
-    else:
-        options = MOMENT_FORMATS
+    options = {"date": DATE_FORMATS, "time": TIME_FORMATS}.get(entry["kind"], MOMENT_FORMATS)
     return "How are they written?", {
         "help": "Choose one, or give a format as for strftime.",
         "options": options,
@@ -199,16 +208,17 @@ def _missing(entry: Mapping[str, Any], guess: Guess) -> Made:
 
 def _pattern(entry: Mapping[str, Any], guess: Guess) -> Made:
     return "How do they look?", {
-        "help": "A pattern with one run of #, such as P-######; plain for numbers.",
+        "help": "A pattern with runs of #, such as P-######; plain for numbers.",
         "suggestion": entry.get("pattern") or "plain",
     }
 
 
 def _replacement(entry: Mapping[str, Any], guess: Guess) -> Made:
     return "What should synthetic rows have there?", {
-        "help": "A text that every row gets.",
+        "help": "A text that every row gets, a pattern such as ###-##-####, or something made up: "
+        f"{', '.join(FAKES)}.",
         "options": (("[text]", "a mark"), ("nothing", "leave the column out")),
-        "suggestion": "[text]",
+        "suggestion": entry.get("fake") or entry.get("pattern") or "[text]",
     }
 
 
@@ -308,6 +318,10 @@ def _read_replacement(question: Question, text: str) -> Entry:
         text = question.choose(text)
     if text == "nothing":
         return {"replacement": None}
+    if text in FAKES:
+        return {"fake": text}
+    if "#" in text:
+        return {"pattern": text}
     return {"replacement": text}
 
 
