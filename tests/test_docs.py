@@ -94,6 +94,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "methods.md",
             "rows-per-person.md",
             "constraints.md",
+            "public-facts.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],

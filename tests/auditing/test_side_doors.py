@@ -37,10 +37,12 @@ import understudy.release.pipeline
 import understudy.synthesizers
 from running import run
 from understudy import Independent, PrivBayes, Random, Schema
+from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Category
 from understudy.data.tables import read_table
+from understudy.errors import InputError
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.discovery import _Asker
+from understudy.privacy.discovery import _KINDS, Discovery, _Kind
 from understudy.release.callbacks import OwnerWarning
 from understudy.reports.release import report
 from understudy.synthesizers import Synthesizer
@@ -708,65 +710,112 @@ def test_no_decimal_point_tells_of_a_missing_value(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- without a schema
 
 
-def _same_categories(self: _Asker, name: str, column: Any, cost: Any, delta: float) -> Category:
-    """The question of which values there are, answered alike; its real answer is tested with
+def _same_words(self: Discovery, name: str, cost: Any, delta: float) -> tuple[Category, bool]:
+    """The question of which words there are, answered alike; its real answer is tested with
     discovery.
     """
-    self.ledger.debit(f"categories of {name}", cost, "the same answer", delta)
-    return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other")
+    self.asker.ledger.debit(f"words of {name}", cost, "the same answer", delta)
+    return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other"), True
 
 
-FREE_ROWS = {
-    name: row
-    for name, row in ODD_ROWS.items()
-    if name not in ("the only value of an empty column",)
-}
+KINDS = ("integer", "real", "date")
 
 
-DISCOVERING: dict[str, Synthesizer] = {
-    f"{method.name}, {method.neighbours}": method
-    for method in (
-        Independent(epsilon=1.0),
-        PrivBayes(epsilon=1.0, delta=1e-6),
-        PrivBayes.paper(1.0),
-        Random(epsilon=1.0),
-        Marginals(epsilon=1.0, marginals=[("sex", "town")]),
-    )
-}
-NONE_EMPTY = [(*row[:7], "3") for row in plain_rows()]
+class Follows(SameAnswers):
+    """Chooses the kind that it was told to, and the same range and grid."""
+
+    place = 0
+
+    def choose(self, scores: Any, scale: float, rule: str) -> int:
+        self._stream("choose", len(scores), scale, rule)
+        return self.place % len(scores)
 
 
-def seen_discovering(method: Synthesizer, rows: Sequence[Row], folder: Path) -> Seen:
-    with mock.patch.object(_Asker, "categories", _same_categories):
-        return seen(method, written(folder / "t.csv", rows), None, folder)
+PLACES = [_KINDS.index(_Kind(format=CANDIDATES.index(Format(kind)))) for kind in KINDS]
+"""Where plain numbers and dates stand among the kinds."""
 
-
-@pytest.fixture(scope="module")
-def discovered_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
-    """What is seen of a method that discovers the domain of the table without any odd row."""
-
-    @cache
-    def look(name: str) -> Seen:
-        return seen_discovering(DISCOVERING[name], NONE_EMPTY, tmp_path_factory.mktemp("without"))
-
-    return look
+WITHOUT_SCHEMA = [
+    Independent(epsilon=1.0, keep_going=True),
+    PrivBayes(epsilon=1.0, delta=1e-6, keep_going=True),
+    replace(PrivBayes.paper(1.0), keep_going=True),
+    Random(epsilon=1.0, keep_going=True),
+    Marginals(epsilon=1.0, marginals=[("sex", "town")], keep_going=True),
+]
 
 
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
-@pytest.mark.parametrize("odd", FREE_ROWS.values(), ids=FREE_ROWS.keys())
-@pytest.mark.parametrize("name", DISCOVERING)
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+@pytest.mark.parametrize(
+    "method", WITHOUT_SCHEMA, ids=lambda method: f"{method.name}, {method.neighbours}"
+)
 def test_nor_does_it_where_the_domain_is_discovered(
-    name: str, odd: Row, tmp_path: Path, discovered_without: Callable[[str], Seen]
+    method: Synthesizer, odd: Row, tmp_path: Path
 ) -> None:
-    """Kinds are taken as public, so the odd row must have the kinds of the others; the empty column
-    is left out.
-    """
-    method = DISCOVERING[name]
-    odd = tuple("33" if len(value) > 20 and value.isdigit() else value for value in odd)
-    odd = (*odd[:5], "0" if not odd[5].isdigit() else odd[5], *odd[6:7], "5")
-    start = 5 if method.neighbours == "add_remove" else 6
-    rows = [*NONE_EMPTY[:5], odd, *NONE_EMPTY[start:]]
-    assert discovered_without(name) == seen_discovering(method, rows, tmp_path)
+    """Whatever the odd row makes of the kinds, formats and ranges of the columns."""
+    here, there = neighbours_of(method.neighbours, odd, tmp_path)
+    with (
+        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(Follows, "place", PLACES[len(str(odd)) % 3]),
+        mock.patch(f"{__name__}.SameAnswers", Follows),
+    ):
+        assert seen(method, here, None, here.parent) == seen(method, there, None, there.parent)
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("library", "typed"), TYPED.values(), ids=TYPED.keys())
+def test_types_decide_nothing_where_the_domain_is_discovered(
+    library: str, typed: Typed, place: int, tmp_path: Path
+) -> None:
+    """Neighbours whose kinds differ, from files, pandas, polars and Arrow."""
+    method = Independent(epsilon=0.001, keep_going=True)
+    found = []
+    with (
+        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(Follows, "place", place),
+        mock.patch(f"{__name__}.SameAnswers", Follows),
+    ):
+        for side, values in zip(("here", "there"), typed[1:], strict=True):
+            (tmp_path / side).mkdir()
+            frame = typed_frame(library, typed[0], values, tmp_path / side)
+            found.append(seen(method, frame, None, tmp_path / side))
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
+    """As it once was: one text among numbers made the column one of words."""
+    choose = Discovery._choose_kinds
+
+    def look_at_all(self: Discovery) -> Any:
+        kinds = choose(self)
+        numbers = all(word.isdigit() for word in self._tallies["age"].words)
+        return {**kinds, "age": _Kind(format=0) if numbers else _Kind()}
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    plain = [str(20 + i % 12) for i in range(24)]
+    method = Independent(epsilon=1.0, keep_going=True)
+    found = []
+    with (
+        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(Discovery, "_choose_kinds", look_at_all),
+    ):
+        for folder, ages in ((here, [*plain, "21"]), (there, [*plain, "x", "x"])):
+            folder.mkdir()
+            (folder / "t.csv").write_text("age\n" + "".join(f"{age}\n" for age in ages))
+            found.append(seen(method, folder / "t.csv", None, folder))
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+def test_nor_does_it_decide_whether_a_release_stops(odd: Row, tmp_path: Path) -> None:
+    said = []
+    for table in neighbours_of("add_remove", odd, tmp_path):
+        with pytest.raises(InputError) as stop:
+            Independent(epsilon=1.0).fit(table, noise=SameAnswers(), notify=lambda _: None)
+        said.append(str(stop.value).replace(str(table), "t.csv"))
+    assert said[0] == said[1]
+    assert "too few rows" in said[0]
 
 
 # --------------------------------------------------------------------------- the command line

@@ -393,10 +393,6 @@ SCHEMAS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
         ("column 'age'", "maxx", "did you mean 'max'"),
     ),
     "no bounds": (schema_with("age", max="gone"), ("column 'age'", '"max"')),
-    "a bound that is null": (
-        schema_with("age", max=None),
-        ("column 'age'", '"max"', "whole number"),
-    ),
     "bounds the wrong way round": (schema_with("age", min=100), ("column 'age'", "below")),
     "more bins than values": (schema_with("age", bins=1000), ("column 'age'", "1000 bins")),
     "no bins": (schema_with("age", bins=0), ("column 'age'", "bins")),

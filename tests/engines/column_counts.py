@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from awkward import CELLS, column_of
 
 from understudy.counting.columns import Columns, MemoryColumns
+from understudy.counting.partition import Tally
+from understudy.data.formats import CANDIDATES
 from understudy.data.tables import Table
 from understudy.engines import Engine
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
-from understudy.privacy.discovery import Draft, _counted_by, is_identifier
+from understudy.privacy.discovery import is_identifier
 
 TYPED: dict[str, list[Any]] = {
     **{kind: [None if cell == "" else cell for cell in cells] for kind, cells in CELLS.items()},
@@ -42,23 +45,25 @@ def in_memory() -> Table:
 
 def seen(columns: Columns) -> Any:
     """All that discovery gets to see, or that the table is refused."""
+    tallies = {name: Tally() for name in columns.names if not is_identifier(name)}
     try:
-        kinds = Draft(columns).kinds
+        columns.count(tallies)
     except InputError as refused:
         return str(refused)
-    asked = {name: _counted_by(kind) for name, kind in kinds.items() if kind != "identifier"}
-    if not asked:
-        return kinds
-    counted = {
-        name: (found.counts.tolist(), found.missing.tolist(), list(found.words))
-        for name, found in columns.counted(asked).items()
-    }
-    shown = {
-        # Of an identifier only this much is ever used.
-        name: kind.kind in ("integer", "real") if is_identifier(name) else kind
-        for name, kind in columns.kinds.items()
-    }
-    return kinds, shown, counted
+    return {name: shown(tally) for name, tally in tallies.items()}
+
+
+def shown(tally: Tally) -> Any:
+    """A tally as plain values."""
+    formats = {}
+    for place, found in sorted(tally.formats.items()):
+        values: Counter[int] = Counter()
+        for numbers, counts in found.values:
+            values.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+        on_grid, cells = found.on_grid.tolist(), found.cells.nonzero()[0].tolist()
+        formats[CANDIDATES[place].name] = on_grid, cells, found.cells.sum(), values
+    vocabularies = tally.vocabularies.tolist()
+    return tally.rows, tally.missing.tolist(), dict(tally.words), vocabularies, formats
 
 
 def seen_by(engine: Engine, person: str | None = None, most: int = 1) -> Any:

@@ -32,16 +32,16 @@ from understudy import (
     Random,
     Schema,
 )
-from understudy.counting.columns import MemoryColumns
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import marginal
-from understudy.data.schema import Category, Identifier
+from understudy.data.schema import Category, Identifier, Text
 from understudy.data.tables import Column, Table
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.contributions import bounded, spellings
-from understudy.privacy.discovery import _Asker, _tail, discover
+from understudy.privacy.discovery import discover
+from understudy.privacy.discovery_budget import noise_tail
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
     SystemNoise,
@@ -415,40 +415,49 @@ def test_every_caller_says_how_many_rows_a_person_has() -> None:
 # --------------------------------------------------------------------------- discovery
 
 
+class Words(SystemNoise):
+    """Every column holds words, and every noisy count has the same height."""
+
+    height = 10**6
+    scale = 0.0
+
+    def laplace(self, counts: Any, scale: float) -> Any:
+        self.scale = scale
+        if len(counts) == 1:  # the number of rows
+            return counts + 1000
+        return np.full_like(counts, self.height)
+
+    gaussian = laplace
+
+    def choose(self, scores: Any, scale: float, rule: Any) -> int:
+        return 0
+
+
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most(
+def test_a_person_who_makes_words_frequent_is_told_with_probability_delta_at_most(
     currency: Any, most: int
 ) -> None:
+    """At worst the person's rows lift M words from M rows, which are never named, or one word from
+    M to 2 M rows.
+    """
     delta = 1e-6
-    ledger = Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most)
-    cost = ledger.budget
-    scale = table_scale(cost, "add_remove", most)
-    line = most + _tail(scale, currency == "rho", delta / most)
 
-    class Edge(SystemNoise):
-        """Lifts every count to the given height."""
+    def named(noise: Words) -> bool:
+        guarantee: Any = (1.0, 2e-6, "add_remove", currency, delta)
+        ledger = Ledger(*guarantee, rows_per_person=most)
+        table = Table({"c": words(*["v"] * (most + 1))})
+        return isinstance(discover(table, ledger, ledger.budget, delta, noise)["c"], Category)
 
-        height = 0
-
-        def laplace(self, counts: Any, scale: float) -> Any:
-            return np.full_like(counts, self.height)
-
-        gaussian = laplace
-
-    named = {}
-    held = MemoryColumns(Table({"c": words("v")})).counted({"c": None})["c"]
-    for height in (math.ceil(line) - 1, math.ceil(line)):
-        noise = Edge()
+    noise = Words()
+    assert named(noise)
+    scale = noise.scale
+    line = 2 * most + noise_tail(scale, currency, delta / most)
+    for height, expected in ((math.ceil(line) - 1, False), (math.ceil(line), True)):
         noise.height = height
-        asker = _Asker(
-            Ledger(1.0, 2e-6, "add_remove", currency, threshold_delta=delta, rows_per_person=most),
-            noise,
-        )
-        named[height] = isinstance(asker.categories("c", held, cost, delta), Category)
-    assert list(named.values()) == [False, True]
-    # The exact tail: at worst M values of one person, each with M rows.
-    steps = np.arange(math.ceil(line) - most, math.ceil(line) + int(60 * scale), dtype=np.float64)
+        assert named(noise) == expected
+    # The exact tail.
+    steps = np.arange(math.ceil(line) - 2 * most, math.ceil(line) + int(60 * scale), dtype=float)
     both = np.arange(-int(60 * scale), int(60 * scale) + 1, dtype=np.float64)
     weigh = (
         (lambda k: np.exp(-np.abs(k) / scale))
@@ -459,21 +468,14 @@ def test_a_person_alone_with_some_values_is_named_with_probability_delta_at_most
     assert most * tail <= delta
 
 
-def test_values_that_stand_only_in_rows_left_out_cannot_be_named() -> None:
+def test_words_of_one_person_cannot_be_named() -> None:
     """There may be any number of them, so not even a chance of delta each is allowed."""
-
-    class Loud(SystemNoise):
-        def laplace(self, counts: Any, scale: float) -> Any:
-            return counts + 10**6
-
     rows = 50
-    table = Table({"who": words(*["p"] * rows), "c": words(*(f"v{i}" for i in range(rows)))})
+    table = Table({"who": words(*["p"] * rows), "c": words(*(f"v{i % 2}" for i in range(rows)))})
     kept, _ = bounded(table, "who", 2)
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, rows_per_person=2)
-    schema = discover(kept, ledger, ledger.budget, 1e-9, Loud(), person="who")
-    column = schema["c"]
-    assert isinstance(column, Category)
-    assert len(column.values) == 2
+    schema = discover(kept, ledger, ledger.budget, 1e-9, Words(), person="who")
+    assert isinstance(schema["c"], Text)
 
 
 def test_the_person_column_is_never_asked_about() -> None:

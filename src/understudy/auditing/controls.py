@@ -31,7 +31,7 @@ from understudy.auditing.bounds import (
 )
 from understudy.auditing.doors import exact_loss
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import Pair, worst_pairs
+from understudy.auditing.neighbours import Pair, odd_cell_pairs, worst_pairs
 from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
@@ -40,6 +40,7 @@ from understudy.models.model import Model
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement
+from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, Rule
 from understudy.privacy.questions import Measure
@@ -538,6 +539,24 @@ def types_loss(epsilon: float, private_types: bool) -> float:
     return exact_loss(run, pair).epsilon
 
 
+def kinds_loss(epsilon: float, read_for_free: bool) -> float:
+    """The exact loss of discovery; with ``read_for_free`` all cells tell whether a column is one of
+    numbers.
+    """
+    pair = odd_cell_pairs("add_remove")[0]
+
+    def run(table: Table, noise: Noise) -> object:
+        ledger = Ledger(epsilon, 1e-12, threshold_delta=1e-12)
+        schema = discover(table, ledger, ledger.budget, 1e-12, noise)
+        if read_for_free:
+            return schema, all(word.isdigit() for word in table.columns["x"].words)
+        return schema
+
+    return exact_loss(run, pair).epsilon
+
+
+ODD_CELL = "a text among numbers"
+
 ONE_MISSING = "one more row, with a missing value"
 
 
@@ -821,6 +840,13 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: laplace_tail(5 - 1, 1.0),
             unit="delta",
         ),
+        Control(
+            "the kind of a column told from all of its cells",
+            "ours, before it was paid for",
+            ODD_CELL,
+            1.0,
+            exact=lambda: kinds_loss(1.0, True),
+        ),
     )
 
 
@@ -888,6 +914,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             "rows in the types that the schema says",
             ONE_MISSING,
             exact=lambda: types_loss(epsilon, False),
+        ),
+        sound(
+            "the kind of a column chosen at a price",
+            ODD_CELL,
+            exact=lambda: kinds_loss(epsilon, False),
         ),
         *(
             (

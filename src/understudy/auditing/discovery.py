@@ -1,23 +1,25 @@
-"""The audit of domain discovery: histograms that give bounds, and names of categories that pass a
+"""The audit of domain discovery: choices among domains, histograms, and names of words that pass a
 threshold.
 
-A histogram over known cells is a table like any other, and its loss is computed exactly. Which
-categories there are is another matter: a value that only one of two neighbouring tables holds gets
-a cell in one of them alone. That is what delta pays for, and what is measured is the probability
-that such a value is ever named.
+Choices and histograms over known cells are questions like any other, and their loss is computed
+exactly, on pairs that differ by one cell which would change what a column is if it were read for
+free. Which words there are is another matter: a word that is too rare to be named in one of two
+neighbouring tables gets a cell in the other alone. That is what delta pays for, and what is
+measured is the probability that such a word is ever named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from understudy.auditing.bounds import CONFIDENCE, gaussian_tail, laplace_tail
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import Pair, unheard_pair, unknown_pairs
+from understudy.auditing.neighbours import Pair, odd_cell_pairs, unheard_pair, unknown_pairs
 from understudy.auditing.subjects import (
     DELTA,
     MOST,
@@ -40,19 +42,21 @@ from understudy.synthesizers.random import Random
 LIMIT = 10**9
 """No threshold is beyond this."""
 
+NAMING = 1e-12
+"""The delta of runs in which no rare word should be named."""
+
 
 def discovery(
     epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Iterator[Finding]:
     """The questions of discovery by themselves, then whole runs without a schema."""
     for relation in RELATIONS:
-        name = f"bounds and bins of numbers, {relation}"
-        yield from exact_findings(
-            name, epsilon, partial(_discovers, epsilon, 0.0), unknown_pairs(relation, False)
-        )
-        name = f"bounds and bins of numbers, Gaussian, {relation}"
-        pairs = unknown_pairs(relation, False)
-        yield from exact_findings(name, epsilon, partial(_discovers, epsilon, DELTA), pairs, DELTA)
+        pairs = (*odd_cell_pairs(relation), *unknown_pairs(relation, False))
+        run_on = partial(_discovers, epsilon, 0.0)
+        yield from exact_findings(f"choices of domains, {relation}", epsilon, run_on, pairs)
+        run_on = partial(_discovers, epsilon, DELTA)
+        name = f"choices of domains, zCDP, {relation}"
+        yield from exact_findings(name, epsilon, run_on, pairs, DELTA)
         yield _naming(epsilon, relation, "epsilon", 1)
         yield _naming(epsilon, relation, "rho", 1)
     yield _naming(epsilon, "add_remove", "epsilon", MOST)
@@ -68,19 +72,25 @@ def discovery(
 
 def without_schema(epsilon: float) -> dict[str, Synthesizer]:
     """Whole runs that are given no schema."""
+    # The tables are small: without it, each run would stop at the noisy number of rows.
+    common: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "keep_going": True}
     return {
-        "random, no schema": Random(epsilon=epsilon),
-        "independent, no schema": Independent(epsilon=epsilon),
-        "privbayes, no schema": PrivBayes(epsilon=epsilon),
-        "privbayes, no schema, replace": PrivBayes(epsilon=epsilon, neighbours="replace"),
-        f"privbayes, no schema, delta {DELTA:g}": PrivBayes(epsilon=epsilon, delta=DELTA),
+        "random, no schema": Random(**common),
+        "independent, no schema": Independent(**common),
+        "privbayes, no schema": PrivBayes(**common),
+        "privbayes, no schema, replace": PrivBayes(**common, neighbours="replace"),
     }
 
 
 def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
+    """Discovery by itself, with the whole budget; no word passes the threshold by its count."""
+
     def run(table: Table, noise: Noise) -> object:
-        ledger = Ledger(epsilon, delta, pair.neighbours, "rho" if delta else "epsilon")
-        return discover(table, ledger, ledger.budget, 0.0, noise)
+        currency: Currency = "epsilon"
+        if delta:
+            currency = "rho"
+        ledger = Ledger(epsilon, delta + NAMING, pair.neighbours, currency, NAMING)
+        return discover(table, ledger, ledger.budget, NAMING, noise)
 
     return run
 
@@ -92,11 +102,12 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
     """The probability that values which only one person holds are named, for the worst way to hold
     them.
 
-    All of the person's rows may hold one value, or each another.
+    All of the person's rows may hold one value, or each another; so many rows of others hold it
+    that it is just not named without theirs.
     """
     chances = []
     for values in range(1, most + 1):
-        held = most // values
+        held = most + most // values
         named = naming_probability(epsilon, neighbours, currency, held, most)
         chances.append(1 - (1 - named) ** values if values > 1 else named)
     if most == 1:
@@ -108,9 +119,9 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
     else:
         noise = "Gaussian"
     if most == 1:
-        pair = "a unique category, no schema"
+        pair = "a category of two rows, no schema"
     else:
-        pair = f"{most} unique categories, or one in {most} rows"
+        pair = f"{most} categories of {most + 1} rows, or one of {2 * most}"
     return Finding(
         f"naming a category, {noise}, {neighbours}{unit}",
         pair,
@@ -124,8 +135,7 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
 def naming_probability(
     epsilon: float, neighbours: Neighbours, currency: Currency, held: int, most: int
 ) -> float:
-    """The probability that a value held by ``held`` rows of one person is named, at a delta of
-    ``DELTA``.
+    """The probability that a word in ``held`` rows is named, at a delta of ``DELTA``.
 
     The threshold is found by trying: which is the smallest noisy count that lets the value through?
     """
@@ -176,7 +186,8 @@ class _Told:
     gaussian = laplace
 
     def choose(self, scores: object, scale: float, rule: object) -> int:
-        raise AssertionError("discovery chooses nothing")
+        """Any words."""
+        return 0
 
     def draw(self, counts: object, draws: int, smoothing: object) -> Counts:
         raise AssertionError("discovery draws nothing")

@@ -37,7 +37,7 @@ Run = Callable[[Frame, Noise], object]
 where only what goes into the noise is of interest). That depends on the noise's answers: no other
 dice may be thrown."""
 
-MOST_CANDIDATES = 3000
+MAX_CANDIDATES = {"exponential": 100_000, "permute_and_flip": 3000}
 """Choices among more candidates than this are not worked out exactly."""
 
 PATHS = 4
@@ -87,10 +87,9 @@ class Question:
         """Of each candidate or, for one draw, of each cell."""
         if self.kind == "draw":
             return draw_log_probabilities(self.inputs.ravel(), self.scale)
-        if len(self.inputs) > MOST_CANDIDATES:
-            raise ValueError(
-                f"a choice among more than {MOST_CANDIDATES:,} candidates; audit a smaller table"
-            )
+        most = MAX_CANDIDATES[self.kind]
+        if len(self.inputs) > most:
+            raise ValueError(f"a choice among more than {most:,} candidates; audit a smaller table")
         if self.kind == "exponential":
             rule: Rule = "exponential"
         else:

@@ -255,11 +255,49 @@ def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair
 
 
 def unheard_pair(neighbours: Neighbours) -> Pair:
-    """In the other table one row has a category that nobody else has, and its domain is to be
-    discovered.
+    """In one table a single row has a category, which is never named; in the other two have it. The
+    domain is to be discovered.
     """
     body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
-    return _unknown_pair("a unique category, no schema", neighbours, body, (30, 3.5, 3), True)
+    name = "a category of two rows, no schema"
+    return _unknown_pair(name, neighbours, [(30, 3.5, 3), *body], (30, 3.5, 3), True)
+
+
+ODD_CELLS: dict[str, tuple[Sequence[str], str]] = {
+    "a text among numbers": ([str(20 + place % 20) for place in range(60)], "abc"),
+    "an extreme number": ([str(20 + place % 20) for place in range(60)], "1000000000000"),
+    "the only missing cell": ([str(20 + place % 20) for place in range(60)], "NA"),
+    "a fraction among whole numbers": ([str(place % 7) for place in range(60)], "2.5"),
+    "the only number among words": ([f"w{place % 3}" for place in range(60)], "7"),
+    "a date in another order": (
+        [f"{9 + place % 20:02}/01/2020" for place in range(60)],
+        "01/28/2020",
+    ),
+    "a word among truth values": (["true", "false"] * 30, "maybe"),
+    "a code far from the others": (["1", "2"] * 30, "999"),
+    "a number that is no multiple": ([str(100 * (place % 20)) for place in range(60)], "7"),
+    "the only cell that is not empty": ([""] * 60, "5"),
+}
+"""Columns that differ by one cell which, read for free, would change what the column is."""
+
+
+def odd_cell_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs of tables without a schema that differ by one odd cell."""
+    pairs = []
+    for name, (cells, odd) in ODD_CELLS.items():
+        rest = list(cells)
+        if neighbours == "replace":
+            rest = rest[:-1]
+        table = Table({"x": _words(cells)})
+        pairs.append(Pair(table, Table({"x": _words([*rest, odd])}), None, neighbours, name))
+    return tuple(pairs)
+
+
+def _words(cells: Sequence[str]) -> Column:
+    """A column of a file, of which nothing but the texts of its cells is known."""
+    words = tuple(sorted(set(cells)))
+    places = {word: place for place, word in enumerate(words)}
+    return Column("text", np.array([places[cell] for cell in cells]), words)
 
 
 TOWNS = ("Oslo", "Rome", "Ulm", "Atlantis")

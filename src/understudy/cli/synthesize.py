@@ -39,6 +39,7 @@ from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    from understudy.data.forms import Form
     from understudy.data.schema import Schema
     from understudy.models.model import Model
     from understudy.privacy.ledger import LedgerFile
@@ -75,11 +76,20 @@ def synthesize(
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
     discovery: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SHARE", help="Share of the budget for the domain when there is no schema."
+            metavar="SHARE",
+            help="Share of the budget for the domain without a schema; by need if not given.",
         ),
-    ] = 0.1,
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going",
+            metavar="",
+            help="Go on where the domain cannot be discovered, or not that of every column.",
+        ),
+    ] = False,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
@@ -121,6 +131,7 @@ def synthesize(
             delta=delta,
             neighbours=relation_of(neighbours),
             discovery=discovery,
+            keep_going=keep_going,
             person=person,
             max_rows_per_person=rows_per_person,
         ),
@@ -255,13 +266,14 @@ def run_synthesis(
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
     the end.
     """
+    from understudy.data.forms import load_facts
     from understudy.data.schema import Schema
 
     outputs.check()
     _check_books(inputs, outputs, ledger)
     schema = None
     if inputs.schema is not None:
-        schema = Schema.load(inputs.schema)
+        schema = load_facts(inputs.schema)
     if (
         synthesizer.name == "random"
         and outputs.rows is None
@@ -276,7 +288,7 @@ def run_synthesis(
     talk.say(released.ledger.statement())
     if ledger is None:
         talk.say(NO_LEDGER)
-    if schema is None:
+    if not isinstance(schema, Schema):
         _say_undiscovered(released, talk)
     outputs.say_places(talk)
 
@@ -299,7 +311,7 @@ def _check_books(inputs: Inputs, outputs: Outputs, ledger: LedgerFile | None) ->
 def _learn(
     synthesizer: Synthesizer,
     inputs: Inputs,
-    schema: Schema | None,
+    schema: Schema | Form | None,
     *,
     ledger: LedgerFile | None,
     talk: Talk,

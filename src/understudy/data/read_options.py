@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
-from typing import TypedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
 
 from understudy.errors import InputError
 
@@ -62,6 +63,13 @@ class Reading(TypedDict, total=False):
     quote: str
     missing_marks: tuple[str, ...]
     table_name: str | None
+
+
+def join_reading(public: Mapping[str, str], given: Mapping[str, Any]) -> Reading:
+    """What the owner says now, and where they say nothing, what a schema says of the file."""
+    defaults = {option.name: option.default for option in fields(ReadOptions)}
+    said = {name: value for name, value in given.items() if value != defaults.get(name)}
+    return {**public, **said}  # type: ignore[typeddict-item]
 
 
 def _check_encoding(name: str) -> None:

@@ -14,7 +14,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -359,6 +359,10 @@ class Schema:
     attributes: tuple[Attribute, ...]
     constraints: Constraints | None = None
     """What holds in every synthetic row (see :mod:`understudy.data.constraints`)."""
+    reading: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """How the table's file is written, where that is unusual: options for reading it, and no more.
+    A model does not hold them.
+    """
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -409,7 +413,7 @@ class Schema:
                     "it "
                     f"or drop it."
                 )
-        return Schema(tuple(self[name] for name in names), self.constraints)
+        return replace(self, attributes=tuple(self[name] for name in names))
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Schema:
@@ -432,12 +436,33 @@ class Schema:
         }
         if self.constraints:
             document["constraints"] = self.constraints.to_list()
+        if self.reading:
+            document["reading"] = dict(self.reading)
         return document
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema file."""
         return cls.from_dict(read_json(path, "schema"), f"The schema {path}")
+
+    @classmethod
+    def from_codebook(
+        cls, path: str | Path, *, format: str | None = None, labels: bool = False
+    ) -> Schema:
+        """Read a codebook: a data package, CSVW, JSON Schema, DDI, SQL, value labels or a table of
+        names and values.
+
+        A codebook that leaves something open, such as the bounds of a number, is refused with a
+        list of it; :func:`understudy.data.codebooks.read_codebook` gives what it does say.
+
+        Parameters
+        ----------
+        path, format, labels
+            As for :func:`understudy.data.codebooks.read_codebook`.
+        """
+        from understudy.data.codebooks import read_codebook
+
+        return read_codebook(path, format=format, labels=labels).form.to_schema()
 
     def save(self, path: str | Path) -> None:
         """Write a schema file that a person can read and edit."""
@@ -456,7 +481,7 @@ _OPTIONS = {
     "time": {"min", "max", "bins", "edges", "format", "missing"},
     "datetime": {"min", "max", "bins", "edges", "format", "missing"},
     "boolean": {"values", "missing"},
-    "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
+    "categorical": {"values", "vocabulary", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
     "text": {"replacement", "pattern", "length", "fake", "locale"},
 }
@@ -478,6 +503,23 @@ def check_columns(names: Sequence[str], source: str) -> None:
         )
 
 
+READING = ("quote", "encoding")
+"""What a schema may say of how the table's file is written."""
+
+
+def check_reading(given: Any, source: str) -> dict[str, str]:
+    """The options for reading that a schema gives; whether they can be used, the reader says."""
+    if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
+        raise InputError(f'{source}: "reading" must be an object of texts.')
+    for option in given:
+        if option not in READING:
+            raise InputError(
+                f'{source}: "reading" has an unknown entry {option!r}'
+                f"{_did_you_mean(str(option), READING)}."
+            )
+    return {str(option): text for option, text in given.items()}
+
+
 class _Reader:
     """Checks a schema document; every complaint names the schema, the column, the cause and a
     remedy.
@@ -491,16 +533,19 @@ class _Reader:
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
             raise self.bad('it must be an object with an "attributes" entry')
-        unknown = set(document) - {"attributes", "constraints"}
+        unknown = set(document) - {"attributes", "constraints", "reading"}
         if unknown:
             raise self.bad(f"it has an unknown entry {sorted(map(str, unknown))[0]!r}; remove it")
         attributes = document["attributes"]
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
         check_columns([str(name) for name in attributes], self.source)
+        reading = check_reading(document.get("reading", {}), self.source)
         if document.get("constraints", []) != []:
-            return self.constrained(attributes, document["constraints"])
-        return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+            constrained = self.constrained(attributes, document["constraints"])
+            return replace(constrained, reading=reading)
+        described = tuple(self.attribute(name, entry) for name, entry in attributes.items())
+        return Schema(described, reading=reading)
 
     def constrained(self, entries: Mapping[str, Any], constraints: Any) -> Schema:
         # Constraints are about attributes: that module comes after this one.
@@ -543,7 +588,12 @@ class _Reader:
         kind = entry.get("kind")
         if not isinstance(kind, str) or kind not in _OPTIONS:
             raise self.bad(f"the kind {kind!r} is unknown; use one of {', '.join(_OPTIONS)}")
-        for option in entry:
+        for option, given in entry.items():
+            if given is None and option in ("min", "max", "values"):
+                raise self.bad(
+                    f'"{option}" is still open (null); give a public fact, not one read off the '
+                    "data, or answer the questions of understudy schema --interactive"
+                )
             if option != "kind" and option not in _OPTIONS[kind]:
                 hint = _did_you_mean(str(option), _OPTIONS[kind])
                 raise self.bad(f"{option!r} does not go with kind {kind}{hint}")
@@ -634,6 +684,8 @@ class _Reader:
 
     def category(self, name: str, kind: str, entry: Mapping[str, Any]) -> Category:
         missing = self.missing(entry)
+        if "vocabulary" in entry:
+            entry = self.look_up(entry)
         values = entry.get("values", BOOLEAN_VALUES if kind == "boolean" else None)
         if not isinstance(values, list | tuple) or not values:
             raise self.bad('it needs "values", a list of all values that may occur')
@@ -674,6 +726,21 @@ class _Reader:
         return Category(
             name, kind, missing, tuple(values), self.flag(entry, "ordered"), taxonomy, other
         )
+
+    def look_up(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The entry with the values of its vocabulary."""
+        from understudy.data.vocabularies import resolve_vocabulary
+
+        if "values" in entry:
+            raise self.bad('give either "values" or a "vocabulary"')
+        if not isinstance(entry["vocabulary"], str):
+            raise self.bad('"vocabulary" must be a name, such as "months"')
+        try:
+            values, ordered = resolve_vocabulary(entry["vocabulary"])
+        except InputError as error:
+            raise self.bad(str(error)) from error
+        found = {"values": values, "ordered": ordered}
+        return {**found, **{key: given for key, given in entry.items() if key != "vocabulary"}}
 
     def taxonomy(self, tree: Any, values: Sequence[Value]) -> Taxonomy:
         if not isinstance(tree, list):

@@ -29,7 +29,7 @@ from understudy.data.schema import (
 )
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.privacy.discovery import Draft
+from understudy.privacy.discovery import is_identifier
 
 MOST_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema
@@ -235,7 +235,22 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
 def _drafted(table: Table) -> dict[str, str]:
     """The kinds of the columns that hold any value."""
     held = {name: column for name, column in table.columns.items() if column.kind != "empty"}
-    return Draft(Table(held, table.source)).kinds
+    return {name: _kind_shown(name, column) for name, column in held.items()}
+
+
+_SPELLINGS = ({"false", "true"}, {"False", "True"}, {"FALSE", "TRUE"})
+
+
+def _kind_shown(name: str, column: Column) -> str:
+    """What all values of a column look like; for the owner of both tables, who may see that."""
+    if is_identifier(name):
+        return "identifier"
+    if column.kind != "text":
+        return column.kind
+    words = set(column.words) - {""}
+    if words and any(words <= spelling for spelling in _SPELLINGS):
+        return "boolean"
+    return "categorical"
 
 
 _PLURAL = {

@@ -1,34 +1,46 @@
 """Discovering the domain of a table at a price, when nobody wrote a schema.
 
-Column names, kinds and the way that dates are written are taken as public. All else is paid for:
-for each column one histogram question, whose noisy answer gives bounds, bins, categories and
-whether values are missing.
+Column names are public, and so is which of them look like identifiers. All else is paid for, in a
+few steps that each see what the ones before released:
 
-- **Numbers**: a histogram over zero and the powers of two on both sides of it. Cells that stand out
-  of the noise give the bounds; their noisy weights say how many bins each stretch gets. Dates: a
-  histogram over years.
-- **Categories**: the values are not known beforehand, so a histogram over the values that occur, of
-  which only those with a noisy count above a threshold are released. A value held by a single row
-  passes it with probability at most delta.
+1. **Rows**: a noisy count, from which the rest of the budget is divided by need.
+2. **Kinds**: for each column a choice among public domains: the ways to write numbers, dates and
+   times, short public vocabularies ("yes" and "no"), or any words. The score of a domain is the
+   number of cells that belong to it.
+3. **Ranges** and **grids** of numbers and dates: choices among public ends and steps, by the same
+   score; narrow ranges and coarse grids are favoured by public offsets.
+4. **Values**: a noisy histogram for each column, which says how missing values are written, where
+   bins are cut, and which codes occur. Words are not known beforehand, so those that occur are
+   counted, and only those with a noisy count above a threshold are released.
+
+One row changes each score and each count by one, so no cell decides anything by itself; what does
+not fit the chosen domain counts as outside of it.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.columns import ColumnCounts, ColumnKind, Columns, Edges, MemoryColumns
+from understudy.counting.columns import Columns, MemoryColumns
+from understudy.counting.partition import (
+    BOOLEAN_VOCABULARIES,
+    MAX_VALUE,
+    SENTINELS,
+    VOCABULARIES,
+    Ends,
+    Tally,
+    ends_of,
+    grids_of,
+)
+from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import (
-    DEFAULT_BINS,
-    EPOCH,
     MAX_TEXT_LENGTH,
     Attribute,
     Category,
@@ -39,23 +51,75 @@ from understudy.data.schema import (
 )
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
+from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget, exact, rounded_down
+from understudy.privacy.discovery_budget import (
+    GRIDS_SHARE,
+    GRIDS_STRENGTH,
+    KINDS_SHARE,
+    KINDS_STRENGTH,
+    RANGES_SHARE,
+    RANGES_SHARE_WITHOUT_WORDS,
+    RANGES_STRENGTH,
+    WORDS_WEIGHT,
+    Outlook,
+    Protection,
+    choice_price,
+    foresee,
+    foresee_by_need,
+    noise_tail,
+    price_count,
+    subtract,
+)
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
+from understudy.privacy.mechanisms import (
+    Noise,
+    SystemNoise,
+    add_noise,
+    choice_scale,
+    describe_noise,
+    gridded,
+    table_scale,
+)
 
-FALSE_ALARM = 0.05
-"""Probability that noise alone makes some cell of a numeric histogram look occupied."""
+FALSE_ALARM = 0.01
+"""Probability that noise alone makes some cell of a histogram look occupied."""
 
-MOST_CATEGORIES = 1000
+MAX_CATEGORIES = 1000
+MAX_FEW_VALUES = 20
+"""Whole numbers with this many values or fewer are codes: values, not ranges."""
+
+MAX_UNIT_BINS = 32
+"""A range of up to this many whole numbers has a bin for each."""
+
+MAX_LEFT_OVER = 0.02
+"""Of the rows: codes may leave so many to values that cannot be told from the noise."""
+
+MIN_HELD = 0.1
+"""Of the rows: where a range holds less, nothing was found."""
+
+MIN_CUTS = 8
+"""A range with fewer round numbers inside is counted by finer ones."""
+
+MAX_UNIT_CELLS = 4096
+"""Ranges of up to this many values are counted value by value."""
 
 _IDENTIFIER_NAME = re.compile(
     r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)"
 )
-_YEARS = range(1600, 2201)
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """What discovery found."""
+
+    schema: Schema
+    empty: tuple[str, ...] = ()
+    """Columns in which nothing could be told from the noise."""
 
 
 class Draft:
-    """What is taken as public about the columns of a table, and how their domain is discovered.
+    """What is public about the columns of a table, and how their domain is discovered.
 
     Parameters
     ----------
@@ -64,38 +128,37 @@ class Draft:
     person
         The column that says whose row it is, if any: it becomes an identifier, and is not asked
         about.
+    known
+        Columns that are described already, by public facts: they are not asked about either.
+    words
+        Columns that are known to hold words, by public facts: their kind is not asked for.
     """
 
-    def __init__(self, table: Table | Columns, person: str | None = None) -> None:
+    def __init__(
+        self,
+        table: Table | Columns,
+        person: str | None = None,
+        known: Mapping[str, Attribute] | None = None,
+        words: Collection[str] = (),
+    ) -> None:
         if isinstance(table, Table):
             self.columns: Columns = MemoryColumns(table)
         else:
             self.columns = table
         self.source = self.columns.source
-        self.kinds = {
-            name: self._kind(name, column, person) for name, column in self.columns.kinds.items()
-        }
-
-    def _kind(self, name: str, column: ColumnKind, person: str | None) -> str:
-        """The kind of a column: from its type and its name."""
-        if is_identifier(name, person):
-            return "identifier"
-        if column.kind == "empty":
-            raise InputError(
-                f"{self.source}, column {name!r} holds no values, so its kind is unknown; "
-                f"drop it or give a schema."
-            )
-        if column.kind != "text":
-            return column.kind
-        if column.spelling:
-            return "boolean"
-        return "categorical"
+        self.names = tuple(self.columns.names)
+        self.known = dict(known or {})
+        self.words = frozenset(words)
+        self.identifiers = frozenset(
+            name for name in self.names if is_identifier(name, person) and name not in self.known
+        )
 
     @cached_property
-    def asked(self) -> dict[str, Edges | None]:
-        """What is to be counted, for each column that is asked about."""
-        asked = {name: _counted_by(kind) for name, kind in self.kinds.items()}
-        asked = {name: edges for name, edges in asked.items() if self.kinds[name] != "identifier"}
+    def asked(self) -> tuple[str, ...]:
+        """The columns that are asked about."""
+        asked = tuple(
+            name for name in self.names if name not in self.identifiers and name not in self.known
+        )
         if not asked:
             raise InputError(
                 f"{self.source} has no column to model: all of them look like identifiers; "
@@ -103,56 +166,16 @@ class Draft:
             )
         return asked
 
-    @property
-    def needs_delta(self) -> bool:
-        """Whether some column has categories that must be discovered."""
-        return any(self.kinds[name] == "categorical" for name in self.asked)
-
     def discover(
         self, ledger: Ledger, budget: Budget, delta: float, noise: Noise | None = None
     ) -> Schema:
-        """Draft a schema; costs ``budget`` and, where there are categories, ``delta``."""
-        asked, kinds = self.asked, self.kinds
-        costs = dict(zip(asked, budget.equally(len(asked)), strict=True))
-        categorical = [name for name in asked if kinds[name] == "categorical"]
-        share = 0.0
-        if categorical:
-            share = rounded_down(exact(delta) / len(categorical))
-        asker = _Asker(ledger, noise if noise is not None else SystemNoise())
-        if not asker.noise.private:
-            ledger.private = False
-        # All columns in one pass. Nothing of it is looked at before it is paid for, and what goes
-        # wrong here costs nothing.
-        counted = self.columns.counted(asked)
-        attributes: list[Attribute] = []
-        for name, column in self.columns.kinds.items():
-            kind = kinds[name]
-            if kind == "identifier":
-                pattern = None
-                if column.kind not in ("integer", "real"):
-                    pattern = "ID-########"
-                attributes.append(Identifier(name, kind, None, pattern))
-            elif kind == "categorical":
-                attributes.append(asker.categories(name, counted[name], costs[name], share))
-            elif kind == "boolean":
-                attributes.append(asker.boolean(name, column, counted[name], costs[name]))
-            else:
-                attributes.append(asker.quantity(name, kind, column, counted[name], costs[name]))
-        return Schema(tuple(attributes))
+        """Draft a schema; costs ``budget`` and ``delta``, whatever is found."""
+        return Discovery(self, ledger, budget, delta, noise).run().schema
 
 
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
     return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
-
-
-def _counted_by(kind: str) -> Edges | None:
-    if kind == "categorical":
-        return None
-    if kind == "boolean":
-        return ()
-    cells = _cells(kind)
-    return (*(low for low, _ in cells), cells[-1][1])
 
 
 def discover(
@@ -167,194 +190,562 @@ def discover(
     return Draft(table, person).discover(ledger, budget, delta, noise)
 
 
+# --------------------------------------------------------------------------- questions
+
+
 @dataclass(frozen=True)
 class _Histogram:
     counts: NDArray[np.int64]
     scale: float
-    gaussian: bool
+    currency: str
 
-    def stands_out(self) -> float:
+    def stands_out(self, cells: int | None = None) -> float:
         """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any cell."""
-        tail = FALSE_ALARM / max(len(self.counts), 1)
-        return _tail(self.scale, self.gaussian, tail)
+        among = len(self.counts)
+        if cells is not None:
+            among = cells
+        return noise_tail(self.scale, self.currency, FALSE_ALARM / max(among, 1))
 
-
-def _tail(scale: float, gaussian: bool, probability: float) -> float:
-    """A number t with P(noise >= t) <= probability.
-
-    Discrete Laplace: P(X >= t) = exp(-t/s) / (1 + exp(-1/s)) <= exp(-t/s). Discrete Gaussian: it is
-    sub-Gaussian (Canonne, Kamath, Steinke 2020), so P(X >= t) <= exp(-t^2 / (2 s^2)).
-    """
-    logarithm = math.log(1 / probability)
-    if gaussian:
-        return scale * math.sqrt(2 * logarithm)
-    return scale * logarithm
+    @property
+    def deviation(self) -> float:
+        """Of the noise in each count, about."""
+        if self.currency == "rho":
+            return self.scale
+        return self.scale * 2**0.5
 
 
 class _Asker:
-    """Puts histogram questions about single columns."""
+    """Puts questions about single columns: debits first, then answers."""
 
     def __init__(self, ledger: Ledger, noise: Noise) -> None:
         self.ledger = ledger
         self.noise = noise
+        self.protection = Protection(
+            neighbours=ledger.neighbours, rows_per_person=ledger.rows_per_person
+        )
 
     def histogram(
-        self, question: str, counts: Sequence[NDArray[np.int64]], cost: Budget, delta: float = 0.0
+        self, question: str, counts: Sequence[int] | NDArray[np.int64], cost: Budget, delta: float
     ) -> _Histogram:
-        gaussian = cost.currency == "rho"
+        """Noisy counts of cells, of which one row is in at most one."""
         scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
-        if gaussian:
-            name = "discrete Gaussian"
-        else:
-            name = "discrete Laplace"
-        self.ledger.debit(question, cost, f"{name}, scale {scale:.6g}", delta)
-        exact_counts = np.concatenate(counts).astype(np.int64)
-        if gaussian:
-            noisy = self.noise.gaussian(exact_counts, scale)
-        else:
-            noisy = self.noise.laplace(exact_counts, scale)
-        return _Histogram(noisy, scale, gaussian)
+        self.ledger.debit(question, cost, describe_noise(cost.currency, scale), delta)
+        exact_counts = np.array(counts, dtype=np.int64)
+        noisy = add_noise(self.noise, exact_counts, cost.currency, scale)
+        return _Histogram(noisy, scale, cost.currency)
 
-    # ---- categories
+    def choose(
+        self,
+        question: str,
+        counts: Sequence[int] | NDArray[np.int64],
+        log_odds: NDArray[np.float64],
+        cost: Budget,
+    ) -> int:
+        """The place of one of several domains, by how many cells belong to each.
 
-    def categories(self, name: str, column: ColumnCounts, cost: Budget, delta: float) -> Attribute:
-        """Values with a noisy count above the threshold, "other" for the rest.
+        A row adds one cell of the column: each count grows by one or stays. So the scores have
+        sensitivity 1 and are monotone under add_remove. Under replace one row leaves and another
+        comes: a count may fall by one while another grows by one, so the scores have sensitivity 1
+        and are not monotone. A person's M rows change each count by at most M, all in the same
+        direction under add_remove.
 
-        (epsilon, delta): compare neighbours T and T' where T holds a value v that T' does not,
-        necessarily in one row. On outcomes that do not name v the two histograms are epsilon-close
-        (values in both differ by one row under add_remove, by one row each way under replace);
-        outcomes that name v have probability P(1 + noise >= threshold) <= delta under T. The same
-        holds with T and T' exchanged, so delta is charged once whatever the relation.
-
-        Where a person has up to M rows, T may hold up to M values that T' does not, each in up to M
-        rows. With P(M + noise >= threshold) <= delta / M one of them is named with probability at
-        most delta (union bound), and on all other outcomes the histograms differ by M rows, which
-        their noise covers. Only values that occur in the rows that count are looked at: there may
-        be any number of others, in rows left out.
+        Parameters
+        ----------
+        question
+            What is asked, for the ledger.
+        counts
+            How many cells belong to each domain.
+        log_odds
+            What speaks for each domain beforehand; from public values.
+        cost
+            The price.
         """
-        counts = [column.counts, column.missing.sum(keepdims=True)]
-        asked = self.histogram(f"categories of {name}", counts, cost, delta)
-        most = self.ledger.rows_per_person
-        threshold = most + _tail(asked.scale, asked.gaussian, delta / most)
+        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
+        self.ledger.debit(question, cost, "exponential, by counts")
+        most = float(self.ledger.rows_per_person)
+        offsets = log_odds / self.protection.strength(cost)
+        scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
+        return self.noise.choose(scores, scale, "exponential")
+
+
+# --------------------------------------------------------------------------- the steps
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a column was chosen to be: a format, a vocabulary, or (neither) any words."""
+
+    format: int | None = None
+    vocabulary: int | None = None
+
+    @property
+    def words(self) -> bool:
+        return self.format is None and self.vocabulary is None
+
+
+@dataclass(frozen=True)
+class _Range:
+    low: float
+    high: float
+    first: int
+    last: int
+    """The places of the ends among those of the kind."""
+
+
+_WORDS = _Kind()
+_KINDS = (
+    _WORDS,
+    *(_Kind(vocabulary=place) for place in range(len(VOCABULARIES))),
+    *(_Kind(format=place) for place in range(len(CANDIDATES))),
+)
+
+
+class Discovery:
+    """One run of discovery, step by step.
+
+    Names of words are (epsilon, delta)-private. Compare neighbours T and T' that differ by the rows
+    of one person, of whom at most M count. A word that occurs fewer than M + 1 times is never
+    named. If T names v and T' cannot, v occurs at most M times in T', hence at most 2 M times in T,
+    and there are at most M such words, one for each of the person's rows. With P(2 M + noise >=
+    threshold) <= delta / M one of them is named with probability at most delta (union bound). On
+    all other outcomes the two histograms differ by M rows in cells that both have, which their
+    noise covers. Under replace the same holds in both directions, and delta is charged once.
+
+    Parameters
+    ----------
+    draft
+        The columns.
+    ledger, budget, delta
+        What is debited, and how much of it may be.
+    noise
+        Where noise comes from.
+    share
+        How much of the budget goes to discovery; ``None``: by need.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        ledger: Ledger,
+        budget: Budget,
+        delta: float,
+        noise: Noise | None = None,
+        *,
+        share: float | None = 1.0,
+    ) -> None:
+        self.draft = draft
+        self.share = share
+        self.delta = delta
+        self.budget = budget
+        self.left = budget
+        self.asker = _Asker(ledger, noise if noise is not None else SystemNoise())
+        self.protection = self.asker.protection
+        self.rows = 0.0
+        if not self.asker.noise.private:
+            ledger.private = False
+
+    def run(self) -> Discovered:
+        """All steps."""
+        self.count_rows()
+        return self.find()
+
+    @cached_property
+    def _tallies(self) -> Mapping[str, Tally]:
+        """Exact counts of all columns, in one pass. Nothing of them is looked at before it is paid
+        for.
+        """
+        fewest = self.protection.rows_per_person + 1
+        tallies = {name: Tally(fewest) for name in self.draft.asked}
+        self.draft.columns.count(tallies)
+        return tallies
+
+    # ---- step 1
+
+    def count_rows(self) -> Outlook:
+        """A noisy number of rows, and what can be found with it; under replace it is public."""
+        rows = next(iter(self._tallies.values())).rows
+        cost = Budget(0.0, self.budget.currency)
+        if self.protection.neighbours == "replace":
+            self.rows = float(max(rows, 1))
+        else:
+            cost = price_count(self.budget)
+            noisy = self.asker.histogram("number of rows", [rows], cost, 0.0)
+            self.rows = float(max(int(noisy.counts[0]), 1))
+        facts = self.delta, len(self.draft.asked), self.rows
+        if self.share is None:
+            outlook = foresee_by_need(self.protection, self.budget, *facts)
+        else:
+            part = exact(self.budget.amount) * exact(self.share)
+            left = subtract(Budget(rounded_down(part), self.budget.currency), cost)
+            outlook = foresee(self.protection, left, *facts)
+        self.left = outlook.budget
+        return outlook
+
+    # ---- the rest
+
+    def find(self) -> Discovered:
+        """Kinds, ranges, grids and values."""
+        kinds = self._choose_kinds()
+        numbers = [name for name, kind in kinds.items() if kind.format is not None]
+        share = RANGES_SHARE
+        if not any(kind.words for kind in kinds.values()):
+            share = RANGES_SHARE_WITHOUT_WORDS
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
+        grids = self._choose_grids(kinds, ranges)
+        costs = self._divide_rest(kinds)
+        words = [name for name, kind in kinds.items() if kind.words]
+        delta = 0.0
+        if words:
+            delta = rounded_down(exact(self.delta) / len(words))
+        attributes: list[Attribute] = []
+        empty: list[str] = []
+        for name in self.draft.names:
+            if name in self.draft.known:
+                attributes.append(self.draft.known[name])
+                continue
+            if name in self.draft.identifiers:
+                attributes.append(Identifier(name, "identifier"))
+                continue
+            kind, cost = kinds[name], costs[name]
+            if kind.words:
+                found = self._find_words(name, cost, delta)
+            elif kind.vocabulary is not None:
+                found = self._find_vocabulary(name, kind.vocabulary, cost)
+            else:
+                found = self._find_numbers(name, kind, ranges[name], grids.get(name), cost)
+            attributes.append(found[0])
+            if not found[1]:
+                empty.append(name)
+        return Discovered(Schema(tuple(attributes)), tuple(empty))
+
+    def _divide_rest(self, kinds: Mapping[str, _Kind]) -> dict[str, Budget]:
+        """Most of what is left goes to columns of words."""
+        weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
+        return dict(zip(kinds, self.left.split(*weights), strict=True))
+
+    # ---- step 2
+
+    def _choose_kinds(self) -> dict[str, _Kind]:
+        columns = [name for name in self.draft.asked if name not in self.draft.words]
+        if not columns:
+            return dict.fromkeys(self.draft.asked, _WORDS)
+        need = KINDS_STRENGTH, KINDS_SHARE
+        cost = choice_price(self.protection, self.left, self.rows, need, len(columns))
+        self.left = subtract(self.left, cost, len(columns))
+        evidence = self.rows * self.protection.strength(cost)
+        log_odds = _kind_odds(evidence)
+        chosen = {
+            name: _KINDS[
+                self.asker.choose(
+                    f"kind of {name}", count_kinds(self._tallies[name]), log_odds, cost
+                )
+            ]
+            for name in columns
+        }
+        return {name: chosen.get(name, _WORDS) for name in self.draft.asked}
+
+    # ---- step 3
+
+    def _choose_ranges(self, kinds: Mapping[str, _Kind], share: float) -> dict[str, _Range]:
+        if not kinds:
+            return {}
+        need = RANGES_STRENGTH, share
+        cost = choice_price(self.protection, self.left, self.rows, need, len(kinds))
+        self.left = subtract(self.left, cost, len(kinds))
+        evidence = self.rows * self.protection.strength(cost)
+        found = {}
+        for name, kind in kinds.items():
+            assert kind.format is not None
+            form = CANDIDATES[kind.format]
+            ends = ends_of(form.kind)
+            counts = count_ranges(self._tallies[name], kind.format, ends)
+            odds = _range_odds(form.kind, ends, evidence)
+            place = self.asker.choose(f"range of {name}", counts, odds, cost)
+            first, last = int(ends.lows[place]), int(ends.highs[place])
+            low, high = float(ends.edges[first]), float(ends.edges[last])
+            found[name] = _Range(low, high, first, last)
+        return found
+
+    def _choose_grids(
+        self, kinds: Mapping[str, _Kind], ranges: Mapping[str, _Range]
+    ) -> dict[str, int]:
+        """Steps of integers and decimals of reals, where they matter."""
+        asked = {}
+        for name, stretch in ranges.items():
+            kind = self._format_of(kinds[name]).kind
+            wide = kind == "integer" and stretch.high - stretch.low > MAX_FEW_VALUES
+            if wide or kind == "real":
+                asked[name] = kind
+        if not asked:
+            return {}
+        need = GRIDS_STRENGTH, GRIDS_SHARE
+        cost = choice_price(self.protection, self.left, self.rows, need, len(asked))
+        self.left = subtract(self.left, cost, len(asked))
+        found = {}
+        for name, kind in asked.items():
+            place = kinds[name].format
+            assert place is not None
+            counts = count_grids(self._tallies[name], place)
+            evidence = self.rows * self.protection.strength(cost)
+            odds = _grid_odds(kind, evidence)
+            chosen = self.asker.choose(f"grid of {name}", counts, odds, cost)
+            found[name] = grids_of(kind)[chosen]
+        return found
+
+    @staticmethod
+    def _format_of(kind: _Kind) -> Format:
+        assert kind.format is not None
+        return CANDIDATES[kind.format]
+
+    # ---- step 4
+
+    def _find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
+        """Words with a noisy count above the threshold, "other" for the rest."""
+        tally = self._tallies[name]
+        words = sorted(tally.words)
+        counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
+        asked = self.asker.histogram(f"words of {name}", counts, cost, delta)
+        most = self.protection.rows_per_person
+        threshold = 2 * most + noise_tail(asked.scale, asked.currency, delta / most)
         kept = [
             (word, count)
-            for word, count in zip(column.words, asked.counts[:-1].tolist(), strict=True)
+            for word, count in zip(words, asked.counts[:-1].tolist(), strict=True)
             if count >= threshold and len(word) <= MAX_TEXT_LENGTH
         ]
-        kept = sorted(kept, key=lambda pair: -pair[1])[:MOST_CATEGORIES]
+        kept = sorted(kept, key=lambda pair: -pair[1])[:MAX_CATEGORIES]
         if not kept:
-            return Text(name, "text")
+            return Text(name, "text"), False
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only
         # against noise.
         missing = None
-        if asked.counts[-1] >= _tail(asked.scale, asked.gaussian, FALSE_ALARM):
+        absent = int(asked.counts[-1])
+        if absent >= asked.stands_out(1):
             missing = ""
         values = tuple(sorted(word for word, _ in kept))
-        names = itertools.chain(
-            ("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2))
+        named = sum(count for _, count in kept) + max(absent, 0)
+        spread = asked.deviation * (len(kept) + 1) ** 0.5
+        other = None
+        if self.rows - named > max(0.002 * self.rows, spread):
+            other = _name_for_rest(values)
+        return Category(name, "categorical", missing, values, False, None, other), True
+
+    def _find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
+        tally = self._tallies[name]
+        asked = self.asker.histogram(f"missing values of {name}", tally.missing, cost, 0.0)
+        values = VOCABULARIES[place]
+        kind = "categorical"
+        if place < BOOLEAN_VOCABULARIES:
+            kind = "boolean"
+        return Category(name, kind, _missing_mark(asked, asked.counts), values), True
+
+    def _find_numbers(
+        self, name: str, kind: _Kind, stretch: _Range, grid: int | None, cost: Budget
+    ) -> tuple[Attribute, bool]:
+        form = self._format_of(kind)
+        assert kind.format is not None
+        step = 1
+        if form.kind == "integer" and grid is not None and stretch.high - stretch.low >= 2 * grid:
+            step = grid
+        units = (stretch.high - stretch.low) / step
+        listed = (
+            form.kind == "integer"
+            and units <= MAX_UNIT_CELLS
+            and max(abs(stretch.low), abs(stretch.high)) <= MAX_VALUE
         )
-        other = next(name for name in names if name not in values)
-        return Category(name, "categorical", missing, values, False, None, other)
-
-    def boolean(self, name: str, kind: ColumnKind, column: ColumnCounts, cost: Budget) -> Attribute:
-        asked = self.histogram(
-            f"missing values of {name}", [column.missing.sum(keepdims=True)], cost
+        if listed:
+            return self._find_values(name, kind.format, stretch, step, cost)
+        tally = self._tallies[name]
+        ends = ends_of(form.kind)
+        kept = _places_to_cut(ends, stretch)
+        cells = np.zeros(len(kept) - 1, dtype=np.int64)
+        if kind.format in tally.formats:
+            below = np.cumsum(tally.formats[kind.format].cells)[:-1]
+            cells = np.diff(below[kept])
+        counts = np.concatenate([cells, tally.missing])
+        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
+        edges = ends.edges[kept]
+        found = NoisyCells(
+            edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
         )
-        missing = None
-        if asked.counts[0] >= asked.stands_out():
-            missing = ""
-        return Category(name, "boolean", missing, kind.spelling or ("false", "true"))
+        missing = _missing_mark(asked, asked.counts[len(cells) :])
+        held = self._holds_enough(found.counts)
+        bins = cut_bins(trim(found))
+        return _quantity(name, form, missing, bins, grid), held
 
-    # ---- quantities
+    def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
+        """Whether a range holds a fair share of the rows."""
+        return bool(counts.sum() > MIN_HELD * self.rows)
 
-    def quantity(
-        self, name: str, kind: str, written: ColumnKind, column: ColumnCounts, cost: Budget
-    ) -> Attribute:
-        cells = _cells(kind)
-        asked = self.histogram(f"bounds of {name}", [column.counts, column.missing], cost)
-        line = asked.stands_out()
-        weights = np.where(asked.counts > line, asked.counts, 0)
-        marks = weights[len(cells) :]
-        missing = None
-        if marks.any():
-            missing = MARKS[int(marks.argmax())]
-        edges, equal = _edges(kind, cells, weights[: len(cells)])
-        return Quantity(name, kind, missing, edges, equal, written.format or None)
-
-
-# --------------------------------------------------------------------------- cells and edges
-
-_Cell = tuple[float, float]
-
-
-def _cells(kind: str) -> list[_Cell]:
-    if kind in ("date", "datetime"):
-        return _year_cells(kind)
-    return _octaves(kind)
-
-
-def _octaves(kind: str) -> list[_Cell]:
-    """Half-open cells [low, high): zero, and the powers of two on both sides of it."""
-    if kind == "integer":
-        powers: Iterable[int] = range(53)
-    else:
-        powers = range(-20, 53)
-    if kind == "integer":
-        up = [(2**p, 2 ** (p + 1)) for p in powers]
-        down = [(1 - high, 1 - low) for low, high in reversed(up)]
-        return [*down, (0, 1), *up]
-    positive = [(2.0**p, 2.0 ** (p + 1)) for p in powers]
-    negative = [(-high, -low) for low, high in reversed(positive)]
-    middle = [(-(2.0**-20), 0.0), (0.0, 2.0**-20)]
-    return [*negative, *middle, *positive]
-
-
-def _year_cells(kind: str) -> list[_Cell]:
-    if kind == "date":
-        unit = 1
-    else:
-        unit = 86400
-    starts = [(dt.datetime(year, 1, 1) - EPOCH).days * unit for year in (*_YEARS, _YEARS.stop)]
-    return list(itertools.pairwise(starts))
+    def _find_values(
+        self, name: str, place: int, stretch: _Range, step: int, cost: Budget
+    ) -> tuple[Attribute, bool]:
+        """Whole numbers that are counted one by one: codes where they are few, else bins."""
+        tally, form = self._tallies[name], CANDIDATES[place]
+        low, high = int(stretch.low), int(stretch.high)
+        first = -(-low // step) * step
+        inside = np.arange(first, high, step)
+        far = [value for value in SENTINELS if not low <= value < high]
+        values = np.array(sorted([*inside.tolist(), *far]))
+        counts = np.concatenate([tally.values_of(place, values), tally.missing])
+        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
+        noisy = asked.counts[: len(values)]
+        missing = _missing_mark(asked, asked.counts[len(values) :])
+        line = asked.stands_out(len(values))
+        out = noisy > line
+        held = self._holds_enough(noisy)
+        within = (values >= low) & (values < high)
+        sentinels = values[~within & out]
+        codes = values[out]
+        if len(inside) <= MAX_UNIT_BINS:
+            codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
+        left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
+        spread = asked.deviation * (out.sum() + 1) ** 0.5
+        few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
+        if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
+            listed = tuple(int(code) for code in codes)
+            return Category(name, "categorical", missing, listed, True), held
+        found = NoisyCells(
+            edges=np.append(inside, inside[-1] + step).astype(np.float64),
+            counts=noisy[within],
+            deviation=asked.deviation,
+        )
+        if len(inside) > MAX_UNIT_BINS:
+            found = trim(found)
+        if len(found.counts) <= MAX_UNIT_BINS:
+            bins = drop_empty_ends(found)
+        else:
+            bins = cut_bins(found)
+        bins = _with_sentinels(bins, sentinels.tolist())
+        return _quantity(name, form, missing, bins, step), held
 
 
-def _edges(
-    kind: str, cells: Sequence[_Cell], weights: NDArray[np.int64]
-) -> tuple[tuple[float, ...], bool]:
-    """Bins between the outermost occupied cells: many where there are many rows, few where there
-    are few.
+# --------------------------------------------------------------------------- scores and offsets
 
-    Everything here is post-processing of the noisy histogram.
+
+def count_kinds(tally: Tally) -> NDArray[np.int64]:
+    """How many cells belong to each kind; a mark for a missing value may stand among numbers."""
+    marks = int(tally.missing[1:].sum())
+    numbers = np.zeros(len(CANDIDATES), dtype=np.int64)
+    for place, found in tally.formats.items():
+        numbers[place] = found.cells.sum()
+    return np.concatenate([[tally.present], tally.vocabularies, numbers + marks]).astype(np.int64)
+
+
+def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
+    """How many cells lie in each range."""
+    if place not in tally.formats:
+        return np.zeros(len(ends.lows), dtype=np.int64)
+    return ends.count(tally.formats[place].cells)
+
+
+def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
+    """How many cells lie on each grid. Zero lies on all of them and tells nothing: it is not
+    counted.
     """
-    occupied = np.flatnonzero(weights)
-    if len(occupied) == 0:
-        # Nothing stands out of the noise: a domain that fits most counts and measures.
-        low, high = cells[0][0], cells[-1][1]
-        if kind in ("integer", "real"):
-            low, high = 0, 128
-        weights, cells, occupied = np.array([1]), [(low, high)], np.array([0])
-    first, last = int(occupied[0]), int(occupied[-1])
-    stretches = _stretches(cells[first : last + 1], weights[first : last + 1])
-    total = sum(weight for _, _, weight in stretches)
-    edges: list[float] = []
-    for low, high, weight in stretches:
-        bins = max(1, round(DEFAULT_BINS * weight / total))
-        if kind != "real":
-            bins = int(min(bins, high - low))
-        steps = [low + (high - low) * i / bins for i in range(bins)]
-        edges.extend(steps if kind == "real" else [math.ceil(step) for step in steps])
-    edges.append(stretches[-1][1])
-    return tuple(edges if kind == "real" else (int(edge) for edge in edges)), False
+    if place not in tally.formats:
+        return np.zeros(len(grids_of(CANDIDATES[place].kind)), dtype=np.int64)
+    return tally.formats[place].on_grid
 
 
-def _stretches(
-    cells: Sequence[_Cell], weights: NDArray[np.int64]
-) -> list[tuple[float, float, float]]:
-    """Occupied cells as they are; runs of empty ones between them join the next occupied one."""
-    stretches = []
-    start = cells[0][0]
-    for (_, high), weight in zip(cells, weights.tolist(), strict=True):
-        if weight:
-            stretches.append((start, high, float(weight)))
-            start = high
-    return stretches
+def _kind_odds(evidence: float) -> NDArray[np.float64]:
+    """What speaks for a kind beforehand.
+
+    Any words hold every cell, so a narrower domain that holds nearly all of them is favoured. Of
+    formats that claim the same words, the plain one is.
+    """
+    words = -14.0 - 0.04 * evidence
+    vocabularies = [-6.0 - len(listed) / 10 for listed in VOCABULARIES]
+    formats = [_format_odds(form, evidence) for form in CANDIDATES]
+    return np.array([words, *vocabularies, *formats])
+
+
+def _format_odds(form: Format, evidence: float) -> float:
+    if form.kind == "integer" and not form.notation:
+        return 0.0
+    if form.kind == "real" and not form.notation:
+        return -5.0 - 0.005 * evidence
+    if form.kind == "date" and form.notation == "%Y%m%d":
+        return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
+    odds = -10.0 - 0.01 * evidence
+    if form.kind == "real":
+        odds -= 3.0 + 0.005 * evidence
+        if "234" in form.notation:
+            odds -= 2.0  # with thousands apart, rather than without
+    return odds
+
+
+def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
+    """Narrow ranges are favoured, by a factor for each doubling of their width; most among codes,
+    where one value more or less is many rows, and least among large numbers, whose tails are long.
+    """
+    if kind != "integer":
+        return ends.end_odds - 4.0 * np.log(ends.widths)
+    slopes = {
+        1.0: 3.0,
+        2.0: 3.0 + 0.008 * evidence,
+        20.0: 3.0 + 0.002 * evidence,
+        100.0: 2.0 + 0.0005 * evidence,
+    }
+    bends = [*slopes, np.inf]
+    odds = ends.end_odds.copy()
+    for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
+        odds -= slope * np.log(np.clip(ends.widths, low, high) / low)
+    return odds
+
+
+def _grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
+    """Coarse grids are favoured."""
+    step = 1.0 + 0.002 * evidence
+    grids = np.arange(len(grids_of(kind)), dtype=np.float64)
+    if kind == "integer":
+        return grids * step
+    return -grids * step
+
+
+# --------------------------------------------------------------------------- post-processing
+
+
+def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
+    """The edges inside a range at which its cells are counted: the round ones, unless these are
+    few.
+    """
+    inside = range(stretch.first + 1, stretch.last)
+    between = [place for place in inside if ends.round[place]]
+    if len(between) < MIN_CUTS:
+        between = list(inside)
+    return [stretch.first, *between, stretch.last]
+
+
+def _missing_mark(asked: _Histogram, counts: NDArray[np.int64]) -> str | None:
+    """How missing values are written, where there are any: most often by nothing."""
+    if counts[0] >= asked.stands_out(1) and counts[0] >= counts.max():
+        return MARKS[0]
+    best = int(counts.argmax())
+    if counts[best] >= asked.stands_out(len(counts)):
+        return MARKS[best]
+    return None
+
+
+def _name_for_rest(values: Sequence[str]) -> str:
+    names = itertools.chain(
+        ("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2))
+    )
+    return next(name for name in names if name not in values)
+
+
+def _with_sentinels(bins: Sequence[float], sentinels: Sequence[int]) -> tuple[float, ...]:
+    """A bin of its own for each number far from the rest."""
+    edges = {*bins}
+    for value in sentinels:
+        edges |= {value, value + 1}
+    return tuple(sorted(edges))
+
+
+def _quantity(
+    name: str, form: Format, missing: str | None, bins: Sequence[float], grid: int | None
+) -> Quantity:
+    notation = form.notation or None
+    if form.kind == "real":
+        return Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
+    edges = tuple(int(edge) for edge in bins)
+    return Quantity(name, form.kind, missing, edges, False, notation)

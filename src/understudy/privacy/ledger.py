@@ -113,6 +113,7 @@ class Ledger:
     unit: Unit = "row"
     trust: str = ""
     taken_as_public: tuple[str, ...] = ()
+    stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
@@ -222,9 +223,19 @@ class Ledger:
         depend on the rows (where nothing is left to choose, a choice costs nothing), so only the
         most that it could be is a promise.
         """
+        if self.stopped:
+            return self.spent()
         if self.entries:
             return (self.epsilon, self.delta)
         return (0.0, 0.0)
+
+    def stop(self) -> None:
+        """End the release at a point that was declared beforehand, and release nothing more.
+
+        Whether it ends there follows from what was released until then, so what it costs is what
+        was asked until then (fully adaptive composition: a privacy filter).
+        """
+        self.stopped = True
 
     def statement(self) -> str:
         """The guarantee in words, and what it takes as public."""
@@ -549,8 +560,8 @@ class LedgerFile:
         return number
 
     def settle(self, number: str, ledger: Ledger) -> None:
-        """Close a reservation: in full if anything was asked, with the questions; free of charge if
-        nothing was.
+        """Close a reservation, with the questions: in full if anything was asked, unless it stopped
+        at a declared point; free of charge if nothing was.
 
         Of a session that cost nothing only a mark is kept: whoever opens and closes very many fills
         no file.
@@ -578,8 +589,8 @@ class LedgerFile:
                 raise InputError(
                     f"The reservation {number!r} is another release's; nothing was changed."
                 )
-            if not ledger.entries:
-                entry.update(epsilon=0.0, delta=0.0)
+            epsilon, delta = ledger.promise()
+            entry.update(epsilon=epsilon, delta=delta)
             entry.update(state="settled", **_account(ledger.entries), currency=ledger.currency)
             if not ledger.entries and "session" in entry:
                 document["releases"].remove(entry)

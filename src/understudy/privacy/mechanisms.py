@@ -238,18 +238,25 @@ def gridded(
     return whole + np.clip(np.rint(offsets * (SCORE_GRID / sensitivity)), -(2.0**51), 2.0**51)
 
 
-def choice_scale(amount: float, currency: Currency) -> float:
+def choice_scale(amount: float, currency: Currency, *, monotone: bool = False) -> float:
     """The scale, for gridded scores, at which a choice costs ``amount``.
 
     The exponential mechanism at exp(score / scale) is epsilon-DP with epsilon = 2 sensitivity /
     scale, and epsilon^2 / 8-zCDP (Cesar and Rogers 2021); permute-and-flip is epsilon-DP at the
     same scale (McKenna and Sheldon 2020).
+
+    Scores are *monotone* where a row that is added lowers none of them. Then the log-ratios of the
+    outcomes lie within a range of one sensitivity / scale, not of two, and half the scale will do,
+    for both mechanisms and both currencies.
     """
     if currency == "epsilon":
         epsilon = amount
     else:
         epsilon = math.sqrt(8 * amount)
-    scale = 2 * (SCORE_GRID + 2) / epsilon
+    factor = 2
+    if monotone:
+        factor = 1
+    scale = factor * (SCORE_GRID + 2) / epsilon
     return math.nextafter(scale * (1 + 1e-12), math.inf)
 
 

@@ -7,7 +7,21 @@ from dataclasses import dataclass
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.privacy.budget import Budget, Neighbours, check_delta, check_epsilon
+from understudy.privacy.budget import (
+    DEFAULT_DELTA,
+    Budget,
+    Neighbours,
+    check_delta,
+    check_epsilon,
+)
+from understudy.privacy.discovery_budget import (
+    Outlook,
+    Protection,
+    foresee,
+    foresee_by_need,
+    price_count,
+    subtract,
+)
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import mean_noise, table_scale
 
@@ -42,6 +56,20 @@ class PlannedNetwork:
 
 
 @dataclass(frozen=True)
+class PlannedRounds:
+    """What to expect of the tables that :class:`Adaptive` selects in its rounds."""
+
+    tables: int
+    """About how many there are, if all cost the same."""
+    deviation: float
+    """Standard deviation of the noise in a cell, in rows."""
+    cells: int
+    """The largest table whose average count is theta times its average noise."""
+    error: float
+    """Expected total variation distance of such a table; an upper estimate."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a budget buys."""
 
@@ -50,6 +78,29 @@ class Plan:
     tables: tuple[PlannedTable, ...]
     network: PlannedNetwork | None
     """What :class:`PrivBayes` would get; ``None`` where there is only one attribute."""
+    rounds: PlannedRounds | None = None
+    """What :class:`Adaptive` would get; ``None`` where there is only one attribute."""
+
+
+@dataclass(frozen=True)
+class DiscoveryPlan:
+    """What discovery can find where there is no schema."""
+
+    budget: Budget
+    """That of the whole release."""
+    outlook: Outlook
+    rounds: PlannedRounds | None
+    """What :class:`Adaptive` would get of the rest."""
+
+    @property
+    def share(self) -> float:
+        """The share of the budget that discovery takes."""
+        return self.outlook.budget.amount / self.budget.amount
+
+    @property
+    def stops(self) -> bool:
+        """Whether a release would stop after the count of rows."""
+        return not (self.outlook.finds_ranges and self.outlook.finds_categories)
 
 
 def plan(
@@ -60,13 +111,10 @@ def plan(
     neighbours: Neighbours = "add_remove",
     max_rows_per_person: int = 1,
 ) -> Plan:
-    """What :class:`Independent` and :class:`PrivBayes` would get for the budget on a table of about
-    ``rows`` rows.
+    """What :class:`Independent`, :class:`PrivBayes` and :class:`Adaptive` would get for the budget
+    on a table of about ``rows`` rows.
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(
-            f"The number of rows to plan for must be a whole number above 0, not {rows!r}."
-        )
+    _check_whole(rows, "rows")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     most = max_rows_per_person
     ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon", rows_per_person=most)
@@ -90,7 +138,68 @@ def plan(
         for attribute in asked
     )
     network = _network([a.size for a in asked], rows, ledger.budget, neighbours, most)
-    return Plan(rows, ledger.budget, tables, network)
+    rounds = _rounds(len(asked), rows, ledger.budget, neighbours, most)
+    return Plan(rows, ledger.budget, tables, network, rounds)
+
+
+def plan_discovery(
+    columns: int,
+    rows: int,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+    neighbours: Neighbours = "add_remove",
+    max_rows_per_person: int = 1,
+    discovery: float | None = None,
+) -> DiscoveryPlan:
+    """What a release without a schema can find in a table of about ``rows`` rows.
+
+    Parameters
+    ----------
+    columns
+        How many there are, identifiers not counted.
+    rows
+        About how many there are: a public guess.
+    epsilon, delta, neighbours, max_rows_per_person, discovery
+        As for the release.
+    """
+    _check_whole(rows, "rows")
+    _check_whole(columns, "columns")
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta) or DEFAULT_DELTA
+    most = max_rows_per_person
+    ledger = Ledger(epsilon, delta, neighbours, "rho", delta / 2, rows_per_person=most)
+    protection = Protection(neighbours=neighbours, rows_per_person=most)
+    facts = ledger.threshold_delta, columns, float(rows)
+    if discovery is None:
+        outlook = foresee_by_need(protection, ledger.budget, *facts)
+    else:
+        share = Budget(ledger.budget.amount * discovery, ledger.currency)
+        outlook = foresee(protection, subtract(share, price_count(ledger.budget)), *facts)
+    left = subtract(ledger.budget, outlook.budget)
+    return DiscoveryPlan(ledger.budget, outlook, _rounds(columns, rows, left, neighbours, most))
+
+
+def _check_whole(number: int, what: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InputError(
+            f"The number of {what} to plan for must be a whole number above 0, not {number!r}."
+        )
+
+
+ROUNDS_PER_ATTRIBUTE, ONE_WAY_SHARE, SELECTION_SHARE = 2.0, 0.05, 0.1
+"""As :class:`Adaptive` has them by default."""
+
+
+def _rounds(
+    attributes: int, rows: int, budget: Budget, neighbours: Neighbours, most: int
+) -> PlannedRounds | None:
+    if attributes < 2:
+        return None
+    tables = round(ROUNDS_PER_ATTRIBUTE * attributes)
+    each = budget.amount * (1 - ONE_WAY_SHARE) * (1 - SELECTION_SHARE) / tables
+    deviation, mean_size = noise_of(Budget(each, budget.currency), neighbours, most)
+    cells = max(1, int(rows / (PAPER_THETA * max(mean_size, 1e-9))))
+    error = min(1.0, cells * mean_size / (2 * rows) + sampling_error(cells, rows))
+    return PlannedRounds(tables, deviation, cells, error)
 
 
 PAPER_BETA, PAPER_THETA = 0.3, 4.0

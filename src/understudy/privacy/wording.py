@@ -85,31 +85,39 @@ def format_factor(epsilon: float) -> str:
 # --------------------------------------------------------------------------- what it rests on
 
 SCHEMA = "the schema"
+PART_OF_SCHEMA = "the schema, but for the columns that it leaves open"
 COLUMNS = "the names and the order of the columns"
-KINDS = "the kind that the values of each column show"
-SPELLINGS = "how dates and truth values are written"
 ROWS = "the number of rows"
 LIBRARY = "the library of the data frame"
 
 
 def list_public(
-    *, schema_given: bool, neighbours: Neighbours = "add_remove", library: str = "table"
+    *,
+    schema_given: bool,
+    neighbours: Neighbours = "add_remove",
+    library: str = "table",
+    some_discovered: bool = False,
 ) -> tuple[str, ...]:
     """List what a release takes as public: it was not paid for, and no noise protects it.
 
     Parameters
     ----------
     schema_given
-        Whether the owner gave a schema; without one, discovery reads the kinds of columns for free.
+        Whether the owner gave a schema; without one, all but names and order is discovered at a
+        price.
     neighbours
         Under "replace", the number of rows is public.
     library
         Whose frame the table was; a synthetic one is of the same library.
+    some_discovered
+        Whether the schema left columns open, which are discovered.
     """
-    if schema_given:
+    if some_discovered:
+        public = [PART_OF_SCHEMA, COLUMNS]
+    elif schema_given:
         public = [SCHEMA, COLUMNS]
     else:
-        public = [COLUMNS, KINDS, SPELLINGS]
+        public = [COLUMNS]
     if neighbours == "replace":
         public.append(ROWS)
     if library != "table":

@@ -12,18 +12,20 @@ from typing import Protocol
 
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
+from understudy.data.forms import Form
 from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
-from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
+from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
-from understudy.privacy.discovery import Draft
+from understudy.privacy.discovery import Discovery, Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
+from understudy.release.preflight import check_found, check_outlook
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
@@ -52,8 +54,12 @@ class ReleaseMethod(Protocol):
         """Which tables count as neighbours."""
 
     @property
-    def discovery(self) -> float:
-        """The share of the budget for discovering the domain."""
+    def discovery(self) -> float | None:
+        """The share of the budget for discovering the domain; None: by need."""
+
+    @property
+    def keep_going(self) -> bool:
+        """Whether to go on where discovery finds little or nothing."""
 
     @property
     def person(self) -> str | None:
@@ -85,7 +91,8 @@ class Release:
     source
         The private rows.
     schema
-        What is public about them; without one the domain is discovered.
+        What is public about them; without one the domain is discovered. Of a form, what it leaves
+        open is discovered.
     ledger_file
         The owner's ledger file, if there is one.
     noise
@@ -96,7 +103,7 @@ class Release:
 
     method: ReleaseMethod
     source: Source
-    schema: Schema | None = None
+    schema: Schema | Form | None = None
     ledger_file: LedgerFile | None = None
     noise: Noise | None = None
     notify: Notify = warn_owner
@@ -111,10 +118,10 @@ class Release:
         self._say_spellings()
         ledger = self._open_ledger()
         rows = None
-        if self.schema is None:
-            self._check_draft()
-        else:
+        if isinstance(self.schema, Schema):
             rows = self._code(self.schema)
+        else:
+            self._check_draft()
         self._check_price(ledger)
         with reserve(self.ledger_file, self.method.name, ledger, fingerprint, self.notify):
             if rows is None:
@@ -158,11 +165,13 @@ class Release:
     def _check_draft(self) -> None:
         """Columns that are named must be among those that discovery will ask about."""
         draft = self._draft
-        check_columns(list(draft.kinds), draft.source)
+        if isinstance(self.schema, Form):
+            self.schema.check_names(draft.names, draft.source)
+        check_columns(draft.asked and draft.names, draft.source)
         for name in sorted(self.method.named):
-            if name not in draft.kinds:
+            if name not in draft.names:
                 raise InputError(f"{draft.source} has no column {name!r}; check the name.")
-            if draft.kinds[name] == "identifier":
+            if name in draft.identifiers:
                 raise InputError(
                     f"{name!r} looks like an identifier, which is never read; "
                     f"give a schema if it is not."
@@ -174,7 +183,7 @@ class Release:
         """The ledger of this release: pure without a delta, zCDP with one."""
         method = self.method
         self.progress("looking at the table", 0, 1)
-        if self.schema is not None:
+        if isinstance(self.schema, Schema):
             if method.asks:
                 epsilon, delta = (method.epsilon, method.delta)
             else:
@@ -185,31 +194,31 @@ class Release:
                 f"The method {method.name} needs a schema, or an epsilon to discover one with; "
                 f"`understudy schema` drafts a schema."
             )
-        elif not self._draft.needs_delta:
-            ledger = self._new_ledger(method.epsilon, method.delta)
         else:
-            ledger = self._ledger_for_categories()
+            ledger = self._ledger_for_discovery()
         ledger.taken_as_public = list_public(
             schema_given=self.schema is not None,
+            some_discovered=bool(self._open_columns),
             neighbours=method.neighbours,
             library=self.source.library,
         )
         return ledger
 
-    def _ledger_for_categories(self) -> Ledger:
-        """Categories that are not known beforehand take a delta, whatever the accounting is."""
+    def _ledger_for_discovery(self) -> Ledger:
+        """Words that are not known beforehand take a delta, and what holds words is not known
+        either.
+        """
         method = self.method
         if method.delta:
             return self._new_ledger(method.epsilon, method.delta, method.delta / 2)
+        lack = "There is no schema, and to discover one"
+        if self._open_columns:
+            lack = "The schema leaves columns open, and to discover what they hold"
         self.notify(
-            f"There is no schema and there are categories to discover, which needs a delta: "
-            f"{DEFAULT_DELTA:g} is used. Give a schema for pure differential privacy."
+            f"{lack} takes a delta: {DEFAULT_DELTA:g} is used. "
+            f"Give a schema for pure differential privacy."
         )
-        return replace(
-            self._new_ledger(method.epsilon, DEFAULT_DELTA, DEFAULT_DELTA / 2),
-            currency="epsilon",
-            threshold_delta=DEFAULT_DELTA,
-        )
+        return self._new_ledger(method.epsilon, DEFAULT_DELTA, DEFAULT_DELTA / 2)
 
     def _new_ledger(self, epsilon: float, delta: float, threshold_delta: float = 0.0) -> Ledger:
         method = self.method
@@ -239,21 +248,36 @@ class Release:
     @cached_property
     def _draft(self) -> Draft:
         """What is taken as public about the columns where there is no schema."""
-        return Draft(self.source.columns, self.method.person)
+        columns, person = self.source.columns, self.method.person
+        if not isinstance(self.schema, Form):
+            return Draft(columns, person)
+        known = {attribute.name: attribute for attribute in self.schema.known_part()}
+        return Draft(columns, person, known, self.schema.columns_of_words())
+
+    @property
+    def _open_columns(self) -> tuple[str, ...]:
+        """The columns that a form leaves to discovery."""
+        if not isinstance(self.schema, Form):
+            return ()
+        return self._draft.asked
 
     def _discover(self, ledger: Ledger) -> Schema:
         """Discover the domain, for a share of the budget; a method that asks nothing gives it
         all.
         """
-        share = ledger.budget
-        if self.method.asks:
-            rest = rounded_down(1 - exact(self.method.discovery))
-            share, _ = ledger.budget.split(self.method.discovery, rest)
-        delta = ledger.delta
-        if ledger.currency == "rho":
-            delta = ledger.threshold_delta
+        share = None
+        if not self.method.asks:
+            share = 1.0
+        elif self.method.discovery is not None:
+            share = self.method.discovery
         self.progress("discovering the domain", 0, 1)
-        return self._draft.discover(ledger, share, delta, self.noise)
+        facts = self._draft, ledger, ledger.budget, ledger.threshold_delta
+        discovery = Discovery(*facts, self.noise, share=share)
+        keep_going = self.method.keep_going
+        check_outlook(discovery.count_rows(), self._draft, ledger, keep_going=keep_going)
+        found = discovery.find()
+        check_found(found, self._draft, ledger, keep_going=keep_going)
+        return found.schema
 
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
         """Code the rows, once the method agrees to the schema."""

@@ -16,7 +16,6 @@ from understudy.data.schema import Attribute, Category, Computed, Quantity, Text
 from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.models.network import Node
-from understudy.privacy.wording import KINDS
 from understudy.reports.charts import Shares, Values, distribution, split
 from understudy.reports.page import (
     Section,
@@ -84,11 +83,6 @@ def _public(model: Model) -> str:
     listed = "".join(f"<li>{escaped(item)}</li>" for item in model.taken_as_public)
     if not listed:
         lead = "The model does not say what was taken as public."
-    if KINDS in model.taken_as_public:
-        lead += (
-            " There was no schema, so kinds were told from the rows: a single odd value may have "
-            "decided one. With a schema that the owner writes, that is not so."
-        )
     return Section("public", "Taken as public", lead, f"<ul>{listed}</ul>" if listed else "").html()
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
 from understudy.data.fakes import check_fakes
+from understudy.data.forms import Form, load_facts
 from understudy.data.frames import Frame
-from understudy.data.read_options import Reading
+from understudy.data.read_options import Reading, join_reading
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.model import Model
@@ -56,7 +57,11 @@ class Synthesizer(ABC):
         "add_remove" (one row more or less; the number of rows is private) or "replace" (one row
         changed; it is public).
     discovery
-        The share of the budget that goes to discovering the domain when no schema is given.
+        The share of the budget that goes to discovering the domain when no schema is given; by
+        default what it needs, a tenth to a third.
+    keep_going
+        Without a schema, a release stops where discovery could find too little, or finds nothing in
+        some column; true: it goes on all the same.
     person
         The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows
         count, chosen at random; the guarantee then covers all rows of a person together. The column
@@ -70,7 +75,8 @@ class Synthesizer(ABC):
     epsilon: float
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
-    discovery: float = 0.1
+    discovery: float | None = None
+    keep_going: bool = False
     person: str | None = None
     max_rows_per_person: int = 1
 
@@ -102,8 +108,10 @@ class Synthesizer(ABC):
         check_delta(self.delta)
         check_neighbours(self.neighbours)
         check_rows_per_person(self.max_rows_per_person)
-        if not Share().allows(self.discovery):
+        if not Optional(Share()).allows(self.discovery):
             raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
+        if not isinstance(self.keep_going, bool):
+            raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
         if not Optional(ColumnName()).allows(self.person):
             raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 
@@ -127,7 +135,7 @@ class Synthesizer(ABC):
     def fit(
         self,
         table: Frame,
-        schema: Schema | str | Path | None = None,
+        schema: Schema | Form | str | Path | None = None,
         *,
         ledger: LedgerFile | str | Path | None = None,
         noise: Noise | None = None,
@@ -148,7 +156,7 @@ class Synthesizer(ABC):
             ``postgresql://user@host/database?table=NAME`` or ``spark://host:port?table=NAME``.
         schema
             What is public about the table. Without one the domain is discovered at the cost of a
-            share of the budget.
+            share of the budget; where facts are still ``null`` in the file, just those columns.
         ledger
             The owner's ledger file, when several releases share one allowance. It is kept for one
             table; another one, or one that changed, is refused unless the :class:`LedgerFile`
@@ -170,11 +178,16 @@ class Synthesizer(ABC):
             ``table_name``; see :func:`read_table`.
         """
         if isinstance(schema, str | Path):
-            schema = Schema.load(schema)
-        check_fakes(schema)  # before anything is spent
+            schema = load_facts(schema)
+        if isinstance(schema, Form):
+            check_fakes(schema.known_part())
+        else:
+            check_fakes(schema)  # before anything is spent
         file = ledger
         if isinstance(file, str | Path):
             file = LedgerFile(file)
+        if schema is not None and isinstance(table, str | Path):
+            reading = join_reading(schema.reading, reading)
         progress("reading", 0, 1)
         with open_source(
             table,
@@ -196,11 +209,11 @@ class Synthesizer(ABC):
                 explain=explain,
             ).run()
 
-    def _unread(self, schema: Schema | None, ledger_file: LedgerFile | None) -> list[str]:
+    def _unread(self, schema: Schema | Form | None, ledger_file: LedgerFile | None) -> list[str]:
         """The columns of a file that nobody needs; a ledger file knows a table by all its
         columns.
         """
-        if schema is None or ledger_file is not None:
+        if not isinstance(schema, Schema) or ledger_file is not None:
             return []
         unread = [attribute.name for attribute in schema if not attribute.modelled]
         return [name for name in unread if name != self.person]

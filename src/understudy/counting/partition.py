@@ -1,0 +1,361 @@
+"""A public partition of all possible cell texts, and exact counts of it: what discovery scores
+candidate domains by.
+
+Where a word lies is a function of that word alone: which marks, vocabularies and formats it
+belongs to, whether its number lies on a coarse grid (multiples of 10, two decimals), and between
+which two of a public list of ends. A :class:`Tally` adds up the counts of the distinct words of one
+column, in any order and any batches, so memory and all engines count the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.formats import CANDIDATES, Format
+from understudy.data.schema import EPOCH
+from understudy.data.tables import MARKS
+
+Counts = NDArray[np.int64]
+
+VOCABULARIES: tuple[tuple[str, ...], ...] = (
+    ("false", "true"),
+    ("False", "True"),
+    ("FALSE", "TRUE"),
+    ("no", "yes"),
+    ("No", "Yes"),
+    ("NO", "YES"),
+    ("n", "y"),
+    ("N", "Y"),
+    ("f", "t"),
+    ("F", "T"),
+    ("f", "m"),
+    ("F", "M"),
+    ("female", "male"),
+    ("Female", "Male"),
+    ("FEMALE", "MALE"),
+    ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    (
+        *("January", "February", "March", "April", "May", "June", "July", "August"),
+        *("September", "October", "November", "December"),
+    ),
+)
+"""Lists of words that need no threshold, since everybody knows them."""
+
+BOOLEAN_VOCABULARIES = 3
+"""The first ones are truth values."""
+
+INTEGER_GRIDS = (1, 10, 100, 1000)
+REAL_PLACES = (1, 2, 3, 4, 6, 12)
+"""Decimals that a column of reals may have; the last is "any"."""
+
+MAX_VALUE = 100_000
+"""Whole numbers up to this size are also counted one by one."""
+
+SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999, 9998, 9999, 99999)
+"""Numbers that may lie far from the rest, since they stand for something else."""
+
+
+# --------------------------------------------------------------------------- ends of ranges
+
+LARGEST_UNIT_EDGE = 130
+"""Up to here, ranges of whole numbers may end anywhere."""
+
+_MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+
+def _decades(first: int, last: int) -> list[float]:
+    """The public ends that are powers of ten and what lies between them."""
+    return [
+        float(f"{mantissa}e{power}") for power in range(first, last + 1) for mantissa in _MANTISSAS
+    ]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Candidate ranges of one kind, as half-open stretches [low, high) between public ends."""
+
+    edges: NDArray[np.float64]
+    """All ends, in order; the partition lies between them, and beyond the outermost two."""
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+    """The places in ``edges`` of the two ends of each candidate."""
+    widths: NDArray[np.float64]
+    """How wide each candidate is; of whole numbers, how many values it holds."""
+    end_odds: NDArray[np.float64]
+    """What the ends of each candidate say for it beforehand: ranges begin at zero or one more often
+    than at seven.
+    """
+    round: NDArray[np.bool_]
+    """Whether an edge is worth cutting a bin at: 1,000 is, and 1,001 right after it is not."""
+
+    def places(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of the partition that each number lies in; 0 is below all edges."""
+        return np.searchsorted(self.edges, numbers, side="right")
+
+    def count(self, cells: Counts) -> Counts:
+        """How many numbers lie in each candidate, given those of each cell of the partition."""
+        below = np.cumsum(cells)[:-1]
+        return np.asarray(below[self.highs] - below[self.lows])
+
+
+@cache
+def ends_of(kind: str) -> Ends:
+    """The candidate ranges of a kind."""
+    if kind == "integer":
+        return _integer_ends()
+    if kind == "real":
+        return _real_ends()
+    if kind == "time":
+        return _pair({0.0: 0.0}, {86400.0: 0.0})
+    if kind == "date":
+        return _year_ends(1)
+    return _year_ends(86400)
+
+
+def _integer_ends() -> Ends:
+    large = [round(number) for number in _decades(2, 15)]
+    years = range(1850, 2101, 5)
+    lows: dict[float, float] = dict.fromkeys(
+        [*range(2, 22), *range(30, 100, 10), *large[::2], *years[::2]], -2.0
+    )
+    lows |= dict.fromkeys([*range(-10, 0), -20, -50, *(-number for number in large[::2])], -6.0)
+    lows |= {0: 0.0, 1: 0.0, -1: -5.0}
+    highs: dict[float, float] = {
+        value + 1: -2.0 * (value > 20) for value in range(-10, LARGEST_UNIT_EDGE)
+    }
+    highs |= {value + 1: -0.5 for value in range(25, LARGEST_UNIT_EDGE, 5)}
+    # Both "up to 999" and "up to 1,000".
+    highs |= dict.fromkeys([*large, *(number + 1 for number in large)], -0.5)
+    highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
+    highs |= dict.fromkeys([1 - number for number in large[::2]], -2.0)
+    alone = {edge for value in SENTINELS for edge in (value, value + 1)}
+    ends = _pair(lows, highs, sorted(alone))
+    # A number that stands for something else has a cell of its own, between two edges.
+    return replace(ends, round=ends.round | np.isin(ends.edges, sorted(alone)))
+
+
+def _real_ends() -> Ends:
+    positive = _decades(-6, 15)
+    lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
+    lows |= dict.fromkeys(positive[::2], -4.0) | {-1.0: -1.0, 1.0: -2.0}
+    highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
+    highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
+    return _pair(lows, highs)
+
+
+def _year_ends(unit: int) -> Ends:
+    """Ranges are whole years; what lies inside is told by months."""
+
+    def start(year: int, month: int = 1) -> float:
+        return float((dt.datetime(year, month, 1) - EPOCH).days * unit)
+
+    years = [start(year) for year in [*range(1600, 1900, 20), *range(1900, 2101), 2200]]
+    months = [start(year, month) for year in range(1900, 2100) for month in range(2, 13)]
+    return _pair(dict.fromkeys(years, 0.0), dict.fromkeys(years, 0.0), months)
+
+
+def _pair(
+    lows: Mapping[float, float], highs: Mapping[float, float], finer: Sequence[float] = ()
+) -> Ends:
+    """All ranges between ends, with the odds of each end; ends of very different size are as good
+    as one at zero or one, and are left out.
+    """
+    edges = np.array(sorted({*lows, *highs, *finer}), dtype=np.float64)
+    low, high = (grid.ravel() for grid in np.meshgrid([*lows], [*highs], indexing="ij"))
+    odds = np.add.outer([*lows.values()], [*highs.values()]).ravel()
+    small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
+    kept = (high > low) & ((small >= 1e-3 * large) | np.isin(small, (0.0, 1.0)))
+    low, high, odds = low[kept], high[kept], odds[kept]
+    after_another = np.append(False, np.diff(edges) == 1) & (edges > LARGEST_UNIT_EDGE)
+    after_another |= np.isin(edges, finer)
+    lows_at, highs_at = np.searchsorted(edges, low), np.searchsorted(edges, high)
+    return Ends(edges, lows_at, highs_at, high - low, odds, ~after_another)
+
+
+# --------------------------------------------------------------------------- formats of a word
+
+_RUN = re.compile(r"[0-9]+")
+_NAME = re.compile(r"[^\W\d_]+")
+
+
+def _skeleton(word: str) -> str:
+    """A word without its digits and letters: what formats it may have is told from that.
+
+    Only the length of a plain number matters, since some are dates.
+    """
+    if word.isdigit():
+        return {8: "8", 14: "e"}.get(len(word), "0" if len(word) <= 3 else "00")
+    return _NAME.sub("a", _RUN.sub("0", word))
+
+
+_WHOLE_SAMPLES = (0, 12, 123, 1234, 12345678, 12345678901234, *(10**k + 1 for k in range(4, 16)))
+_DAY_SAMPLES = (0, 40, 20_000, 20_080, -20_000)
+_PLAIN_SAMPLES = ("5.", ".5", "1e5", "1e-5", "1e+5", "1.5e5", "1.5e-5", "1.5e+5")
+
+
+@cache
+def _formats_of_skeletons() -> dict[str, list[int]]:
+    """Which formats words of a skeleton may have, by what the formats write."""
+    found: dict[str, set[int]] = {}
+    for place, form in enumerate(CANDIDATES):
+        for word in _samples(form):
+            found.setdefault(_skeleton(word), set()).add(place)
+    return {skeleton: sorted(places) for skeleton, places in found.items()}
+
+
+def _samples(form: Format) -> list[str]:
+    if form.kind in ("integer", "real"):
+        numbers: list[float] = list(_WHOLE_SAMPLES)
+        if form.kind == "real":
+            numbers += [number + 0.25 for number in _WHOLE_SAMPLES if number < 10**12]
+        words = form.write([*numbers, *(-number for number in numbers)])
+        if form.kind == "integer":
+            words += [f"{word}{mark}0" for word in words for mark in ".,"]
+        if not form.notation:
+            words += [*_PLAIN_SAMPLES, *(f"-{word}" for word in _PLAIN_SAMPLES)]
+            words += [f"+{word}" for word in words if word[0] != "-"]
+        return words
+    if form.kind == "time":
+        return form.write([0, 3600, 45296, 80_000])
+    unit = 1 if form.kind == "date" else 86400
+    return form.write([day * unit + 45296 * (unit > 1) for day in _DAY_SAMPLES])
+
+
+@dataclass
+class FormatTally:
+    """How often the words of one format occur, and where their numbers lie."""
+
+    on_grid: Counts
+    """Numbers but zero on each grid, coarsest last (whole numbers) or first (reals)."""
+    cells: Counts
+    """Of each stretch between ends of its kind."""
+    values: list[tuple[NDArray[np.int64], Counts]] = field(default_factory=list)
+    """Whole numbers up to ``MAX_VALUE`` one by one, and how often each occurs."""
+
+
+class Tally:
+    """Exact counts of one column: as private as the column.
+
+    Parameters
+    ----------
+    fewest
+        Words that occur less often are not kept. See
+        :meth:`understudy.privacy.discovery.Draft.discover` on why they may be left out.
+    """
+
+    def __init__(self, fewest: int = 2) -> None:
+        self.fewest = fewest
+        self.rows = 0
+        self.missing = np.zeros(len(MARKS), dtype=np.int64)
+        """Of each way to write that a value is missing."""
+        self.words: Counter[str] = Counter()
+        """Texts that are not empty."""
+        self.vocabularies = np.zeros(len(VOCABULARIES), dtype=np.int64)
+        self.formats: dict[int, FormatTally] = {}
+        """By their places in ``CANDIDATES``; those that no word has are absent."""
+
+    def add(self, words: Iterable[str], counts: Iterable[int]) -> None:
+        """Count distinct words that were not counted before; the empty one is a missing value."""
+        by_skeleton: dict[str, tuple[list[str], list[int]]] = {}
+        marks, listed = _mark_places(), _listed_words()
+        for word, count in zip(words, counts, strict=True):
+            self.rows += count
+            bare = word.strip()
+            if bare in marks:
+                self.missing[marks[bare]] += count
+            if not bare:
+                continue
+            if count >= self.fewest:
+                self.words[word] += count
+            for place in listed.get(word, ()):
+                self.vocabularies[place] += count
+            skeleton = _skeleton(bare)
+            if skeleton in _formats_of_skeletons():
+                some = by_skeleton.setdefault(skeleton, ([], []))
+                some[0].append(bare)
+                some[1].append(count)
+        for skeleton, (some_words, some_counts) in by_skeleton.items():
+            weights = np.array(some_counts, dtype=np.int64)
+            for place in _formats_of_skeletons()[skeleton]:
+                self._add_format(place, some_words, weights)
+
+    def _add_format(self, place: int, words: Sequence[str], counts: Counts) -> None:
+        form = CANDIDATES[place]
+        fits = form.fits(words)
+        if not fits.any():
+            return
+        numbers = form.read([word for word, fit in zip(words, fits.tolist(), strict=True) if fit])
+        weights = counts[fits]
+        there = np.isfinite(numbers)
+        numbers, weights = numbers[there], weights[there]
+        ends = ends_of(form.kind)
+        if place not in self.formats:
+            grids = len(grids_of(form.kind))
+            nothing = np.zeros(len(ends.edges) + 1, dtype=np.int64)
+            self.formats[place] = FormatTally(np.zeros(grids, dtype=np.int64), nothing)
+        tally = self.formats[place]
+        for grid, on_grid in enumerate(_on_grids(form.kind, numbers)):
+            # Zero lies on all grids and tells nothing.
+            tally.on_grid[grid] += int(weights[on_grid & (numbers != 0)].sum())
+        np.add.at(tally.cells, ends.places(numbers), weights)
+        if form.kind == "integer":
+            small = np.abs(numbers) <= MAX_VALUE
+            tally.values.append((numbers[small].astype(np.int64), weights[small]))
+
+    @property
+    def present(self) -> int:
+        """How many cells are not empty."""
+        return self.rows - int(self.missing[0])
+
+    def values_of(self, place: int, values: NDArray[np.int64]) -> Counts:
+        """How often each of some whole numbers, in order, occurs in a format."""
+        counts = np.zeros(len(values), dtype=np.int64)
+        for numbers, weights in self.formats[place].values if place in self.formats else ():
+            at = np.searchsorted(values, numbers)
+            at[at == len(values)] = 0
+            here = values[at] == numbers
+            np.add.at(counts, at[here], weights[here])
+        return counts
+
+
+def grids_of(kind: str) -> tuple[int, ...]:
+    """The grids that numbers of a kind may lie on: steps of integers, decimals of reals."""
+    return {"integer": INTEGER_GRIDS, "real": REAL_PLACES}.get(kind, (1,))
+
+
+def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
+    if kind == "integer":
+        return [np.fmod(numbers, step) == 0 for step in INTEGER_GRIDS]
+    if kind != "real":
+        return [np.ones(len(numbers), dtype=bool)]
+    found = []
+    for places in REAL_PLACES[:-1]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = numbers * 10.0**places
+            found.append(abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, abs(scaled)))
+    return [*found, np.ones(len(numbers), dtype=bool)]
+
+
+@lru_cache(maxsize=1)
+def _mark_places() -> dict[str, int]:
+    return {mark: place for place, mark in enumerate(MARKS)}
+
+
+@cache
+def _listed_words() -> dict[str, list[int]]:
+    """In which vocabularies each word is."""
+    listed: dict[str, list[int]] = {}
+    for place, words in enumerate(VOCABULARIES):
+        for word in words:
+            listed.setdefault(word, []).append(place)
+    return listed

@@ -1,0 +1,70 @@
+"""Whether discovery is worth its price, told before it is paid; and whether it found enough for the
+rest of the budget to be worth spending.
+
+Both refusals follow from released values alone: the noisy number of rows, and what was found.
+"""
+
+from __future__ import annotations
+
+import math
+
+from understudy.errors import InputError
+from understudy.privacy.discovery import Discovered, Draft
+from understudy.privacy.discovery_budget import Outlook
+from understudy.privacy.ledger import Ledger
+
+REMEDIES = (
+    "give a schema (--schema; `understudy schema --from` makes one of a codebook), a larger "
+    "--discovery or --epsilon, or fewer columns"
+)
+
+
+def describe_outlook(outlook: Outlook) -> str:
+    """What discovery can find, in a sentence."""
+    return (
+        f"In {outlook.columns:,} columns and about {round_up(outlook.rows):,} rows, a category "
+        f"needs about {round_up(outlook.category_rows):,} rows to be seen, and a range of numbers "
+        f"about {round_up(outlook.range_rows):,} rows to be found"
+    )
+
+
+def check_outlook(
+    outlook: Outlook, draft: Draft, ledger: Ledger, *, keep_going: bool = False
+) -> None:
+    """Stop where discovery would give junk: only the noisy number of rows has been paid for."""
+    only_words = draft.words.issuperset(draft.asked)
+    if keep_going or (outlook.finds_categories and (only_words or outlook.finds_ranges)):
+        return
+    ledger.stop()
+    raise InputError(
+        f"{draft.source} has too few rows to discover what its columns hold at this budget. "
+        f"{describe_outlook(outlook)}. Only the count of rows was paid for; {REMEDIES}, or go on "
+        "all the same with --keep-going."
+    )
+
+
+def check_found(
+    found: Discovered, draft: Draft, ledger: Ledger, *, keep_going: bool = False
+) -> None:
+    """Stop where a column came back empty: the method's share of the budget is not spent."""
+    if keep_going or not found.empty:
+        return
+    ledger.stop()
+    raise InputError(
+        f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}, make it "
+        "text in a schema, or go on without what it holds with --keep-going."
+    )
+
+
+def name_empty(found: Discovered) -> str:
+    """Which columns came back empty, in a sentence."""
+    names = ", ".join(found.empty)
+    return f"nothing in {names} is frequent enough to be told from the noise."
+
+
+def round_up(number: float) -> int:
+    """Two digits of a number are enough."""
+    if number < 10:
+        return math.ceil(number)
+    unit = 10 ** (math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
