@@ -87,6 +87,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "attacks.md",
             "histograms.md",
             "engines.md",
+            "formats.md",
             "methods.md",
             "rows-per-person.md",
         ),

@@ -814,7 +814,7 @@ JOBS = {
     "smoothed histogram": ["--method", "smoothed-histogram"],
     "correlated": ["--method", "correlated", "--degree", "1"],
     "paper": ["--paper", "--epsilon", "4"],
-    "binary": ["--encoding", "binary"],
+    "binary": ["--attribute-encoding", "binary"],
     "delta": ["--delta", "1e-6"],
     "random": ["--method", "random", "--rows", "9"],
     "person": ["--person", "who", "--rows-per-person", "2"],

@@ -39,7 +39,7 @@ def test_commands_are_completed() -> None:
 
 
 def test_options_of_methods_are_completed() -> None:
-    assert complete("understudy synthesize --enc") == ["--encoding"]
+    assert complete("understudy synthesize --attr") == ["--attribute-encoding"]
 
 
 def test_it_is_documented() -> None:

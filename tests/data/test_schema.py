@@ -503,9 +503,8 @@ COLUMNS = [
     ),
     ({"kind": "categorical", "values": ["a"], "taxonomy": ["a", None]}, "leaf None"),
     ({"kind": "categorical", "values": ["a"], "taxonomy": ["a", {}]}, "cannot be a value"),
-    ({"kind": "identifier", "pattern": "no number"}, "one run of #"),
-    ({"kind": "identifier", "pattern": "#-#"}, "one run of #"),
-    ({"kind": "identifier", "pattern": "#" * 201}, "one run of #"),
+    ({"kind": "identifier", "pattern": "no number"}, "runs of #"),
+    ({"kind": "identifier", "pattern": "#" * 201}, "runs of #"),
     ({"kind": "identifier", "missing": True}, "'missing' does not go with kind identifier"),
     ({"kind": "text", "replacement": 5}, "must be text, or null"),
 ]

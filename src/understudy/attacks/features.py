@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.attacks.rows import ordered
-from understudy.data.encoding import Coded, Codes
+from understudy.data.cells import Codes
+from understudy.data.encoding import Coded
 from understudy.data.schema import Attribute
 
 Floats = NDArray[np.float64]

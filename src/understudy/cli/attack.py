@@ -15,7 +15,6 @@ from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     Delta,
     Epsilon,
-    HeaderLine,
     MethodNeighbour,
     Neighbour,
     QuietResult,
@@ -24,6 +23,7 @@ from understudy.cli.options import (
     names_between,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
@@ -57,6 +57,7 @@ AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
         "--quasi-identifiers age,ward --secret smoker",
     )
 )
+@reads_files
 def attack(
     real: Annotated[
         Path,
@@ -97,7 +98,7 @@ def attack(
     seed: Annotated[
         int, typer.Option(metavar="N", help="For the samples that are taken of large tables.")
     ] = 0,
-    header: HeaderLine = None,
+    reading: Any = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
 ) -> None:
@@ -129,10 +130,10 @@ def attack(
         raise InputError("--delta goes with --epsilon; give both, or neither.")
     with talk.working("attacking") as progress:
         result = run_attacks(
-            frame_at(real, header),
+            frame_at(real, reading),
             synthetic,
             public,
-            holdout=None if holdout is None else frame_at(holdout, header),
+            holdout=None if holdout is None else frame_at(holdout, reading),
             quasi_identifiers=names_between(quasi_identifiers),
             secret=secret,
             seed=seed,
@@ -169,6 +170,7 @@ class Knowledge(Enum):
         "understudy membership patients.csv --targets 2 --shadows 30",
     ),
 )
+@reads_files
 def membership(
     table: SensitiveTable,
     schema: OwnersSchema = None,
@@ -204,7 +206,7 @@ def membership(
             metavar="N", help="Makes the game repeatable, with seeded noise; else real noise."
         ),
     ] = None,
-    header: HeaderLine = None,
+    reading: Any = None,
     as_json: AsJson = False,
     quiet: QuietResult = False,
     **options: Any,
@@ -222,7 +224,7 @@ def membership(
             make_synthesizer(
                 options, epsilon=epsilon, delta=delta, neighbours=relation_of(neighbours)
             ),
-            frame_at(table, header),
+            frame_at(table, reading),
             schema,
             targets=targets,
             shadows=shadows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import InputError
 
@@ -47,13 +47,14 @@ def check_distinct(*paths: Path | str | None) -> None:
         seen.add(place)
 
 
-def frame_at(path: Path, header: bool | None) -> Table | Path:
-    """A table to be read by its name, unless the user says what its first line is."""
+def frame_at(path: Path, reading: Any) -> Table | Path:
+    """A table to be read by its name, unless the user says something about the file."""
+    from understudy.data.read_options import ReadOptions
     from understudy.data.tables import read_table
 
-    if header is None:
+    if ReadOptions(**reading) == ReadOptions():
         return path
-    return read_table(path, header=header)
+    return read_table(path, **reading)
 
 
 NO_LEDGER = (

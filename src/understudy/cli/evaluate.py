@@ -13,7 +13,8 @@ from rich.console import Console
 
 from understudy.cli.attack import claim_of
 from understudy.cli.checks import check_distinct, frame_at
-from understudy.cli.options import HeaderLine, QuietResult, names_between
+from understudy.cli.options import QuietResult, names_between
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, grid_of, print_json, safe
 from understudy.errors import InputError
@@ -41,6 +42,7 @@ _WARNING = "For you, not for release: this was computed from the real rows, with
         "report.html",
     )
 )
+@reads_files
 def evaluate(
     real: Annotated[
         Path, typer.Argument(metavar="REAL", help="The sensitive table: CSV or Parquet.")
@@ -117,7 +119,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS),
     ] = None,
-    header: HeaderLine = None,
+    reading: Any = None,
     quiet: QuietResult = False,
 ) -> None:
     """Compare a synthetic table with the real one, for you and not for release."""
@@ -143,7 +145,7 @@ def evaluate(
     if model is not None:
         released = Model.load(model)
     with talk.working("comparing") as progress:
-        rows = frame_at(real, header)
+        rows = frame_at(real, reading)
         found = compare(
             rows,
             synthetic,
@@ -160,7 +162,7 @@ def evaluate(
     if holdout is not None or quasi_identifiers or secret is not None:
         others = None
         if holdout is not None:
-            others = frame_at(holdout, header)
+            others = frame_at(holdout, reading)
         attacks = _attacked(
             rows, synthetic, schema, others, quasi_identifiers, secret, released, seed, talk
         )

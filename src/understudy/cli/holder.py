@@ -13,7 +13,6 @@ import typer
 
 from understudy.cli.checks import check_distinct, open_ledger
 from understudy.cli.options import (
-    HeaderLine,
     Neighbour,
     NewRows,
     Quiet,
@@ -22,6 +21,7 @@ from understudy.cli.options import (
     Wait,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
@@ -114,6 +114,7 @@ def cert(
         "    --cert north.pem --peers parties.toml --listen 0.0.0.0:8443",
     ),
 )
+@reads_files
 def serve(
     table: Annotated[
         Path, typer.Option(metavar="FILE", help="Your rows: CSV or Parquet. They never leave.")
@@ -181,7 +182,7 @@ def serve(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     quiet: Quiet = False,
 ) -> None:
     """Answer analysts until stopped; decide for yourself, by your own ledger."""
@@ -217,7 +218,7 @@ def serve(
     if analyst_share is not None:
         of_analyst = check_share("--analyst-share", analyst_share)
     listener = listening(listen)
-    coded, rows = coded_rows(table, schema, talk, header)
+    coded, rows = coded_rows(table, schema, talk, reading)
     opened_ledger(book, allowance, delta, relation_of(neighbours))
     ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
     assert ledger_file is not None
@@ -264,9 +265,7 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
 
 
-def coded_rows(
-    table: Path, schema: Path, talk: Talk, header: bool | None = None
-) -> tuple[Coded, Table]:
+def coded_rows(table: Path, schema: Path, talk: Talk, reading: Any = None) -> tuple[Coded, Table]:
     """The rows as codes, in the order of the schema and not of the file; and as they are."""
     from dataclasses import replace
 
@@ -276,7 +275,7 @@ def coded_rows(
 
     public = Schema.load(schema)
     with talk.working("reading"):
-        rows = read_table(table, header=header)
+        rows = read_table(table, notify=talk.note, **(reading or {}))
         coded = encode(rows, public)
     for outside in coded.outside:
         talk.note(str(outside))

@@ -99,15 +99,6 @@ Wait = Annotated[
     float,
     typer.Option(metavar="SECONDS", help="How long to wait for a ledger that another run holds."),
 ]
-HeaderLine = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        metavar="",
-        help="The first line of a CSV file holds names (needed by default), or is a row.",
-        show_default=False,
-    ),
-]
 
 
 def _whole_number(text: str) -> int:

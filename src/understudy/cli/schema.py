@@ -10,7 +10,6 @@ from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
 from understudy.cli.options import (
     CountedBy,
     Epsilon,
-    HeaderLine,
     LedgerPath,
     Neighbour,
     NewRows,
@@ -23,6 +22,7 @@ from understudy.cli.options import (
     Wait,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk, print_json
 from understudy.errors import InputError
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         "understudy schema 'postgresql://me@db/d?table=patients' -o patients.json",
     ),
 )
+@reads_files
 def schema_command(
     table: RowsAnywhere,
     output: Annotated[
@@ -67,7 +68,7 @@ def schema_command(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     engine: CountedBy = None,
     quiet: Quiet = False,
 ) -> None:
@@ -104,10 +105,10 @@ def schema_command(
         open_source(
             table,
             engine=None if engine is None else engine.value,
-            header=header,
             person=person,
             max_rows_per_person=rows_per_person,
             notify=notes.append,
+            **reading,
         ) as source,
     ):
         fingerprint = None

@@ -109,9 +109,7 @@ def _domain(attribute: Any) -> str:
     if isinstance(attribute, Identifier):
         return "made anew"
     if isinstance(attribute, Text):
-        if attribute.replacement is None:
-            return "left out"
-        return f"always {attribute.replacement}"
+        return attribute.instead
     if isinstance(attribute, Quantity):
         if attribute.whole:
             last = attribute.edges[-1] - 1

@@ -13,7 +13,6 @@ from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
-    HeaderLine,
     LedgerPath,
     MethodNeighbour,
     NewRows,
@@ -31,6 +30,7 @@ from understudy.cli.options import (
     Wait,
     relation_of,
 )
+from understudy.cli.reading import reads_files
 from understudy.cli.root import examples
 from understudy.cli.sample import folder_of, write_rows
 from understudy.cli.talk import Talk
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
     ),
 )
+@reads_files
 def synthesize(
     table: RowsAnywhere,
     epsilon: Epsilon = 1.0,
@@ -94,7 +95,7 @@ def synthesize(
     same_table: SameTable = False,
     new_rows: NewRows = False,
     wait: Wait = 30.0,
-    header: HeaderLine = None,
+    reading: Any = None,
     seed: Seed = None,
     partitions: Partitions = None,
     safe_for_spreadsheets: SafeForSpreadsheets = False,
@@ -137,7 +138,7 @@ def synthesize(
         ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
         seed=seed,
         talk=talk,
-        header=header,
+        reading=reading,
         engine=None if engine is None else engine.value,
         to=to,
         explain=explain,
@@ -162,7 +163,7 @@ def run_synthesis(
     to: str | None = None,
     explain: bool = False,
     partitions: int | None = None,
-    header: bool | None = None,
+    reading: Any = None,
     safe_for_spreadsheets: bool = False,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
@@ -234,7 +235,7 @@ def run_synthesis(
             progress=progress,
             engine=engine,
             explain=plan,
-            header=header,
+            **(reading or {}),
         )
     say_notes()
     # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.

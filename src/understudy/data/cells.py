@@ -166,7 +166,7 @@ class CellEncoder:
         """Each distinct text by itself."""
         words, places = self._words()
         numbers = Format(attribute.kind, attribute.format or "").read(words)
-        unread = np.flatnonzero(np.isnan(numbers))
+        unread = np.flatnonzero(np.isnan(numbers)).tolist()
         missing = {*_MARKS, attribute.missing}
         marks = np.zeros(len(words), dtype=bool)
         marks[unread] = [words[place].strip() in missing for place in unread]

@@ -19,10 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from understudy.data.read_options import ReadOptions
+from understudy.data.sql import literal
 from understudy.errors import InputError
 
-MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
+_SIGNS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", ".")
+MARKS = (
+    *_SIGNS,
+    *("n/a", "na", "N.A.", "n.a.", "#N/A", "#NA", "<NA>", "NAN", "Null", "none", "NONE", "nil"),
+    *("--", "---", "..", "...", "*", "_", "unknown", "Unknown", "UNKNOWN"),
+    *("missing", "Missing", "MISSING", "not available", "Not available", "(null)", "#NULL!"),
+)
 """Texts that stand for "missing" in columns of numbers and dates; the first is the empty cell."""
+
+DEFAULTS = ReadOptions()
 
 MAX_LINE = 10_000_000
 """Bytes of a line; a longer one is refused."""
@@ -40,40 +50,51 @@ class CsvForm:
     names: tuple[str, ...]
     delimiter: str
     header: bool
+    quote: str = '"'
 
 
 def csv_relation(
-    files: Sequence[Path], *, compressed: bool, header: bool | None = None
+    files: Sequence[Path],
+    *,
+    compressed: bool,
+    options: ReadOptions = DEFAULTS,
+    originals: Sequence[Path] = (),
 ) -> tuple[tuple[str, ...], str]:
     """The column names of CSV files, and what stands after FROM to read them as one table of texts.
 
     Parameters
     ----------
     files
-        The files, which must all have the same first line, or as many columns where it holds no
-        names.
+        The files, in UTF-8, which must all have the same first line, or as many columns where it
+        holds no names.
     compressed
         Whether they are gzipped.
-    header
-        Whether the first line holds names; ``None``: it must, and is refused if it looks like a
-        row.
+    options
+        What their owner says about them.
+    originals
+        The files that these are copies of, for messages.
     """
-    forms = [read_form(path, compressed=compressed, header=header) for path in files]
+    originals = originals or files
+    forms = [
+        read_form(path, compressed=compressed, options=options, original=original)
+        for path, original in zip(files, originals, strict=True)
+    ]
     form = forms[0]
-    for path, other in zip(files, forms, strict=True):
+    for path, original, other in zip(files, originals, forms, strict=True):
         if other != form:
             raise InputError(
-                f"The tables {files[0]} and {path} do not have the same header; name them one by "
-                f"one."
+                f"The tables {originals[0]} and {original} do not have the same header; name them "
+                f"one by one."
             )
-        _check_lines(path, form, compressed=compressed)
+        _check_lines(path, form, compressed=compressed, original=original)
     names = ", ".join(literal(plain_name(path)) for path in files)
     columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in form.names) + "}"
+    quote = literal(form.quote)
     return form.names, (
         f"read_csv([{names}], header = {str(form.header).lower()}, auto_detect = false, "
-        f"delim = {literal(form.delimiter)}, quote = '\"', escape = '\"', columns = {columns}, "
-        f"strict_mode = true, null_padding = false, max_line_size = {MAX_LINE}, "
-        f"compression = {literal('gzip' if compressed else 'none')})"
+        f"delim = {literal(form.delimiter)}, quote = {quote}, escape = {quote}, "
+        f"columns = {columns}, strict_mode = true, null_padding = false, "
+        f"max_line_size = {MAX_LINE}, compression = {literal('gzip' if compressed else 'none')})"
     )
 
 
@@ -82,13 +103,9 @@ def plain_name(path: Path) -> str:
     return glob.escape(str(path.resolve()))
 
 
-def literal(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 @contextmanager
-def _bytes_of(path: Path, compressed: bool) -> Iterator[BinaryIO]:
+def bytes_of(path: Path, compressed: bool) -> Iterator[BinaryIO]:
+    """A file's bytes, unpacked."""
     try:
         with gzip.open(path, "rb") if compressed else path.open("rb") as file:
             yield cast(BinaryIO, file)
@@ -101,45 +118,62 @@ def _bytes_of(path: Path, compressed: bool) -> Iterator[BinaryIO]:
 # --------------------------------------------------------------------------- the first line
 
 
-def read_form(path: Path, *, compressed: bool, header: bool | None = None) -> CsvForm:
+def read_form(
+    path: Path,
+    *,
+    compressed: bool,
+    options: ReadOptions = DEFAULTS,
+    original: Path | None = None,
+) -> CsvForm:
     """Names and delimiter, from the first line alone."""
-    with _bytes_of(path, compressed) as file:
+    original = original or path
+    with bytes_of(path, compressed) as file:
         start = file.read(_START)
     if b"\x00" in start:
-        raise InputError(f"The table {path} is not a text file; is it really a CSV file?")
+        raise InputError(
+            f"The table {original} is not a text file; is it really a CSV file, and not UTF-16 "
+            f"(--encoding utf-16-le)?"
+        )
     whole = len(start) < _START
     if not whole and b"\n" not in start and b"\r" not in start:
         raise InputError(
-            f"The table {path} has a first line of more than {_START >> 20} MB; is it really a "
+            f"The table {original} has a first line of more than {_START >> 20} MB; is it really a "
             f"CSV file?"
         )
-    try:
-        # The last character may be cut in two: only errors before the end count.
-        text = start.decode("utf-8-sig", errors="strict" if whole else "ignore")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The table {path} is not UTF-8 text (byte {error.start} of the file); save it as "
-            f"UTF-8 and try again."
-        ) from error
+    # The last character may be cut in two.
+    text = start.decode("utf-8-sig", errors="ignore")
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
     try:
-        names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+        lines = csv.reader(io.StringIO(text), delimiter=delimiter, quotechar=options.quote)
+        names = next(lines, [])
     except csv.Error as error:
         raise InputError(
-            f"The table {path} has a first line that cannot be read ({error}); check its quotes "
-            f"and line ends."
+            f"The table {original} has a first line that cannot be read ({error}); check its "
+            f"quotes and line ends."
         ) from error
-    if header is False:
+    names = read_names(names, original, options)
+    return CsvForm(
+        names=tuple(names),
+        delimiter=delimiter,
+        header=options.header is not False,
+        quote=options.quote,
+    )
+
+
+def read_names(first: Sequence[str], path: Path, options: ReadOptions) -> list[str]:
+    """The names of the columns, given the values of the first line."""
+    names = list(first)
+    if options.header is False:
         if not names:
             raise InputError(f"The table {path} begins with an empty line; remove it.")
         names = [f"column_{place}" for place in range(1, len(names) + 1)]
     elif not any(name.strip() for name in names):
         raise InputError(f"The table {path} has no header; its first line must name the columns.")
-    elif header is None:
+    elif options.header is None:
         _refuse_data(names, path)
     check_names(names, path, "say --no-header if the first line is a row")
-    return CsvForm(names=tuple(names), delimiter=delimiter, header=header is not False)
+    return names
 
 
 def check_names(names: Sequence[str], path: Path, otherwise: str = "") -> None:
@@ -198,7 +232,7 @@ def _refuse_data(names: Sequence[str], path: Path) -> None:
 
 def _data_in(name: str) -> str:
     """What kind of value a name looks like; empty where it looks like a name."""
-    if name and name in MARKS:
+    if name and name in _SIGNS:  # "unknown" may well be a name
         return "a mark for a missing value"
     if any(c.isdigit() for c in name) and not any(c.isalpha() for c in name):
         return "a number or a date"  # or a telephone number, an interval, a time
@@ -208,22 +242,22 @@ def _data_in(name: str) -> str:
 # --------------------------------------------------------------------------- all lines
 
 
-def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
+def _check_lines(path: Path, form: CsvForm, *, compressed: bool, original: Path) -> None:
     """Refuse what DuckDB lets pass, or blames on quotes: NUL bytes, long lines, values too many.
 
     One pass over the bytes, which is fast; only where some line ends in a delimiter, a second one
     counts them.
     """
-    mark = form.delimiter.encode()
-    tails = [mark + tail for tail in (b"\n", b"\r\n", b'""\n', b'""\r\n')]
+    mark, quote = form.delimiter.encode(), form.quote.encode()
+    tails = [mark + tail for tail in (b"\n", b"\r\n", quote * 2 + b"\n", quote * 2 + b"\r\n")]
     line, length, before = 1, 0, b""
     quotes = empty_last = False
-    with _bytes_of(path, compressed) as file:
+    with bytes_of(path, compressed) as file:
         while block := file.read(_BLOCK):
             if (place := block.find(b"\x00")) >= 0:
                 line += block.count(b"\n", 0, place)
                 raise InputError(
-                    f"The table {path}, line {line}, holds a NUL byte, which has no place in "
+                    f"The table {original}, line {line}, holds a NUL byte, which has no place in "
                     f"text; remove it, "
                     f"or write the file again."
                 )
@@ -234,29 +268,33 @@ def _check_lines(path: Path, form: CsvForm, *, compressed: bool) -> None:
                 length += len(block)
             if length > MAX_LINE:
                 raise InputError(
-                    f"The table {path}, line {line}, is longer than {_MAX_LINE_TEXT}; shorten it."
+                    f"The table {original}, line {line}, is longer than {_MAX_LINE_TEXT}; shorten "
+                    f"it."
                 )
             if first >= 0:
                 length = len(block) - block.rfind(b"\n") - 1
                 line += block.count(b"\n")
-            quotes = quotes or b'"' in block
+            quotes = quotes or quote in block
             if not empty_last:
                 seen = before + block  # a line may end where a block does
                 empty_last = any(tail in seen for tail in tails)
             before = (before + block[-4:])[-4:]
-    if empty_last or before.endswith((mark, mark + b'""')):
-        _check_counts(path, form, compressed=compressed, quotes=quotes)
+    if empty_last or before.endswith((mark, mark + quote * 2)):
+        _check_counts(path, form, compressed=compressed, quotes=quotes, original=original)
 
 
-def _check_counts(path: Path, form: CsvForm, *, compressed: bool, quotes: bool) -> None:
+def _check_counts(
+    path: Path, form: CsvForm, *, compressed: bool, quotes: bool, original: Path
+) -> None:
     """Refuse a line with too many values: empty ones at its end DuckDB would drop."""
     columns, mark = len(form.names), form.delimiter.encode()
-    with _bytes_of(path, compressed) as file:
-        counts = _count_values(file, form.delimiter) if quotes else _count_marks(file, mark)
+    with bytes_of(path, compressed) as file:
+        counts = _count_values(file, form) if quotes else _count_marks(file, mark)
         with closing(counts):
             for number, values in counts:
                 if values > columns:
-                    raise InputError(_ragged(f"The table {path}, line {number},", values, columns))
+                    where = f"The table {original}, line {number},"
+                    raise InputError(_ragged(where, values, columns))
 
 
 Counts = Generator[tuple[int, int], None, None]
@@ -268,13 +306,15 @@ def _count_marks(file: BinaryIO, mark: bytes) -> Counts:
         yield number, line.count(mark) + 1
 
 
-def _count_values(file: BinaryIO, delimiter: str) -> Counts:
+def _count_values(file: BinaryIO, form: CsvForm) -> Counts:
     """The last line and the number of values of each record, where there are quotes."""
     limit = csv.field_size_limit(MAX_LINE)
     # Every byte is a character of this encoding; delimiters and quotes are the same in UTF-8.
     text = io.TextIOWrapper(file, encoding="latin-1", newline="")
     try:
-        records = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
+        records = csv.reader(
+            text, delimiter=form.delimiter, quotechar=form.quote, skipinitialspace=True
+        )
         for record in records:
             yield records.line_num, len(record)
     except csv.Error:

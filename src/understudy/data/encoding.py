@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from understudy.data.cells import CellEncoder, Codes
 from understudy.data.cells import Outside as Outside
+from understudy.data.columns import in_words
+from understudy.data.fakes import fake_texts, numbered_texts
 from understudy.data.schema import (
     BOOLEAN_VALUES,
     Attribute,
@@ -97,12 +99,14 @@ def decode(
         if isinstance(attribute, Identifier):
             columns[attribute.name] = _identifiers(attribute, first, rows)
         elif isinstance(attribute, Text):
-            if attribute.replacement is not None:
-                columns[attribute.name] = Column(
-                    "text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,)
-                )
+            texts = fake_texts(attribute, rng, rows)
+            if texts is not None:
+                columns[attribute.name] = texts
         elif isinstance(attribute, Quantity):
-            columns[attribute.name] = _decoded_quantity(attribute, codes[attribute.name], rng)
+            column = _decoded_quantity(attribute, codes[attribute.name], rng)
+            if attribute.kind == "time":  # no library has a type for it that all others read
+                column = in_words(column, "time")
+            columns[attribute.name] = column
         elif isinstance(attribute, Category):
             columns[attribute.name] = _decoded_category(attribute, codes[attribute.name])
     return Table(columns, "The synthetic table")
@@ -112,9 +116,7 @@ def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
     numbers = np.arange(first + 1, first + rows + 1, dtype=np.int64)
     if attribute.pattern is None:
         return Column("integer", numbers)
-    width = attribute.pattern.count("#")
-    before, after = attribute.pattern.split("#" * width)
-    words = tuple(f"{before}{number:0{width}d}{after}" for number in numbers)
+    words = numbered_texts(attribute.pattern, numbers)
     return Column("text", np.arange(rows, dtype=np.uint32), words)
 
 

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.missing_marks import without_marks
+from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.tables import Column, Table, read_table
 from understudy.errors import InputError
 
@@ -40,13 +42,22 @@ Library = Literal["table", "pandas", "polars", "arrow"]
 
 
 def as_table(
-    frame: Frame, header: bool | None = None, skip: Sequence[str] = ()
+    frame: Frame,
+    skip: Sequence[str] = (),
+    *,
+    notify: Callable[[str], None] = lambda _: None,
+    **reading: Unpack[Reading],
 ) -> tuple[Table, Library]:
     """Turn whatever the user holds into a table; files are read as by :func:`read_table`."""
+    if isinstance(frame, str | Path):
+        return read_table(frame, skip, notify=notify, **reading), "table"
+    table, library = _frame_as_table(frame)
+    return without_marks(table, ReadOptions(**reading).missing_marks), library
+
+
+def _frame_as_table(frame: Frame) -> tuple[Table, Library]:
     if isinstance(frame, Table):
         return frame, "table"
-    if isinstance(frame, str | Path):
-        return read_table(frame, skip, header=header), "table"
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         names = [str(name) for name in frame.columns]

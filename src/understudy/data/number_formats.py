@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from functools import cached_property
 
 MAX_LENGTH = 40
 
-_SIGN = r"[^0-9+\-−().,%]{0,10}"
+_SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
     rf"(?P<before>{_SIGN}?)"
     r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|[0-9]+)"
@@ -150,7 +151,4 @@ def _shortest(number: float, places: int) -> str:
     fixed = f"{number:.{places}f}"
     if float(fixed) == number:
         return fixed
-    digits = repr(number)
-    if "e" in digits:
-        digits = f"{number:.17f}".rstrip("0")
-    return digits
+    return f"{Decimal(repr(number)):f}"

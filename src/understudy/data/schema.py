@@ -11,7 +11,6 @@ import datetime as dt
 import difflib
 import itertools
 import math
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.fake_kinds import FAKES, LOCALES
 from understudy.data.files import read_json, write_json
 from understudy.data.formats import Format
 from understudy.errors import InputError
@@ -39,6 +39,7 @@ MAX_ATTRIBUTES = 10_000
 MAX_CODES = 1 << 22
 """Bins and values of all attributes together. A short file can ask for billions."""
 
+MAX_MADE_UP_LENGTH = 1_000
 MAX_NAME_LENGTH = 1_000
 MAX_TEXT_LENGTH = 10_000
 """Of a name, and of any other text of a schema, in characters."""
@@ -270,8 +271,8 @@ class Identifier(Attribute):
     """A column that tells rows apart: made anew for every synthetic row, never read."""
 
     pattern: str | None = None
-    """Text with one ``#`` run that stands for the row's number (``P-######``); plain numbers
-    without one.
+    """Text whose runs of ``#`` stand for the row's number (``P-######``, ``##-####``); plain
+    numbers without one.
     """
 
     modelled: ClassVar[bool] = False
@@ -284,15 +285,42 @@ class Identifier(Attribute):
 
 @dataclass(frozen=True)
 class Text(Attribute):
-    """Free text: never read; every synthetic row has the same replacement, or the column is left
-    out.
+    """Free text: never read; every synthetic row has the same replacement or a made-up text, or the
+    column is left out.
     """
 
     replacement: str | None = "[text]"
+    pattern: str | None = None
+    """In which each ``#`` becomes a digit, ``?`` a small and ``^`` a capital letter."""
+    length: tuple[int, int] | None = None
+    """How many random letters, from and to."""
+    fake: str | None = None
+    """What is made up: one of :data:`understudy.data.fake_kinds.FAKES`."""
+    locale: str = "en"
+    """The language and country of what is made up."""
 
     modelled: ClassVar[bool] = False
 
+    @property
+    def instead(self) -> str:
+        """What stands in synthetic rows, for people."""
+        if self.pattern is not None:
+            return f"random texts like {self.pattern}"
+        if self.length is not None:
+            return f"{self.length[0]} to {self.length[1]} random letters"
+        if self.fake is not None:
+            return f"a made-up {self.fake.replace('_', ' ')}"
+        if self.replacement is None:
+            return "left out"
+        return f"always {self.replacement}"
+
     def _details(self) -> dict[str, Any]:
+        if self.pattern is not None:
+            return {"pattern": self.pattern}
+        if self.length is not None:
+            return {"length": list(self.length)}
+        if self.fake is not None:
+            return {"fake": self.fake, "locale": self.locale}
         return {"replacement": self.replacement}
 
 
@@ -408,7 +436,7 @@ _OPTIONS = {
     "boolean": {"values", "missing"},
     "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
-    "text": {"replacement"},
+    "text": {"replacement", "pattern", "length", "fake", "locale"},
 }
 
 
@@ -501,22 +529,55 @@ class _Reader:
     def identifier(self, name: str, entry: Mapping[str, Any]) -> Identifier:
         pattern = entry.get("pattern")
         if pattern is not None and (
-            not isinstance(pattern, str)
-            or len(re.findall(r"#+", pattern)) != 1
-            or len(pattern) > 200
+            not isinstance(pattern, str) or "#" not in pattern or len(pattern) > 200
         ):
             raise self.bad(
-                f'the pattern {pattern!r} must be text with one run of #, such as "P-######"'
+                f'the pattern {pattern!r} must be text with runs of #, such as "P-######"'
             )
         return Identifier(name, "identifier", None, pattern)
 
     def text(self, name: str, entry: Mapping[str, Any]) -> Text:
+        given = {"replacement", "pattern", "length", "fake"} & set(entry)
+        if len(given) > 1:
+            raise self.bad(f"give one of {', '.join(sorted(given))}, not several")
+        if "locale" in entry and "fake" not in entry:
+            raise self.bad('"locale" goes with "fake"')
+        if "pattern" in entry:
+            return Text(name, "text", pattern=self.text_pattern(entry["pattern"]))
+        if "length" in entry:
+            return Text(name, "text", length=self.text_length(entry["length"]))
+        if "fake" in entry:
+            locale = str(entry.get("locale", "en")).lower().replace("_", "-")
+            for value, known in ((entry["fake"], FAKES), (locale, LOCALES)):
+                if not isinstance(value, str) or value not in known:
+                    hint = _did_you_mean(str(value), set(known))
+                    raise self.bad(f"nothing is known of {value!r}{hint}")
+            return Text(name, "text", fake=entry["fake"], locale=locale)
         replacement = entry.get("replacement", "[text]")
         if replacement is not None and not isinstance(replacement, str):
             raise self.bad(
                 f"the replacement {replacement!r} must be text, or null to leave the column out"
             )
         return Text(name, "text", None, replacement)
+
+    def text_pattern(self, given: Any) -> str:
+        usable = isinstance(given, str) and 0 < len(given) <= 200 and not given.endswith("\\")
+        if not usable:
+            raise self.bad(
+                f"the pattern {given!r} must be text with # for digits, ? and ^ for small and "
+                f'capital letters, such as "###-##-####"'
+            )
+        return str(given)
+
+    def text_length(self, given: Any) -> tuple[int, int]:
+        ends = [given, given] if _is_whole(given) else given
+        whole = isinstance(ends, list) and len(ends) == 2 and all(_is_whole(end) for end in ends)
+        if not whole or not 1 <= ends[0] <= ends[1] <= MAX_MADE_UP_LENGTH:
+            raise self.bad(
+                f'"length" must be a whole number, or two such as [5, 20], from 1 to '
+                f"{MAX_MADE_UP_LENGTH}, not {given!r}"
+            )
+        return ends[0], ends[1]
 
     def category(self, name: str, kind: str, entry: Mapping[str, Any]) -> Category:
         missing = self.missing(entry)

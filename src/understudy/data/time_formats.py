@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -126,7 +127,8 @@ class TimeNotation:
 
     @cached_property
     def _readable(self) -> re.Pattern[str]:
-        return re.compile(self._join(strict=False), re.IGNORECASE)
+        # ASCII: else a long s would match the s of August.
+        return re.compile(self._join(strict=False), re.IGNORECASE | re.ASCII)
 
     def read(self, word: str) -> float:
         """Days since 1970, seconds since midnight or seconds since 1970; NaN where a word is not
@@ -141,7 +143,7 @@ class TimeNotation:
                 return self._number(found.groupdict())
             if self.kind != "time" and _WHOLE_MOMENT.match(word) is not None:
                 return self._since(dt.datetime.fromisoformat(word))
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
         return _NAN
 
@@ -272,7 +274,7 @@ def _half_hour(seconds: int) -> int:
     return (seconds // 3600 - 1) % 12 + 1
 
 
-_WRITERS = {
+_WRITERS: dict[str, Callable[[dt.date, int], str]] = {
     "%%": lambda day, seconds: "%",
     "%Y": lambda day, seconds: f"{day.year:04d}",
     "%y": lambda day, seconds: _two(day.year % 100),

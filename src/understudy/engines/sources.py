@@ -8,15 +8,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from understudy.data.csv_files import csv_relation
+from understudy.data.encodings import as_utf8
 from understudy.data.files import shown
 from understudy.data.frames import Frame, Library, as_table
-from understudy.data.tables import SUFFIXES, Table, parquet_relation, table_suffix
+from understudy.data.read_options import Reading, ReadOptions
+from understudy.data.tables import READ_SUFFIXES, SUFFIXES, Table, parquet_relation, table_suffix
 from understudy.engines import EngineError
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PrivateFolder
+from understudy.engines.marks import hide_marks
 from understudy.engines.rows import EngineTable
 from understudy.engines.urls import Place, is_url, place_of
 from understudy.errors import InputError
@@ -35,8 +38,8 @@ def opened(
     engine: str | None = None,
     notify: Callable[[str], None] | None = None,
     *,
-    header: bool | None = None,
     skip: Sequence[str] = (),
+    **reading: Unpack[Reading],
 ) -> Iterator[tuple[Table | EngineTable, Library]]:
     """The rows of whatever the user names, and whose frame it was; what was opened is closed at the
     end.
@@ -50,20 +53,24 @@ def opened(
         For files, who counts: "memory", "duckdb" or "spark"; by default memory where they fit into
         it, else duckdb.
     notify
-        Told, for the owner's eyes, when rows are copied to this machine.
-    header
-        Whether the first line of CSV files holds names; see
-        :func:`understudy.data.tables.read_table`.
+        Told, for the owner's eyes, when rows are copied to this machine, and in which encoding.
     skip
         Columns of a file that are not read into memory.
+    reading
+        What the owner says about the files; see
+        :class:`understudy.data.read_options.ReadOptions`.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; known are {', '.join(ENGINES)}.")
-    found, library = _engine_of(frame, engine, notify or (lambda _: None), header)
+    notify = notify or (lambda _: None)
+    options = ReadOptions(**reading)
+    found, library = _engine_of(frame, engine, notify, options)
     if found is None:
-        yield as_table(frame, header, skip)
+        yield as_table(frame, skip, notify=notify, **reading)
         return
     try:
+        if options.missing_marks:
+            hide_marks(found, options.missing_marks)
         yield EngineTable(found), library
     finally:
         found.close()
@@ -82,13 +89,13 @@ def read_into_memory(name: str, engine: str | None = None) -> bool:
 
 
 def _engine_of(
-    frame: Frame, engine: str | None, notify: Callable[[str], None], header: bool | None
+    frame: Frame, engine: str | None, notify: Callable[[str], None], options: ReadOptions
 ) -> tuple[Any, Library]:
     if isinstance(frame, str) and is_url(frame):
         place = place_of(frame)
         return (_spark_table if place.scheme == "spark" else _postgres_table)(place), "table"
     if isinstance(frame, str | Path):
-        return _files(frame, engine, header), "table"
+        return _files(frame, engine, notify, options), "table"
     if engine in ("duckdb", "spark"):
         raise InputError(f"The engine {engine} is for files; a frame is counted where it is.")
     module = type(frame).__module__
@@ -138,7 +145,9 @@ def _spark(read: Callable[[Any], Any], source: str, master: str | None = None) -
 # --------------------------------------------------------------------------- files
 
 
-def _files(frame: str | Path, engine: str | None, header: bool | None) -> Any:
+def _files(
+    frame: str | Path, engine: str | None, notify: Callable[[str], None], options: ReadOptions
+) -> Any:
     """The engine for files, or None where memory is the place for them."""
     name, path = str(frame), Path(frame)
     if read_into_memory(name, engine):
@@ -157,12 +166,48 @@ def _files(frame: str | Path, engine: str | None, header: bool | None) -> Any:
             raise InputError(
                 f"There is no table at {shown(name)}: no file there ends in {', '.join(SUFFIXES)}."
             )
+    _refuse_small(files)
     if engine == "spark":
         return _spark_files(files, f"The table {name}")
-    relation, csv = _relation(files, header)
+    if _one_suffix(files) == ".parquet":
+        return DuckDBEngine(
+            parquet_relation(files), f"The table {name}", files=[path.resolve() for path in files]
+        )
+    return _csv_files(files, f"The table {name}", notify, options)
+
+
+def _csv_files(
+    files: Sequence[Path], source: str, notify: Callable[[str], None], options: ReadOptions
+) -> Any:
+    """CSV files, or UTF-8 copies of them in the engine's own folder."""
+    compressed = _one_suffix(files).endswith(".gz")
+    folder = PrivateFolder()
+    try:
+        copies = folder.path / "utf-8"
+        copies.mkdir()
+        readable = as_utf8(files, compressed=compressed, encoding=options.encoding, folder=copies)
+        _, relation = csv_relation(
+            readable.files, compressed=compressed, options=options, originals=files
+        )
+        for note in readable.notes:
+            notify(note)
+    except BaseException:
+        folder.remove()
+        raise
     return DuckDBEngine(
-        relation, f"The table {name}", files=[path.resolve() for path in files], csv=csv
+        relation, source, files=[path.resolve() for path in files], folder=folder, csv=True
     )
+
+
+def _refuse_small(files: Sequence[Path]) -> None:
+    """Workbooks and the like are read into memory only."""
+    for path in files:
+        suffix = table_suffix(path, READ_SUFFIXES)
+        if suffix not in SUFFIXES:
+            raise InputError(
+                f"{shown(path)} is read into memory, and one at a time: name one {suffix} file "
+                f"and leave out the engine, or store the table as Parquet."
+            )
 
 
 def _inside(folder: Path) -> list[str]:
@@ -185,17 +230,11 @@ def _one_suffix(files: Sequence[Path]) -> str:
     return suffixes.pop()
 
 
-def _relation(files: Sequence[Path], header: bool | None) -> tuple[str, bool]:
-    """What stands after FROM, and whether it is CSV."""
-    suffix = _one_suffix(files)
-    if suffix == ".parquet":
-        return parquet_relation(files), False
-    return csv_relation(files, compressed=suffix.endswith(".gz"), header=header)[1], True
-
-
 def _fits(path: Path) -> bool:
     """Whether a file can be read into half of the memory that is free, by a cautious estimate."""
-    suffix = table_suffix(path)
+    suffix = table_suffix(path, READ_SUFFIXES)
+    if suffix not in SUFFIXES:
+        return True
     if suffix == ".parquet":
         import duckdb
 

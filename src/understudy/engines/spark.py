@@ -43,8 +43,9 @@ class SparkEngine:
         self._session = frame.sparkSession
         self._own_session = own_session
         self._stored: dict[str, Any] = {}
-        self.relation = f"understudy_source_{id(self):x}"
-        frame.createOrReplaceTempView(self.relation)
+        self._view = f"understudy_source_{id(self):x}"
+        self.relation = self._view
+        frame.createOrReplaceTempView(self._view)
         self.types = {name: (type_name, kind_of(type_name)) for name, type_name in frame.dtypes}
 
     def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
@@ -92,7 +93,7 @@ class SparkEngine:
         with contextlib.suppress(Exception):  # a session that is gone has nothing left to forget
             for name in list(self._stored):
                 self.drop(name)
-            self._session.catalog.dropTempView(self.relation)
+            self._session.catalog.dropTempView(self._view)
             if self._own_session:
                 self._session.stop()
 

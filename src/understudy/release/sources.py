@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from understudy.counting.columns import Columns, MemoryColumns
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded, Outside, encode
 from understudy.data.frames import Frame, Library
+from understudy.data.read_options import Reading
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.engines.columns import EngineColumns
@@ -58,22 +59,22 @@ def open_source(
     frame: Frame,
     *,
     engine: str | None = None,
-    header: bool | None = None,
     skip: Sequence[str] = (),
     person: str | None = None,
     max_rows_per_person: int = 1,
     notify: Callable[[str], None],
+    **reading: Unpack[Reading],
 ) -> Iterator[Source]:
     """The rows of whatever the user names; what was opened is closed at the end.
 
     Parameters
     ----------
-    frame, engine, header, skip, notify
+    frame, engine, skip, notify, reading
         As for :func:`understudy.engines.sources.opened`.
     person, max_rows_per_person
         Which column says whose row it is, and how many rows of each person count.
     """
-    with opened(frame, engine, notify, header=header, skip=skip) as (rows, library):
+    with opened(frame, engine, notify, skip=skip, **reading) as (rows, library):
         if isinstance(rows, Table):
             yield MemorySource(rows, library, person, max_rows_per_person)
         else:

@@ -168,9 +168,7 @@ def _left_out(model: Model) -> str:
 def _instead(attribute: Attribute) -> str:
     if not isinstance(attribute, Text):
         return "made anew for every synthetic row"
-    if attribute.replacement is None:
-        return "left out"
-    return f"every synthetic row has {escaped(attribute.replacement)}"
+    return escaped(attribute.instead)
 
 
 def _schema(model: Model) -> str:

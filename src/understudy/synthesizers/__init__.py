@@ -10,9 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
+from understudy.data.fakes import check_fakes
 from understudy.data.frames import Frame
+from understudy.data.read_options import Reading
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.model import Model
@@ -140,7 +142,7 @@ class Synthesizer(ABC):
         progress: Progress = no_progress,
         engine: str | None = None,
         explain: Notify | None = None,
-        header: bool | None = None,
+        **reading: Unpack[Reading],
     ) -> Model:
         """Learn a model from private rows.
 
@@ -170,11 +172,13 @@ class Synthesizer(ABC):
             else duckdb.
         explain
             Called with sentences that tell how an engine counts the rows; for the owner's eyes.
-        header
-            Whether the first line of CSV files holds names; see :func:`read_table`.
+        reading
+            What you say about a file: ``header``, ``encoding``, ``quote``, ``missing_marks``,
+            ``table_name``; see :func:`read_table`.
         """
         if isinstance(schema, str | Path):
             schema = Schema.load(schema)
+        check_fakes(schema)  # before anything is spent
         file = ledger
         if isinstance(file, str | Path):
             file = LedgerFile(file)
@@ -182,11 +186,11 @@ class Synthesizer(ABC):
         with open_source(
             table,
             engine=engine,
-            header=header,
             skip=self._unread(schema, file),
             person=self.person,
             max_rows_per_person=self.max_rows_per_person,
             notify=notify,
+            **reading,
         ) as source:
             return Release(
                 method=self,

@@ -137,6 +137,7 @@ class PrivBayes(Synthesizer):
         Choice("auto", "vanilla", "hierarchical", "binary", "gray"),
         "How attributes are taken: vanilla (as they are), hierarchical (parents generalised), "
         "binary or gray (bits), or auto.",
+        option="attribute-encoding",  # --encoding is that of the file
     )
     tables: Literal["auto", "fixed", "bounded"] = parameter(
         "auto",

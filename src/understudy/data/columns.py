@@ -1,0 +1,94 @@
+"""Tables of rows in memory, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.formats import Format
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one column.
+
+    Attributes
+    ----------
+    kind
+        "text", "integer", "real", "boolean", "date" (days) or "datetime" (seconds; both since
+        1970); "empty" where nothing is there.
+    values
+        One entry a row; for text, places in ``words``. Whatever stands where a value is missing
+        means nothing.
+    words
+        The distinct texts of a text column.
+    missing
+        0 where there is a value, else 1 + the place in ``MARKS`` of how its absence was written;
+        ``None``: all there.
+    mark
+        How a missing value is to be written.
+    format
+        How a value is to be written, where it is written as text (see
+        :mod:`understudy.data.formats`); plain numbers and ISO 8601 when empty.
+    raw
+        The texts as they stand in the file, for a column of a CSV file whose kind was told from all
+        of its values. Where a schema says what the column is, only these count: how one cell is
+        read must not depend on other rows.
+    """
+
+    kind: str
+    values: NDArray[Any]
+    words: tuple[str, ...] = ()
+    missing: NDArray[np.uint8] | None = None
+    mark: str = ""
+    format: str = ""
+    raw: Column | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def in_words(column: Column, kind: str) -> Column:
+    """A column of numbers, dates or times as the texts that its format makes of them."""
+    distinct, places = np.unique(column.values, return_inverse=True)
+    words = Format(kind, column.format).write(distinct.tolist())
+    return replace(column, kind="text", values=places, words=tuple(words), format="")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in memory, column by column.
+
+    Examples
+    --------
+    >>> table = read_table("patients.csv")                  # doctest: +SKIP
+    >>> table.rows, table.names                             # doctest: +SKIP
+    (48842, ('age', 'workclass'))
+    """
+
+    columns: Mapping[str, Column]
+    source: str = "The table"
+    """What to call the table in messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(self.columns)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        if self.columns:
+            return len(next(iter(self.columns.values())))
+        return 0
+
+    def write(self, path: str | Path) -> None:
+        """Write a CSV or Parquet file, by the suffix."""
+        from understudy.data.writing import write_table
+
+        write_table(path, [self])

@@ -1,0 +1,29 @@
+"""Small parts of SQL, and a DuckDB of our own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from understudy.machine.resources import engine_settings
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def new_engine(**settings: Any) -> Any:
+    """A DuckDB of our own: never the one that all of the process share."""
+    return duckdb.connect(config=engine_settings(**settings))
+
+
+def first_line(error: Exception) -> str:
+    """What DuckDB says in the first line of an error."""
+    return str(error).splitlines()[0]

@@ -1,0 +1,16 @@
+"""Marks of the owner's own for missing values, inside an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from understudy.data.missing_marks import marked_columns
+from understudy.engines import Engine
+
+
+def hide_marks(engine: Engine, marks: Sequence[str]) -> None:
+    """Let the engine's table have NULL wherever a cell holds a mark."""
+    kinds = {name: kind for name, (_, kind) in engine.types.items()}
+    dialect = engine.dialect
+    columns = marked_columns(kinds, marks, quote=dialect.quoted, text=dialect.literal)
+    engine.relation = f"(SELECT {columns} FROM {engine.relation}) AS marked"
