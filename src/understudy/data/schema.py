@@ -24,6 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.files import read_json, write_json
+from understudy.data.inside import Heap, Inside, Segment
+from understudy.data.inside_files import (
+    INSIDE_OPTIONS,
+    decimals_of,
+    details_to_dict,
+    with_details,
+)
 from understudy.errors import InputError
 
 Value = str | int | float
@@ -115,6 +122,26 @@ class Quantity(Attribute):
     """Places after the point of a real; by default enough to tell a thousand values in a bin
     apart.
     """
+    step: float | None = None
+    """Values are multiples of it."""
+    values: tuple[float, ...] = ()
+    """The only values that there are, where the schema lists them."""
+    detail: tuple[Segment, ...] = ()
+    """What a release learned of the inside of the bins, see :mod:`understudy.data.inside`."""
+    heaping: tuple[Heap, ...] = ()
+    """Which shares of the values are multiples of coarser steps, because people round."""
+    free_bins: bool = False
+    """Whether nobody said where bins begin, so that a release may cut them where the rows are."""
+
+    @cached_property
+    def inside(self) -> Inside:
+        """What lies inside the bins."""
+        return Inside(self)
+
+    @property
+    def refined(self) -> bool:
+        """Whether anything is known of the inside of the bins."""
+        return bool(self.step is not None or self.values or self.detail or self.heaping)
 
     @property
     def whole(self) -> bool:
@@ -136,6 +163,8 @@ class Quantity(Attribute):
         """Places after the point that a decoded real has."""
         if self.decimals is not None:
             return self.decimals
+        if self.step is not None:
+            return decimals_of(self.step)
         narrowest = min(b - a for a, b in itertools.pairwise(self.edges))
         if narrowest > 0:
             return min(12, max(0, 3 - math.floor(math.log10(narrowest))))
@@ -183,15 +212,16 @@ class Quantity(Attribute):
             details: dict[str, Any] = {
                 "min": self._plain(self.edges[0]),
                 "max": self._plain(last),
-                "bins": self.bins,
             }
+            if not self.free_bins:
+                details["bins"] = self.bins
         else:
             details = {"edges": [self._plain(edge) for edge in self.edges]}
         if self.format is not None:
             details["format"] = self.format
         if self.decimals is not None:
             details["decimals"] = self.decimals
-        return details
+        return details | details_to_dict(self)
 
     def _plain(self, number: float) -> Value:
         if self.kind == "date":
@@ -397,10 +427,10 @@ BOOLEAN_VALUES = ("false", "true")
 EPOCH = dt.datetime(1970, 1, 1)
 
 _OPTIONS = {
-    "integer": {"min", "max", "bins", "edges", "missing"},
-    "real": {"min", "max", "bins", "edges", "decimals", "missing"},
-    "date": {"min", "max", "bins", "edges", "format", "missing"},
-    "datetime": {"min", "max", "bins", "edges", "format", "missing"},
+    "integer": {"min", "max", "bins", "edges", "missing", *INSIDE_OPTIONS},
+    "real": {"min", "max", "bins", "edges", "decimals", "missing", *INSIDE_OPTIONS},
+    "date": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
+    "datetime": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
     "boolean": {"values", "missing"},
     "categorical": {"values", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
@@ -605,7 +635,14 @@ class _Reader:
             edges = self.edges(kind, entry["edges"])
         else:
             edges = self.equal_edges(kind, entry)
-        return Quantity(name, kind, missing, edges, "edges" not in entry, form, decimals)
+        free = not {"bins", "edges"} & set(entry)
+        attribute = Quantity(
+            name, kind, missing, edges, "edges" not in entry, form, decimals, free_bins=free
+        )
+        try:
+            return with_details(attribute, entry)
+        except ValueError as error:
+            raise self.bad(str(error)) from None
 
     def edges(self, kind: str, given: Any) -> tuple[float, ...]:
         if not isinstance(given, list) or len(given) < 2:

@@ -1,0 +1,308 @@
+"""What lies inside the bins of a quantity: which values, and how often each.
+
+A bin is made of *segments*. Each has a weight, and the values of a segment are equally likely:
+
+- the whole bin, where nothing else is known;
+- the values that the schema lists, each a segment of its own;
+- what a release learned about the inside of the bin (:mod:`understudy.privacy.refinement`): narrow
+  segments where rows are many, single values that many rows share.
+
+Values lie on a grid: the multiples of the attribute's step, or the whole numbers. Reals without a
+step are spread continuously and cut after some decimals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.streams import draw_uniforms
+
+if TYPE_CHECKING:
+    from understudy.data.schema import Quantity
+
+Segment = tuple[float, float, float]
+"""From the first number up to, not including, the second, and a weight. A real that stands alone
+begins and ends at itself.
+"""
+
+Heap = tuple[float, float]
+"""A step, and the share of values that are multiples of it because people round."""
+
+MAX_SEGMENTS = 4096
+"""Of one attribute: a model file stays small."""
+
+MAX_GRID_INDEX = 2**53
+
+
+def fraction(number: float) -> Fraction:
+    """The decimal number that a float is written as."""
+    return Fraction(repr(float(number)))
+
+
+class Grid:
+    """The multiples of a step."""
+
+    def __init__(self, step: float) -> None:
+        exact = fraction(step)
+        self.numerator, self.denominator = exact.numerator, exact.denominator
+        self.step = exact
+
+    def index_from(self, number: float) -> int:
+        """The place of the first multiple at or above a number."""
+        return math.ceil(fraction(number) / self.step)
+
+    def index_to(self, number: float) -> int:
+        """The place of the last multiple at or below a number."""
+        return math.floor(fraction(number) / self.step)
+
+    def at(self, index: int) -> float:
+        """The multiple at a place: the float nearest to it."""
+        return float(index * self.step)
+
+    def values(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """The multiples at some places: whole numbers where all are whole."""
+        if self.denominator == 1:
+            return places * self.numerator
+        # Both are below 2^53, so the quotient is the float nearest to the multiple.
+        return (places * self.numerator) / self.denominator
+
+
+class Inside:
+    """The segments of all bins of a quantity.
+
+    Parameters
+    ----------
+    attribute
+        The quantity.
+    limits
+        If given, only what lies in these intervals, from the first number up to the second.
+    """
+
+    def __init__(
+        self, attribute: Quantity, limits: Sequence[tuple[float, float]] | None = None
+    ) -> None:
+        self.attribute = attribute
+        self.grid = _grid(attribute)
+        found: list[tuple[int, _Piece]] = []
+        for place, pieces in enumerate(_pieces_by_bin(attribute, self.grid)):
+            if limits is not None:
+                pieces = [part for piece in pieces for part in piece.within(limits)]
+            whole = sum(piece.weight for piece in pieces)
+            found += [(place, piece.scaled(1 / whole)) for piece in pieces if piece.weight]
+        # "missing" gets a bin of its own, so that one lookup serves all rows.
+        found.append((attribute.bins, _Piece(attribute.edges[-1], attribute.edges[-1], 1.0, None)))
+        self._place(found)
+
+    def _place(self, found: list[tuple[int, _Piece]]) -> None:
+        self.pieces = [piece for _, piece in found]
+        self.bins = np.array([place for place, _ in found])
+        weights = np.array([piece.weight for piece in self.pieces])
+        size = self.attribute.bins + 1
+        self._first = np.searchsorted(self.bins, np.arange(size))
+        self._last = np.searchsorted(self.bins, np.arange(size), side="right") - 1
+        ends = np.concatenate([np.cumsum(weights[a : b + 1]) for a, b in self._spans()])
+        self._before = ends - weights
+        self._scale = 1 / weights
+        self._ends = self.bins + np.minimum(ends, 1.0)
+        self._start = np.array([piece.start for piece in self.pieces], dtype=np.float64)
+        self._end = np.array([piece.end for piece in self.pieces], dtype=np.float64)
+        self._index = np.array([piece.first for piece in self.pieces], dtype=np.int64)
+        self._count = np.array([piece.count for piece in self.pieces], dtype=np.int64)
+        self._alone = self._start == self._end
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        return (
+            (int(first), int(last))
+            for first, last in zip(self._first, self._last, strict=True)
+            if first <= last
+        )
+
+    # ---- drawing
+
+    def draw(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        """A value of each row's bin."""
+        uniforms = draw_uniforms(rng, len(codes))
+        chosen = np.searchsorted(self._ends, codes + uniforms, side="right")
+        # The sum is rounded: it must not carry a row into the next bin.
+        chosen = np.clip(chosen, self._first[codes], self._last[codes])
+        inside = np.clip((uniforms - self._before[chosen]) * self._scale[chosen], 0.0, 1.0)
+        if self.grid is None:
+            values: NDArray[Any] = self._continuous(chosen, inside)
+        else:
+            values = self._on_grid(self.grid, chosen, inside, rng)
+        if self.attribute.whole or not self._alone[:-1].any():
+            return values
+        return np.where(self._alone[chosen], self._start[chosen], values)
+
+    def _continuous(
+        self, chosen: NDArray[np.intp], inside: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        unit = float(10**self.attribute.places)
+        values = self._start[chosen] + inside * (self._end - self._start)[chosen]
+        # Rounding, here or in the sum above, must not carry a value over an end of its segment.
+        below = np.maximum(np.nextafter(self._end, -np.inf), self._start)
+        return np.clip(np.floor(values * unit) / unit, self._start[chosen], below[chosen])
+
+    def _on_grid(
+        self,
+        grid: Grid,
+        chosen: NDArray[np.intp],
+        inside: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> NDArray[Any]:
+        first, count = self._index[chosen], self._count[chosen]
+        places = first + np.minimum((inside * count).astype(np.int64), np.maximum(count - 1, 0))
+        if self.attribute.heaping:
+            places = self._heaped(grid, places, first, count, rng)
+        return grid.values(places)
+
+    def _heaped(
+        self,
+        grid: Grid,
+        places: NDArray[np.int64],
+        first: NDArray[np.int64],
+        count: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Round some values to multiples of coarser steps, where their segment holds one."""
+        which = draw_uniforms(rng, len(places))
+        shares = np.cumsum([share for _, share in self.attribute.heaping])
+        for place, (step, share) in enumerate(self.attribute.heaping):
+            rows = np.flatnonzero((which >= shares[place] - share) & (which < shares[place]))
+            ratio = int(fraction(step) / grid.step)
+            down = places[rows] // ratio * ratio
+            rounded = np.where(down >= first[rows], down, down + ratio)
+            fits = rounded < first[rows] + count[rows]
+            places[rows] = np.where(fits, rounded, places[rows])
+        return places
+
+    # ---- distribution
+
+    def below(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The share of each bin below each end, the bins added up: a bin's first end has its number
+        of bins before it.
+        """
+        return self._sums(ends, lambda piece, end: piece.below(end))
+
+    def sums_below(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same, each value counted as often as it is large."""
+        return self._sums(ends, lambda piece, end: piece.sum_below(end))
+
+    def _sums(self, ends: NDArray[np.float64], part: Any) -> NDArray[np.float64]:
+        edges = self.attribute.edges
+        whole = [part(piece, math.inf) for piece in self.pieces[:-1]]
+        before = np.concatenate([[0.0], np.cumsum(whole)])
+        found = np.zeros(len(ends))
+        for place, end in enumerate(ends.tolist()):
+            if end >= edges[-1]:
+                found[place] = before[-1]
+            elif end > edges[0]:
+                owner = int(np.searchsorted(self._start[:-1], end, side="right")) - 1
+                first = self._first[self.bins[max(owner, 0)]]
+                inside = sum(
+                    part(piece, end) for piece in self.pieces[first : max(owner, first) + 1]
+                )
+                found[place] = before[first] + inside
+        return found
+
+
+class _Piece:
+    """One segment: its values are equally likely."""
+
+    def __init__(
+        self,
+        start: float,
+        end: float,
+        weight: float,
+        grid: Grid | None,
+        *,
+        closed: bool = False,
+    ) -> None:
+        self.start, self.end, self.weight, self.grid = start, end, float(weight), grid
+        self.closed = closed
+        self.first = self.count = 0
+        if grid is not None and end > start:
+            self.first = grid.index_from(start)
+            last = grid.index_to(end) if closed else grid.index_from(end) - 1
+            self.count = last - self.first + 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value lies in it."""
+        return self.grid is not None and self.start < self.end and self.count <= 0
+
+    def scaled(self, factor: float) -> _Piece:
+        return _Piece(self.start, self.end, self.weight * factor, self.grid, closed=self.closed)
+
+    def share_below(self, end: float) -> float:
+        """Which part of the values is below a number."""
+        if end <= self.start:
+            return 0.0
+        if end >= self.end or self.start == self.end:
+            return 1.0
+        if self.grid is None:
+            return (end - self.start) / (self.end - self.start)
+        return min(max(self.grid.index_from(end) - self.first, 0), self.count) / self.count
+
+    def below(self, end: float) -> float:
+        return self.weight * self.share_below(end)
+
+    def sum_below(self, end: float) -> float:
+        """The sum of the values below a number, in proportion."""
+        share = self.share_below(end)
+        if not share or self.start == self.end:
+            return self.weight * share * self.start
+        if self.grid is None:
+            return self.weight * share * (self.start + min(end, self.end)) / 2
+        last = self.first + round(share * self.count) - 1
+        return self.weight * share * float((self.first + last) * self.grid.step) / 2
+
+    def within(self, limits: Iterable[tuple[float, float]]) -> Iterator[_Piece]:
+        """What of it lies in some intervals."""
+        for low, high in limits:
+            share = self.share_below(high) - self.share_below(low)
+            if share > 0:
+                start, end = max(self.start, low), min(self.end, high)
+                closed = self.closed and end == self.end
+                yield _Piece(start, max(start, end), self.weight * share, self.grid, closed=closed)
+
+
+def _grid(attribute: Quantity) -> Grid | None:
+    if attribute.step is not None:
+        return Grid(attribute.step)
+    if attribute.whole:
+        return Grid(1)
+    return None
+
+
+def _pieces_by_bin(attribute: Quantity, grid: Grid | None) -> Iterator[list[_Piece]]:
+    detail, listed = list(attribute.detail), list(attribute.values)
+    starts = np.array([start for start, _, _ in detail])
+    numbers = np.array(listed, dtype=np.float64)
+    for place, (low, high) in enumerate(pairwise(attribute.edges)):
+        closed = place == attribute.bins - 1 and not attribute.whole
+        side = "right" if closed else "left"
+        here = slice(*np.searchsorted(starts, [low]), int(np.searchsorted(starts, high, side)))
+        pieces = [_Piece(*segment, grid) for segment in detail[here] if segment[2] > 0]
+        pieces = [piece for piece in pieces if not piece.empty]
+        if not pieces:
+            inside = slice(
+                *np.searchsorted(numbers, [low]), int(np.searchsorted(numbers, high, side))
+            )
+            pieces = [_value(attribute, number, grid) for number in listed[inside]]
+        if not pieces:
+            pieces = [_Piece(low, high, 1.0, grid, closed=closed)]
+        yield pieces
+
+
+def _value(attribute: Quantity, number: float, grid: Grid | None) -> _Piece:
+    if attribute.whole:
+        return _Piece(number, number + 1, 1.0, grid)
+    return _Piece(number, number, 1.0, grid)
