@@ -74,6 +74,12 @@ def synthesize(
             metavar="SHARE", help="Share of the budget for the domain when there is no schema."
         ),
     ] = 0.1,
+    refinement: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="Share of the budget for what lies inside bins; 0 for none."
+        ),
+    ] = 0.05,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
@@ -116,6 +122,7 @@ def synthesize(
             delta=delta,
             neighbours=relation_of(neighbours),
             discovery=discovery,
+            refinement=refinement,
             person=person,
             max_rows_per_person=rows_per_person,
         ),

@@ -28,6 +28,7 @@ from understudy.data.schema import (
 )
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import MARKS, Column, Table
+from understudy.data.value_classes import ValueClasses
 from understudy.errors import InputError
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -218,6 +219,8 @@ class _Encoder:
     def bins(
         self, attribute: Quantity, numbers: NDArray[Any], absent: NDArray[np.bool_]
     ) -> NDArray[Any]:
+        if isinstance(attribute, ValueClasses):
+            return attribute.code(numbers)
         edges = np.array(attribute.edges, dtype=np.int64 if attribute.whole else np.float64)
         low = (numbers < edges[0]) & ~absent
         high = ((numbers >= edges[-1]) if attribute.whole else (numbers > edges[-1])) & ~absent

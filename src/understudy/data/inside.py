@@ -283,23 +283,28 @@ def _grid(attribute: Quantity) -> Grid | None:
 
 
 def _pieces_by_bin(attribute: Quantity, grid: Grid | None) -> Iterator[list[_Piece]]:
-    detail, listed = list(attribute.detail), list(attribute.values)
-    starts = np.array([start for start, _, _ in detail])
-    numbers = np.array(listed, dtype=np.float64)
+    starts = np.array([start for start, _, _ in attribute.detail], dtype=np.float64)
+    listed = np.array(attribute.values, dtype=np.float64)
     for place, (low, high) in enumerate(pairwise(attribute.edges)):
         closed = place == attribute.bins - 1 and not attribute.whole
-        side = "right" if closed else "left"
-        here = slice(*np.searchsorted(starts, [low]), int(np.searchsorted(starts, high, side)))
-        pieces = [_Piece(*segment, grid) for segment in detail[here] if segment[2] > 0]
+        segments = attribute.detail[_between(starts, low, high, closed)]
+        pieces = [_Piece(*segment, grid) for segment in segments if segment[2] > 0]
         pieces = [piece for piece in pieces if not piece.empty]
         if not pieces:
-            inside = slice(
-                *np.searchsorted(numbers, [low]), int(np.searchsorted(numbers, high, side))
-            )
-            pieces = [_value(attribute, number, grid) for number in listed[inside]]
+            numbers = attribute.values[_between(listed, low, high, closed)]
+            pieces = [_value(attribute, number, grid) for number in numbers]
         if not pieces:
             pieces = [_Piece(low, high, 1.0, grid, closed=closed)]
         yield pieces
+
+
+def _between(numbers: NDArray[np.float64], low: float, high: float, closed: bool) -> slice:
+    """Where numbers from ``low`` up to ``high`` stand among numbers in order."""
+    first = int(np.searchsorted(numbers, low))
+    last = int(np.searchsorted(numbers, high))
+    if closed:
+        last = int(np.searchsorted(numbers, high, side="right"))
+    return slice(first, last)
 
 
 def _value(attribute: Quantity, number: float, grid: Grid | None) -> _Piece:

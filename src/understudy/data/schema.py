@@ -130,7 +130,7 @@ class Quantity(Attribute):
     """What a release learned of the inside of the bins, see :mod:`understudy.data.inside`."""
     heaping: tuple[Heap, ...] = ()
     """Which shares of the values are multiples of coarser steps, because people round."""
-    free_bins: bool = False
+    free_bins: bool = field(default=False, compare=False)
     """Whether nobody said where bins begin, so that a release may cut them where the rows are."""
 
     @cached_property

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from understudy.data.encoding import Outside, encode
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
 from understudy.data.tables import Column, Table
+from understudy.data.value_classes import GridClasses, ValueClasses, scaled_by
 from understudy.engines.dialects import Dialect
 from understudy.errors import InputError
 
@@ -67,6 +68,8 @@ def extended(attribute: Attribute) -> Attribute:
     missing ones.
     """
     missing = attribute.missing or ""
+    if isinstance(attribute, ValueClasses):  # every value has a class
+        return replace(attribute, missing=missing)
     if isinstance(attribute, Quantity):
         last = attribute.edges[-1]
         # The last bin of a real holds its upper edge.
@@ -84,7 +87,9 @@ def extended(attribute: Attribute) -> Attribute:
 
 def folded(attribute: Attribute) -> NDArray[np.uint32]:
     """For each code of the extended attribute the attribute's own."""
-    if isinstance(attribute, Quantity):
+    if isinstance(attribute, ValueClasses):
+        codes = [*range(attribute.values_size)]
+    elif isinstance(attribute, Quantity):
         bins = attribute.bins
         codes = [0, *range(bins), bins - 1]
     else:
@@ -102,6 +107,8 @@ def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
             found.append(Outside(attribute.name, count, attribute.label(code), remedy))
 
     numbers = counts.tolist()
+    if isinstance(attribute, ValueClasses):
+        return found
     if isinstance(attribute, Quantity):
         remedy = "if the public bounds are wider than the schema says, fix it"
         report(numbers[0], 0, remedy)
@@ -265,7 +272,10 @@ class CellCode:
             self.dialect.number(edge, "integer" if exactly else "real")
             for edge in attribute.edges[1:-1]
         ]
-        code = self._bins(compared, edges)
+        if isinstance(attribute, GridClasses):
+            code = self._grids(attribute, self.dialect.cast(value, "real"))
+        else:
+            code = self._bins(compared, edges)
         if attribute.whole and kind == "real":
             code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.impossible} END"
         mark = _number(attribute.missing)
@@ -330,6 +340,18 @@ class CellCode:
                     written = moment.isoformat(sep=" ")
                 edges.append(self.dialect.cast(f"'{written}'", compared))
         return edges
+
+    def _grids(self, attribute: GridClasses, value: str) -> str:
+        """Which of some grids a number lies on, as :meth:`GridClasses.code` tells it."""
+        cases = [f"WHEN {value} = {self.dialect.number(0.0, 'real')} THEN 0"]
+        for place, step in enumerate(attribute.steps):
+            number, divides = scaled_by(step)
+            factor = self.dialect.number(number, "real")
+            on_grid = f"floor({value} * {factor} + {self.dialect.number(0.5, 'real')}) / {factor}"
+            if divides:
+                on_grid = f"floor({value} / {factor}) * {factor}"
+            cases.append(f"WHEN {on_grid} = {value} THEN {place + 1}")
+        return f"CASE {' '.join(cases)} ELSE {len(attribute.steps) + 1} END"
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
         """Which stretch between the edges a value lies in: half of them at a time, the last few one

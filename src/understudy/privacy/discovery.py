@@ -279,7 +279,7 @@ class _Asker:
         if marks.any():
             missing = MARKS[int(marks.argmax())]
         edges, equal = _edges(kind, cells, weights[: len(cells)])
-        return Quantity(name, kind, missing, edges, equal, written.format or None)
+        return Quantity(name, kind, missing, edges, equal, written.format or None, free_bins=True)
 
 
 # --------------------------------------------------------------------------- cells and edges

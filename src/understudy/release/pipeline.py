@@ -21,6 +21,7 @@ from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
+from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
 from understudy.release.reservations import reserve
@@ -53,6 +54,10 @@ class ReleaseMethod(Protocol):
     @property
     def discovery(self) -> float:
         """The share of the budget for discovering the domain."""
+
+    @property
+    def refinement(self) -> float:
+        """The share of the budget for what lies inside bins."""
 
     @property
     def person(self) -> str | None:
@@ -109,15 +114,20 @@ class Release:
         fingerprint = self._check_table()
         self._say_spellings()
         ledger = self._open_ledger()
-        rows = None
-        if self.schema is None:
+        schema, rows = self.schema, None
+        if schema is None:
             self._check_draft()
         else:
-            rows = self._code(self.schema)
+            rows = self._code(schema)
         self._check_price(ledger)
         with reserve(self.ledger_file, self.method.name, ledger, fingerprint, self.notify):
+            if schema is None:
+                schema = self._discover(ledger)
+            refined = self._refine(schema, ledger)
             if rows is None:
-                rows = self._code(self._discover(ledger))
+                rows = self._code(refined)
+            elif refined is not schema:
+                rows, _ = self.source.code(refined)  # the notes were given above
             curator = CentralCurator(rows, ledger, self.noise)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:
@@ -253,6 +263,15 @@ class Release:
             delta = ledger.threshold_delta
         self.progress("discovering the domain", 0, 1)
         return self._draft.discover(ledger, share, delta, self.noise)
+
+    def _refine(self, schema: Schema, ledger: Ledger) -> Schema:
+        """Learn what lies inside bins, for a share of the budget."""
+        if not self.method.asks or not self.method.refinement:
+            return schema
+        rest = rounded_down(1 - exact(self.method.refinement))
+        share, _ = ledger.budget.split(self.method.refinement, rest)
+        self.progress("looking inside bins", 0, 1)
+        return refine(schema, lambda fine: self.source.code(fine)[0], ledger, share, self.noise)
 
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
         """Code the rows, once the method agrees to the schema."""

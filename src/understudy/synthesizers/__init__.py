@@ -31,6 +31,7 @@ from understudy.release.pipeline import Release
 from understudy.release.sources import open_source
 from understudy.synthesizers.parameters import (
     ColumnName,
+    Number,
     Optional,
     Share,
     as_plain_value,
@@ -55,6 +56,10 @@ class Synthesizer(ABC):
         changed; it is public).
     discovery
         The share of the budget that goes to discovering the domain when no schema is given.
+    refinement
+        The share of the budget that goes to what lies inside bins: steps, spikes, the shape, and
+        where bins are cut if the schema does not say so. 0 asks nothing; values are then spread
+        evenly inside bins.
     person
         The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows
         count, chosen at random; the guarantee then covers all rows of a person together. The column
@@ -69,6 +74,7 @@ class Synthesizer(ABC):
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
     discovery: float = 0.1
+    refinement: float = 0.05
     person: str | None = None
     max_rows_per_person: int = 1
 
@@ -102,6 +108,10 @@ class Synthesizer(ABC):
         check_rows_per_person(self.max_rows_per_person)
         if not Share().allows(self.discovery):
             raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
+        if not Number(low=0, below=1).allows(self.refinement):
+            raise InputError(
+                f"refinement must be {Number(low=0, below=1)}, not {self.refinement!r}."
+            )
         if not Optional(ColumnName()).allows(self.person):
             raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 

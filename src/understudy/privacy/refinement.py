@@ -1,0 +1,407 @@
+"""What lies inside bins, learned for a small share of the budget once the schema is known.
+
+For every quantity whose bins hold more than one value, in this order:
+
+1. *Grid*: how many numbers are multiples of 1000, 500, 100, ..., 0.01: one noisy table of classes.
+   It gives the step, and how often people round. (Of dates: the weekdays.)
+2. *Cells*: a noisy histogram over a public partition of the range
+   (:mod:`understudy.privacy.cells`). It gives the shape, and the edges of bins where nobody
+   fixed them.
+3. *Spikes*: where a cell stands out, a noisy histogram of its inside, twice at most: single values
+   that many rows share.
+
+All of it is tables of counts over classes that no row is in twice. One row more or less changes one
+count of each table by one; a row that is replaced changes two. So the noise is that of any table
+(:func:`understudy.privacy.mechanisms.table_scale`), and the tables' prices add up. Which cells are
+parted in step 3 goes by noisy answers alone. What is made of the answers is post-processing
+(:mod:`understudy.privacy.shapes`); where nothing stands out of the noise, the schema stays as it
+was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.cuboids import CuboidCounter
+from understudy.data.encoding import Coded
+from understudy.data.inside import MAX_SEGMENTS, Segment
+from understudy.data.marginals import marginal
+from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
+from understudy.data.value_classes import GridClasses
+from understudy.privacy.answering import PrivateRows
+from understudy.privacy.budget import Budget
+from understudy.privacy.cells import STEPS, Cells, first_cells, grid_of, split_cell
+from understudy.privacy.heaping import find_grid
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import (
+    Counts,
+    Noise,
+    SystemNoise,
+    add_noise,
+    describe_noise,
+    table_scale,
+)
+from understudy.privacy.shapes import Shape, cut_bins, refine_cells, segments, smooth
+
+FALSE_ALARM = 0.05
+"""Probability that noise alone makes some cell of a histogram stand out."""
+
+SHARES = (0.1, 0.4, 0.4, 0.1)
+"""Of what a column may cost: for its grid, its cells, and two closer looks."""
+
+PRICE = 0.6
+SEEN = 10.0
+ZOOMED_CELLS, ZOOM_PARTS = 16, 64
+
+Code = Callable[[Schema], Coded | CuboidCounter]
+"""The rows as codes of a schema."""
+
+
+def refine(
+    schema: Schema, code: Code, ledger: Ledger, budget: Budget, noise: Noise | None = None
+) -> Schema:
+    """The schema with what a budget tells about the inside of its bins.
+
+    Parameters
+    ----------
+    schema
+        What is public, or was discovered.
+    code
+        What codes the private rows.
+    ledger
+        Where the price is debited, before anything is answered.
+    budget
+        What may be spent; less is, where nothing is left to be found.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+    asked = [attribute for attribute in schema.modelled if is_refinable(attribute)]
+    if not asked or budget.amount <= 0:
+        return schema
+    costs = budget.equally(len(asked))
+    if min(cost.amount for cost in costs) <= 0:
+        return schema
+    asker = _Asker(schema, code, ledger, noise)
+    columns = [
+        _Column(attribute, *cost.split(*SHARES))
+        for attribute, cost in zip(asked, costs, strict=True)
+        if isinstance(attribute, Quantity)
+    ]
+    _find_grids(asker, columns)
+    _find_shapes(asker, columns)
+    _look_closer(asker, columns, lambda column: column.closer_cost)
+    _look_closer(asker, columns, lambda column: column.closest_cost)
+    refined = {column.attribute.name: column.refined() for column in columns}
+    return Schema(tuple(refined.get(attribute.name, attribute) for attribute in schema))
+
+
+def is_refinable(attribute: Attribute) -> bool:
+    """Whether some bin holds more than one value, and nothing is known of it yet."""
+    if not isinstance(attribute, Quantity) or attribute.detail:
+        return False
+    if not attribute.whole or attribute.values:
+        return True
+    return max(np.diff(attribute.edges)) > (attribute.step or 1)
+
+
+# --------------------------------------------------------------------------- the question
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """Noisy counts, and what is known of their noise."""
+
+    counts: Counts
+    scale: float
+    gaussian: bool
+
+    def stands_out(self, cells: int) -> float:
+        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
+        cells.
+
+        Discrete Laplace: P(X >= t) <= exp(-t / s). Discrete Gaussian: it is sub-Gaussian, so
+        P(X >= t) <= exp(-t^2 / (2 s^2)).
+        """
+        logarithm = math.log(max(cells, 1) / FALSE_ALARM)
+        if self.gaussian:
+            return self.scale * math.sqrt(2 * logarithm)
+        return self.scale * logarithm
+
+    @property
+    def deviation(self) -> float:
+        """About the standard deviation of the noise in a cell."""
+        if self.gaussian:
+            return self.scale
+        return self.scale * math.sqrt(2)
+
+
+class _Asker:
+    """Puts questions about single columns."""
+
+    def __init__(self, schema: Schema, code: Code, ledger: Ledger, noise: Noise | None) -> None:
+        self.schema = schema
+        self.code = code
+        self.ledger = ledger
+        self.noise = noise if noise is not None else SystemNoise()
+        if not self.noise.private:
+            ledger.private = False
+
+    def count(
+        self, what: str, asked: Mapping[str, Quantity], costs: Mapping[str, Budget]
+    ) -> dict[str, NoisyTable]:
+        """Noisy counts of the codes of some columns, the one for "missing" left out.
+
+        One row lies in one class of each column, so it changes one count of each table by one; the
+        tables are paid for one by one. Debited before a row is counted.
+        """
+        if not asked:
+            return {}
+        scales = {name: self.scale(costs[name]) for name in asked}
+        currency = self.ledger.currency
+        self.ledger.debit_all(
+            (f"{what} of {name}", costs[name], describe_noise(currency, scales[name]))
+            for name in asked
+        )
+        attributes = (
+            asked.get(attribute.name, Text(attribute.name, "text")) for attribute in self.schema
+        )
+        rows = PrivateRows(self.code(Schema(tuple(attributes))))
+        tables = rows.counter.count([marginal(name) for name in asked])
+        return {
+            name: NoisyTable(
+                add_noise(self.noise, table, currency, scales[name])[: attribute.values_size],
+                scales[name],
+                currency == "rho",
+            )
+            for (name, attribute), table in zip(asked.items(), tables, strict=True)
+        }
+
+    def scale(self, cost: Budget) -> float:
+        """The scale of the noise of a table at a price."""
+        return table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
+
+
+# --------------------------------------------------------------------------- what is learned
+
+
+class _Column:
+    """What is known of one column so far."""
+
+    def __init__(
+        self, attribute: Quantity, grid: Budget, cells: Budget, closer: Budget, closest: Budget
+    ) -> None:
+        self.attribute = attribute
+        self.grid_cost, self.cells_cost = grid, cells
+        self.closer_cost, self.closest_cost = closer, closest
+        self.shape: Shape | None = None
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    def refined(self) -> Quantity:
+        """The attribute with what was learned."""
+        shape = self.shape
+        if shape is None or shape.flat:
+            return self.attribute
+        attribute = self.attribute
+        edges = attribute.edges
+        if attribute.free_bins:
+            edges = _closed(attribute, cut_bins(shape, DEFAULT_BINS))
+            attribute = replace(attribute, edges=edges, equal_width=False, free_bins=False)
+        return replace(attribute, detail=_detail(attribute, shape))
+
+
+def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
+    """Choose a step for numbers that have none, and see how people round."""
+    asked = {}
+    for column in columns:
+        attribute = column.attribute
+        if (
+            attribute.kind in ("integer", "real")
+            and attribute.step is None
+            and not attribute.values
+        ):
+            steps = _candidate_steps(attribute)
+            if steps:
+                asked[column.name] = _grid_classes(attribute, steps)
+    costs = {column.name: column.grid_cost for column in columns}
+    found = asker.count("grid", asked, costs)
+    for column in columns:
+        table = found.get(column.name)
+        if table is not None:
+            step, heaping = find_grid(
+                asked[column.name].steps, table.counts, table.stands_out(len(table.counts))
+            )
+            column.attribute = _with_step(column.attribute, step, heaping)
+
+
+def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
+    """Count the cells of the range."""
+    cells = {column.name: first_cells(column.attribute) for column in columns}
+    asked = {name: partition.coded() for name, partition in cells.items()}
+    found = asker.count("values inside bins", asked, {c.name: c.cells_cost for c in columns})
+    for column in columns:
+        partition, table = cells[column.name], found[column.name]
+        column.shape = smooth(
+            partition.edges,
+            partition.sizes,
+            table.counts,
+            PRICE * table.stands_out(len(table.counts)),
+            table.deviation**2,
+        )
+
+
+def _look_closer(asker: _Asker, columns: list[_Column], cost: Callable[[_Column], Budget]) -> None:
+    """Count the runs that were found, and the insides of the cells with most rows.
+
+    The runs are far fewer than the cells, so the noise in each is less than in the sum of its
+    cells.
+    """
+    asked: dict[str, Quantity] = {}
+    parted: dict[str, _Parted] = {}
+    for column in columns:
+        if column.shape is not None and not column.shape.flat:
+            scale = asker.scale(cost(column))
+            parted[column.name] = _Parted(column.attribute, column.shape, scale)
+            asked[column.name] = parted[column.name].cells.coded()
+    found = asker.count("spikes inside bins", asked, {c.name: cost(c) for c in columns})
+    for column in columns:
+        if column.name in found:
+            column.shape = parted[column.name].learn(found[column.name])
+
+
+class _Parted:
+    """Runs as they are, and the cells in which a spike would be seen in parts."""
+
+    def __init__(self, attribute: Quantity, shape: Shape, scale: float) -> None:
+        self.places = []
+        if not attribute.values:
+            seen = shape.masses > SEEN * scale
+            worth = np.flatnonzero(shape.single_cells & (shape.sizes > 1) & seen)
+            most = worth[np.argsort(-shape.masses[worth], kind="stable")]
+            self.places = sorted(most[:ZOOMED_CELLS].tolist())
+        self.shape = shape
+        inner = [shape.edges[start] for start in self.shape.starts]
+        for place in self.places:
+            low, high = shape.edges[place : place + 2]
+            inner += split_cell(attribute, low, high, ZOOM_PARTS)
+        self.cells = Cells(replace(attribute, free_bins=True), inner)
+
+    def learn(self, table: NoisyTable) -> Shape:
+        """The shape by what was counted."""
+        shape = self.shape
+        starts = [shape.edges[start] for start in shape.starts]
+        runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
+        rows = np.bincount(runs, weights=table.counts)
+        updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
+        return refine_cells(updated, dict(self._insides(runs, table)))
+
+    def _insides(self, runs: NDArray[np.int64], table: NoisyTable) -> Iterator[tuple[int, Shape]]:
+        """The shapes of the cells that were parted, where they are not flat."""
+        stands_out = table.stands_out(len(table.counts))
+        for place in self.places:
+            run = self.shape.runs[place]
+            first, last = np.searchsorted(runs, [run, run + 1]).tolist()
+            inside = smooth(
+                self.cells.edges[first : last + 1],
+                self.cells.sizes[first:last],
+                table.counts[first:last],
+                stands_out,
+                table.deviation**2,
+            )
+            if not inside.flat:
+                yield place, inside
+
+
+# --------------------------------------------------------------------------- parts of an attribute
+
+
+def _candidate_steps(attribute: Quantity) -> tuple[float, ...]:
+    """Grids that the range has room for, and that are not finer than the column can be."""
+    span = attribute.edges[-1] - attribute.edges[0]
+    finest = 1.0
+    if not attribute.whole:
+        finest = 10.0**-attribute.places
+    return tuple(step for step in STEPS if finest <= step * (1 + 1e-9) and 4 * step <= span)
+
+
+def _grid_classes(attribute: Quantity, steps: tuple[float, ...]) -> GridClasses:
+    return GridClasses(
+        attribute.name,
+        attribute.kind,
+        attribute.missing or "",
+        attribute.edges,
+        format=attribute.format,
+        steps=steps,
+    )
+
+
+def _with_step(
+    attribute: Quantity, step: float | None, heaping: tuple[tuple[float, float], ...]
+) -> Quantity:
+    """The attribute with a step, if all its bins hold multiples of it."""
+    if step is None:
+        return attribute
+    if attribute.whole:
+        step = int(step)
+    stepped = replace(attribute, step=step)
+    grid = grid_of(stepped)
+    edges = attribute.edges
+    if attribute.free_bins:
+        edges = (edges[0], edges[-1])
+    empty = any(grid.at(grid.index_from(low)) >= high for low, high in pairwise(edges))
+    if empty:
+        return attribute
+    if attribute.free_bins:
+        stepped = _rounded_edges(stepped)
+    return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
+
+
+def _rounded_edges(attribute: Quantity) -> Quantity:
+    """The attribute with bins that begin at multiples of its step."""
+    grid = grid_of(attribute)
+    first, last = attribute.edges[0], attribute.edges[-1]
+    inner = {grid.at(grid.index_from(edge)) for edge in attribute.edges[1:-1]}
+    kept = sorted(edge for edge in inner if grid.at(grid.index_from(first)) < edge < last)
+    if attribute.whole:
+        kept = [int(edge) for edge in kept]
+    edges = (first, *kept, last)
+    return replace(
+        attribute,
+        edges=edges,
+        equal_width=attribute.equal_width and edges == attribute.edges,
+    )
+
+
+def _closed(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges of bins, of which the last one of a real ends with its upper bound."""
+    inner = [edge for edge in edges[1:-1] if edge < attribute.edges[-1]]
+    if attribute.whole:
+        inner = [int(edge) for edge in inner]
+    return attribute.edges[0], *inner, attribute.edges[-1]
+
+
+def _detail(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
+    """Segments with weights, for all bins in which they say something."""
+    found: list[Segment] = []
+    upper = attribute.edges[-1]
+    for low, high, rows, alone in segments(shape, attribute.edges):
+        weight = round(rows)
+        if weight <= 0:
+            continue
+        if attribute.whole:
+            found.append((int(low), int(high), weight))
+        elif alone or low >= upper:
+            found.append((float(low), float(low), weight))
+        else:
+            found.append((float(low), float(min(high, upper)), weight))
+    if len(found) > MAX_SEGMENTS:
+        return ()
+    return tuple(found)
