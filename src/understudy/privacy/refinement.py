@@ -7,8 +7,8 @@ For every quantity whose bins hold more than one value, in this order:
 2. *Cells*: a noisy histogram over a public partition of the range
    (:mod:`understudy.privacy.cells`). It gives the shape, and the edges of bins where nobody
    fixed them.
-3. *Spikes*: where a cell stands out, a noisy histogram of its inside, twice at most: single values
-   that many rows share.
+3. *Closer*: a noisy histogram over the runs of cells that look alike, which are few, and over the
+   insides of cells that stand out: single values that many rows share.
 
 All of it is tables of counts over classes that no row is in twice. One row more or less changes one
 count of each table by one; a row that is replaced changes two. So the noise is that of any table
@@ -47,15 +47,23 @@ from understudy.privacy.mechanisms import (
     describe_noise,
     table_scale,
 )
-from understudy.privacy.shapes import Shape, cut_bins, refine_cells, segments, smooth
+from understudy.privacy.shapes import (
+    Shape,
+    cut_bins,
+    cut_out_spikes,
+    refine_cells,
+    segments,
+    smooth,
+)
 
 FALSE_ALARM = 0.05
 """Probability that noise alone makes some cell of a histogram stand out."""
 
-SHARES = (0.1, 0.4, 0.4, 0.1)
-"""Of what a column may cost: for its grid, its cells, and two closer looks."""
+SHARES = (0.1, 0.45, 0.45)
+"""Of what a column may cost: for its grid, its cells, and a closer look."""
 
-PRICE = 0.6
+PRICE = 0.4
+FINAL = 0.8
 SEEN = 10.0
 ZOOMED_CELLS, ZOOM_PARTS = 16, 64
 
@@ -95,8 +103,7 @@ def refine(
     ]
     _find_grids(asker, columns)
     _find_shapes(asker, columns)
-    _look_closer(asker, columns, lambda column: column.closer_cost)
-    _look_closer(asker, columns, lambda column: column.closest_cost)
+    _look_closer(asker, columns)
     refined = {column.attribute.name: column.refined() for column in columns}
     return Schema(tuple(refined.get(attribute.name, attribute) for attribute in schema))
 
@@ -193,12 +200,9 @@ class _Asker:
 class _Column:
     """What is known of one column so far."""
 
-    def __init__(
-        self, attribute: Quantity, grid: Budget, cells: Budget, closer: Budget, closest: Budget
-    ) -> None:
+    def __init__(self, attribute: Quantity, grid: Budget, cells: Budget, closer: Budget) -> None:
         self.attribute = attribute
-        self.grid_cost, self.cells_cost = grid, cells
-        self.closer_cost, self.closest_cost = closer, closest
+        self.grid_cost, self.cells_cost, self.closer_cost = grid, cells, closer
         self.shape: Shape | None = None
 
     @property
@@ -211,10 +215,17 @@ class _Column:
         if shape is None or shape.flat:
             return self.attribute
         attribute = self.attribute
-        edges = attribute.edges
         if attribute.free_bins:
-            edges = _closed(attribute, cut_bins(shape, DEFAULT_BINS))
-            attribute = replace(attribute, edges=edges, equal_width=False, free_bins=False)
+            edges = cut_bins(shape, DEFAULT_BINS)
+        else:
+            edges = cut_out_spikes(shape, attribute.edges, DEFAULT_BINS)
+        if edges != attribute.edges:
+            attribute = replace(
+                attribute,
+                edges=_closed(attribute, edges),
+                equal_width=False,
+                free_bins=False,
+            )
         return replace(attribute, detail=_detail(attribute, shape))
 
 
@@ -258,7 +269,7 @@ def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
         )
 
 
-def _look_closer(asker: _Asker, columns: list[_Column], cost: Callable[[_Column], Budget]) -> None:
+def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
     """Count the runs that were found, and the insides of the cells with most rows.
 
     The runs are far fewer than the cells, so the noise in each is less than in the sum of its
@@ -268,10 +279,10 @@ def _look_closer(asker: _Asker, columns: list[_Column], cost: Callable[[_Column]
     parted: dict[str, _Parted] = {}
     for column in columns:
         if column.shape is not None and not column.shape.flat:
-            scale = asker.scale(cost(column))
+            scale = asker.scale(column.closer_cost)
             parted[column.name] = _Parted(column.attribute, column.shape, scale)
             asked[column.name] = parted[column.name].cells.coded()
-    found = asker.count("spikes inside bins", asked, {c.name: cost(c) for c in columns})
+    found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
     for column in columns:
         if column.name in found:
             column.shape = parted[column.name].learn(found[column.name])
@@ -301,7 +312,8 @@ class _Parted:
         runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
         rows = np.bincount(runs, weights=table.counts)
         updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
-        return refine_cells(updated, dict(self._insides(runs, table)))
+        refined = refine_cells(updated, dict(self._insides(runs, table)))
+        return refined.simplify(FINAL * table.stands_out(len(refined.rows)) / table.deviation)
 
     def _insides(self, runs: NDArray[np.int64], table: NoisyTable) -> Iterator[tuple[int, Shape]]:
         """The shapes of the cells that were parted, where they are not flat."""

@@ -47,8 +47,23 @@ class Shape:
     @property
     def masses(self) -> NDArray[np.float64]:
         """How many rows each cell is estimated to hold."""
-        densities = np.maximum(self.rows, 0) / np.bincount(self.runs, weights=self.sizes)
+        densities = self.possible_rows() / np.bincount(self.runs, weights=self.sizes)
         return densities[self.runs] * self.sizes
+
+    def possible_rows(self) -> NDArray[np.float64]:
+        """The nearest estimate without negative numbers of rows, in which all rows are as many:
+        what is taken off is in proportion to how unsure a number is.
+        """
+        total = max(float(self.rows.sum()), 0.0)
+        unsure = 1 / self.precisions
+        low, high = 0.0, float((np.maximum(self.rows, 0) / unsure).max())
+        for _ in range(60):
+            middle = (low + high) / 2
+            if np.maximum(self.rows - middle * unsure, 0).sum() > total:
+                low = middle
+            else:
+                high = middle
+        return np.maximum(self.rows - high * unsure, 0)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -65,6 +80,20 @@ class Shape:
         both = self.precisions + precisions
         mean = (self.precisions * self.rows + precisions * rows) / both
         return Shape(self.edges, self.sizes, self.runs, mean, both)
+
+    def simplify(self, stands_out: float) -> Shape:
+        """The same with neighbouring runs joined where they do not differ enough: by
+        ``stands_out`` standard deviations.
+        """
+        sizes = np.bincount(self.runs, weights=self.sizes)
+        weights = np.sqrt(self.precisions)
+        starts = _best_runs(sizes * weights, self.rows * weights, stands_out**2 / 2)
+        joined = np.zeros(len(self.rows), dtype=np.int64)
+        joined[starts[1:]] = 1
+        joined = np.cumsum(joined)
+        rows = np.bincount(joined, weights=self.rows)
+        precisions = 1 / np.bincount(joined, weights=1 / self.precisions)
+        return Shape(self.edges, self.sizes, joined[self.runs], rows, precisions)
 
 
 def smooth(
@@ -197,6 +226,22 @@ def _without_slivers(
         else:
             kept.append(end)
     return kept
+
+
+def cut_out_spikes(
+    shape: Shape, edges: tuple[float, ...], bins: int, smallest: float = 0.01
+) -> tuple[float, ...]:
+    """Edges that stay, and more of them around single values that hold as many rows as a bin
+    should, where the rest of the bin is worth one too.
+    """
+    masses, total = shape.masses, shape.masses.sum()
+    owners = np.searchsorted(np.array(edges[1:-1]), np.array(shape.edges[:-1]), side="right")
+    alone = (shape.sizes <= 1) & (masses >= total / bins)
+    rest = np.bincount(owners, weights=np.where(alone, 0, masses), minlength=len(edges) - 1)
+    found = set(edges)
+    for place in np.flatnonzero(alone & (rest[owners] >= smallest * total)):
+        found |= set(shape.edges[place : place + 2])
+    return tuple(sorted(edge for edge in found if edge <= edges[-1]))
 
 
 def segments(shape: Shape, edges: tuple[float, ...]) -> list[tuple[float, float, float, bool]]:
