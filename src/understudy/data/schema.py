@@ -15,7 +15,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -339,6 +339,10 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    missing_cells: tuple[float, ...] = ()
+    """The shares of rows with 0, 1, 2, ... missing cells, where a release learned them; see
+    :mod:`understudy.data.missingness`.
+    """
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -389,7 +393,7 @@ class Schema:
                     "it "
                     f"or drop it."
                 )
-        return Schema(tuple(self[name] for name in names))
+        return replace(self, attributes=tuple(self[name] for name in names))
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Schema:
@@ -407,9 +411,12 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as it stands in a file; ``from_dict`` reads it back."""
-        return {
+        document: dict[str, Any] = {
             "attributes": {attribute.name: attribute.to_dict() for attribute in self.attributes}
         }
+        if self.missing_cells:
+            document["missing_cells"] = list(self.missing_cells)
+        return document
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -467,14 +474,30 @@ class _Reader:
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
             raise self.bad('it must be an object with an "attributes" entry')
-        unknown = set(document) - {"attributes"}
+        unknown = set(document) - {"attributes", "missing_cells"}
         if unknown:
             raise self.bad(f"it has an unknown entry {sorted(map(str, unknown))[0]!r}; remove it")
         attributes = document["attributes"]
         if not isinstance(attributes, Mapping) or not attributes:
             raise self.bad('"attributes" must be an object that describes at least one column')
         check_columns([str(name) for name in attributes], self.source)
-        return Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+        found = Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+        self.column = None
+        return replace(found, missing_cells=self.missing_cells(document, found))
+
+    def missing_cells(self, document: Mapping[str, Any], schema: Schema) -> tuple[float, ...]:
+        given = document.get("missing_cells", [])
+        most = sum(attribute.missing is not None for attribute in schema.modelled) + 1
+        if not isinstance(given, list) or len(given) > most:
+            raise self.bad(
+                '"missing_cells" must list the shares of rows with 0, 1, 2, ... missing cells, '
+                "up to all columns that may be missing"
+            )
+        if not all(_is_number(share) and 0 <= share <= 1 for share in given):
+            raise self.bad('"missing_cells" must hold shares from 0 to 1')
+        if given and abs(sum(given) - 1) > 1e-3:
+            raise self.bad('the shares of "missing_cells" must add up to 1')
+        return tuple(float(share) for share in given)
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
         if not isinstance(name, str) or not name:

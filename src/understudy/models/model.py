@@ -24,6 +24,7 @@ from understudy.data.bits import Bits
 from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
+from understudy.data.missingness import gather_missing
 from understudy.data.partitions import names_folder, write_folder
 from understudy.data.schema import MAX_NAME_LENGTH, Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
@@ -320,10 +321,15 @@ class Model:
                 return sampler.resampled(rows, rng)
             return sampler.draw(rows, rng, spread)
 
+        # Rows that are drawn one by one, or under a condition, are as the network has them.
+        gathers = bool(self.schema.missing_cells) and spread == "even" and not subsets
+
         def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
             codes = codes_of(rows, rng)
             if self.bits is not None:
                 codes = self.bits.join(codes, rows)
+            if gathers:
+                codes = gather_missing(codes, self.schema, rng, rows)
             return confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
 
         return draw

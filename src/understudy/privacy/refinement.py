@@ -32,6 +32,7 @@ from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
 from understudy.data.inside import MAX_SEGMENTS, Segment
 from understudy.data.marginals import marginal
+from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
 from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
 from understudy.data.value_classes import GridClasses
 from understudy.privacy.answering import PrivateRows
@@ -51,9 +52,11 @@ from understudy.privacy.shapes import (
     Shape,
     cut_bins,
     cut_out_spikes,
+    nearest_counts,
     refine_cells,
     segments,
     smooth,
+    sum_by,
 )
 
 FALSE_ALARM = 0.05
@@ -65,6 +68,8 @@ SHARES = (0.1, 0.45, 0.45)
 PRICE = 0.4
 FINAL = 0.8
 SEEN = 10.0
+SURE = 3.0
+FINEST = 1e-9
 ZOOMED_CELLS, ZOOM_PARTS = 16, 64
 
 Code = Callable[[Schema], Coded | CuboidCounter]
@@ -90,22 +95,28 @@ def refine(
         Where noise comes from; anything but the default is for tests and studies.
     """
     asked = [attribute for attribute in schema.modelled if is_refinable(attribute)]
-    if not asked or budget.amount <= 0:
+    gathers = len(may_be_missing(schema)) >= LEAST_COLUMNS
+    parts = len(asked) + gathers
+    if not parts or budget.amount <= 0:
         return schema
-    costs = budget.equally(len(asked))
-    if min(cost.amount for cost in costs) <= 0:
+    cost = budget.equally(parts)[0]
+    if cost.amount <= 0:
         return schema
     asker = _Asker(schema, code, ledger, noise)
     columns = [
         _Column(attribute, *cost.split(*SHARES))
-        for attribute, cost in zip(asked, costs, strict=True)
+        for attribute in asked
         if isinstance(attribute, Quantity)
     ]
     _find_grids(asker, columns)
     _find_shapes(asker, columns)
     _look_closer(asker, columns)
     refined = {column.attribute.name: column.refined() for column in columns}
-    return Schema(tuple(refined.get(attribute.name, attribute) for attribute in schema))
+    attributes = tuple(refined.get(attribute.name, attribute) for attribute in schema)
+    missing_cells = schema.missing_cells
+    if gathers:
+        missing_cells = find_missing_cells(asker.count_missing(cost))
+    return replace(schema, attributes=attributes, missing_cells=missing_cells)
 
 
 def is_refinable(attribute: Attribute) -> bool:
@@ -188,6 +199,20 @@ class _Asker:
             )
             for (name, attribute), table in zip(asked.items(), tables, strict=True)
         }
+
+    def count_missing(self, cost: Budget) -> NoisyTable:
+        """Noisy counts of rows with 0, 1, 2, ... missing cells: every row is in one of them."""
+        scale, currency = self.scale(cost), self.ledger.currency
+        self.ledger.debit("missing cells per row", cost, describe_noise(currency, scale))
+        coded = self.code(self.schema)
+        if isinstance(coded, CuboidCounter):
+            counts = coded.missing_cells()
+        else:
+            columns = may_be_missing(coded.schema)
+            missing = count_missing(coded.schema, coded.codes, coded.rows)
+            counts = np.bincount(missing, minlength=len(columns) + 1)
+        noisy = add_noise(self.noise, counts.astype(np.int64), currency, scale)
+        return NoisyTable(noisy, scale, currency == "rho")
 
     def scale(self, cost: Budget) -> float:
         """The scale of the noise of a table at a price."""
@@ -310,7 +335,7 @@ class _Parted:
         shape = self.shape
         starts = [shape.edges[start] for start in shape.starts]
         runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
-        rows = np.bincount(runs, weights=table.counts)
+        rows = sum_by(runs, table.counts)
         updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
         refined = refine_cells(updated, dict(self._insides(runs, table)))
         return refined.simplify(FINAL * table.stands_out(len(refined.rows)) / table.deviation)
@@ -332,6 +357,30 @@ class _Parted:
                 yield place, inside
 
 
+def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
+    """The shares of rows with 0, 1, 2, ... missing cells, where more rows lack several than chance
+    would have; else nothing.
+
+    If columns were missing independently, the numbers of missing cells would be no more spread than
+    a Poisson distribution of the same mean.
+    """
+    rows = nearest_counts(table.counts.astype(np.float64))
+    total = rows.sum()
+    if total <= 0:
+        return ()
+    mean = float(rows @ np.arange(len(rows))) / total
+    by_chance = np.array([mean**k / math.factorial(k) for k in range(len(rows))])
+    by_chance *= math.exp(-mean) * total
+    # Rows that lack so many cells or more, against those that chance would have.
+    excess = np.cumsum((table.counts - by_chance)[::-1])[::-1]
+    noise = table.deviation * np.sqrt(np.arange(len(rows), 0, -1))
+    if not (excess > SURE * noise)[LEAST_COLUMNS:].any():
+        return ()
+    shares = np.round(rows / total, 6)
+    shares[int(np.argmax(shares))] += 1 - shares.sum()
+    return tuple(np.round(shares, 6).tolist())
+
+
 # --------------------------------------------------------------------------- parts of an attribute
 
 
@@ -340,8 +389,8 @@ def _candidate_steps(attribute: Quantity) -> tuple[float, ...]:
     span = attribute.edges[-1] - attribute.edges[0]
     finest = 1.0
     if not attribute.whole:
-        finest = 10.0**-attribute.places
-    return tuple(step for step in STEPS if finest <= step * (1 + 1e-9) and 4 * step <= span)
+        finest = span * FINEST
+    return tuple(step for step in STEPS if finest <= step and 4 * step <= span)
 
 
 def _grid_classes(attribute: Quantity, steps: tuple[float, ...]) -> GridClasses:

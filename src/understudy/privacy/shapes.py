@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,23 +48,14 @@ class Shape:
     @property
     def masses(self) -> NDArray[np.float64]:
         """How many rows each cell is estimated to hold."""
-        densities = self.possible_rows() / np.bincount(self.runs, weights=self.sizes)
+        densities = self.possible_rows() / sum_by(self.runs, self.sizes)
         return densities[self.runs] * self.sizes
 
     def possible_rows(self) -> NDArray[np.float64]:
         """The nearest estimate without negative numbers of rows, in which all rows are as many:
         what is taken off is in proportion to how unsure a number is.
         """
-        total = max(float(self.rows.sum()), 0.0)
-        unsure = 1 / self.precisions
-        low, high = 0.0, float((np.maximum(self.rows, 0) / unsure).max())
-        for _ in range(60):
-            middle = (low + high) / 2
-            if np.maximum(self.rows - middle * unsure, 0).sum() > total:
-                low = middle
-            else:
-                high = middle
-        return np.maximum(self.rows - high * unsure, 0)
+        return nearest_counts(self.rows, 1 / self.precisions)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -85,15 +77,35 @@ class Shape:
         """The same with neighbouring runs joined where they do not differ enough: by
         ``stands_out`` standard deviations.
         """
-        sizes = np.bincount(self.runs, weights=self.sizes)
+        sizes = sum_by(self.runs, self.sizes)
         weights = np.sqrt(self.precisions)
         starts = _best_runs(sizes * weights, self.rows * weights, stands_out**2 / 2)
         joined = np.zeros(len(self.rows), dtype=np.int64)
         joined[starts[1:]] = 1
         joined = np.cumsum(joined)
-        rows = np.bincount(joined, weights=self.rows)
-        precisions = 1 / np.bincount(joined, weights=1 / self.precisions)
+        rows = sum_by(joined, self.rows)
+        precisions = 1 / sum_by(joined, 1 / self.precisions)
         return Shape(self.edges, self.sizes, joined[self.runs], rows, precisions)
+
+
+def sum_by(groups: NDArray[np.int64], numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """The sum of the numbers of each group."""
+    return np.bincount(groups, weights=numbers).astype(np.float64)
+
+
+def nearest_counts(
+    noisy: NDArray[np.float64], variances: NDArray[np.float64] | float = 1.0
+) -> NDArray[np.float64]:
+    """The nearest counts that are not negative and as many in all."""
+    total = max(float(noisy.sum()), 0.0)
+    low, high = 0.0, float((np.maximum(noisy, 0) / variances).max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        if np.maximum(noisy - middle * variances, 0).sum() > total:
+            low = middle
+        else:
+            high = middle
+    return np.maximum(noisy - high * variances, 0)
 
 
 def smooth(
@@ -112,7 +124,7 @@ def smooth(
     runs = np.zeros(len(noisy), dtype=np.int64)
     runs[starts[1:]] = 1
     runs = np.cumsum(runs)
-    rows = np.bincount(runs, weights=noisy)
+    rows = sum_by(runs, noisy)
     return Shape(edges, sizes, runs, rows, 1 / (np.bincount(runs) * variance))
 
 
