@@ -199,3 +199,69 @@ def test_numbers_of_missing_cells_that_chance_explains_are_not_kept() -> None:
     together = np.array([9000, 300, 50, 20, 10, 300, 320])
     assert len(find_missing_cells(NoisyTable(together, 5.0, False))) == 7
     assert find_missing_cells(NoisyTable(together, 500.0, False)) == ()
+
+
+# ----------------------------------------------------------------- sensitivity, exhaustively
+
+
+class Recorded:
+    """Noise that writes down what goes into it, and answers what it was told to."""
+
+    private = True
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.inputs: list[np.ndarray] = []
+
+    def answer(self, counts: np.ndarray, scale: float) -> np.ndarray:
+        self.inputs.append(counts.copy())
+        # Answers with a spike here and there, so that all that can follow is asked.
+        answer = self.rng.integers(0, 40, counts.shape)
+        answer[self.rng.integers(0, len(counts), 3)] += 100_000
+        return answer
+
+    laplace = gaussian = answer
+
+
+SMALL = Schema.from_dict(
+    {
+        "attributes": {
+            "n": {"kind": "integer", "min": 0, "max": 9999},
+            "x": {"kind": "real", "min": -1, "max": 1, "bins": 2, "missing": True},
+            "y": {"kind": "integer", "min": 0, "max": 1, "missing": True},
+            "d": {"kind": "date", "min": "2020-01-01", "max": "2039-12-31", "missing": True},
+        }
+    }
+)
+CELLS = [
+    (7000, 0.5, 1, "2020-03-01"),
+    (7001, None, None, None),
+    (-5, 0.123456789, 0, "2035-07-09"),
+    (10**6, -0.0, None, "2020-03-01"),
+]
+
+
+def inputs_of(rows: list[tuple], seed: int, delta: float) -> list[np.ndarray]:
+    frame = pd.DataFrame(rows, columns=list("nxyd")).astype(
+        {"n": "Int64", "x": "Float64", "y": "Int64", "d": "datetime64[ns]"}
+    )
+    table, _ = as_table(frame)
+    ledger = Ledger(1.0, delta, currency="rho" if delta else "epsilon")
+    noise = Recorded(seed)
+    refine(SMALL, lambda schema: encode(table, schema), ledger, ledger.budget, noise)
+    return noise.inputs
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_row_changes_one_count_of_each_question_by_one(seed: int, delta: float) -> None:
+    """Whatever was answered before: over all small tables and all rows that may join them."""
+    bodies = [[row] for row in CELLS] + [[CELLS[0], CELLS[2]]]
+    for body in bodies:
+        before = inputs_of(body, seed, delta)
+        assert len(before) > 6  # grids, cells and closer looks
+        for extra in CELLS:
+            after = inputs_of([*body, extra], seed, delta)
+            assert [one.shape for one in before] == [one.shape for one in after]
+            for one, other in zip(before, after, strict=True):
+                assert np.abs(other - one).sum() == 1
