@@ -40,6 +40,9 @@ MAX_SEGMENTS = 4096
 
 MAX_GRID_INDEX = 2**53
 
+MAX_GUIDE = 1 << 20
+ROWS_AT_A_TIME = 1 << 14
+
 
 def fraction(number: float) -> Fraction:
     """The decimal number that a float is written as."""
@@ -106,40 +109,83 @@ class Inside:
         weights = np.array([piece.weight for piece in self.pieces])
         size = self.attribute.bins + 1
         self._first = np.searchsorted(self.bins, np.arange(size))
-        self._last = np.searchsorted(self.bins, np.arange(size), side="right") - 1
-        ends = np.concatenate([np.cumsum(weights[a : b + 1]) for a, b in self._spans()])
-        self._before = ends - weights
+        last = np.searchsorted(self.bins, np.arange(size), side="right") - 1
+        spans = [slice(a, b + 1) for a, b in zip(self._first, last, strict=True) if a <= b]
+        ends = np.concatenate([np.cumsum(weights[span]) for span in spans])
+        self._before = np.concatenate([[0.0, *ends[span][:-1]] for span in spans])
+        # The last segment of a bin takes all that is left, however sums are rounded.
+        self._ends = ends
+        self._ends[last[self.bins]] = np.inf
         self._scale = 1 / weights
-        self._ends = self.bins + np.minimum(ends, 1.0)
         self._start = np.array([piece.start for piece in self.pieces], dtype=np.float64)
         self._end = np.array([piece.end for piece in self.pieces], dtype=np.float64)
         self._index = np.array([piece.first for piece in self.pieces], dtype=np.int64)
         self._count = np.array([piece.count for piece in self.pieces], dtype=np.int64)
         self._alone = self._start == self._end
+        self._guide_segments(size)
 
-    def _spans(self) -> Iterator[tuple[int, int]]:
-        return (
-            (int(first), int(last))
-            for first, last in zip(self._first, self._last, strict=True)
-            if first <= last
-        )
+    def _guide_segments(self, size: int) -> None:
+        """For each bin and each of equal parts of the numbers from 0 to 1 the first segment that a
+        number in it may choose: most are right at once, the others are found a few steps on.
+        """
+        self._parts = 1 << max(0, min(8, (MAX_GUIDE // size).bit_length() - 1))
+        starts = np.arange(self._parts) / self._parts
+        guide = np.zeros((size, self._parts), dtype=np.intp)
+        for place in range(size):
+            first = int(self._first[place])
+            last = int(np.searchsorted(self.bins, place, side="right"))
+            guide[place] = first + np.searchsorted(self._ends[first:last], starts, side="right")
+        self._guide = np.minimum(guide, len(self.pieces) - 1).ravel()
 
     # ---- drawing
 
     def draw(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         """A value of each row's bin."""
         uniforms = draw_uniforms(rng, len(codes))
-        chosen = np.searchsorted(self._ends, codes + uniforms, side="right")
-        # The sum is rounded: it must not carry a row into the next bin.
-        chosen = np.clip(chosen, self._first[codes], self._last[codes])
-        inside = np.clip((uniforms - self._before[chosen]) * self._scale[chosen], 0.0, 1.0)
+        rounding = None
+        if self.attribute.heaping:
+            rounding = draw_uniforms(rng, len(codes))
+        whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
+        values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
+        # A few rows at a time: what is looked up for them stays in the processor's cache.
+        for start in range(0, len(codes), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            lots = None if rounding is None else rounding[rows]
+            values[rows] = self._draw(codes[rows], uniforms[rows], lots)
+        return values
+
+    @property
+    def _mixed(self) -> bool:
+        """Whether some reals stand alone, wherever the grid is."""
+        return not self.attribute.whole and bool(self._alone[:-1].any())
+
+    def _draw(
+        self,
+        codes: NDArray[Any],
+        uniforms: NDArray[np.float64],
+        rounding: NDArray[np.float64] | None,
+    ) -> NDArray[Any]:
+        chosen = self._choose(codes, uniforms)
+        inside = uniforms - self._before[chosen]
+        inside *= self._scale[chosen]
         if self.grid is None:
-            values: NDArray[Any] = self._continuous(chosen, inside)
+            values: NDArray[Any] = self._continuous(chosen, np.clip(inside, 0.0, 1.0))
         else:
-            values = self._on_grid(self.grid, chosen, inside, rng)
-        if self.attribute.whole or not self._alone[:-1].any():
-            return values
-        return np.where(self._alone[chosen], self._start[chosen], values)
+            values = self.grid.values(self._on_grid(self.grid, chosen, inside, rounding))
+        if self._mixed:
+            return np.where(self._alone[chosen], self._start[chosen], values)
+        return values
+
+    def _choose(self, codes: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The segment of each row."""
+        places = (uniforms * self._parts).astype(np.intp)
+        places += codes.astype(np.intp) * self._parts
+        chosen = self._guide[places]
+        late = np.flatnonzero(uniforms >= self._ends[chosen])
+        while len(late):
+            chosen[late] += 1
+            late = late[uniforms[late] >= self._ends[chosen[late]]]
+        return chosen
 
     def _continuous(
         self, chosen: NDArray[np.intp], inside: NDArray[np.float64]
@@ -155,13 +201,19 @@ class Inside:
         grid: Grid,
         chosen: NDArray[np.intp],
         inside: NDArray[np.float64],
-        rng: np.random.Generator,
-    ) -> NDArray[Any]:
-        first, count = self._index[chosen], self._count[chosen]
-        places = first + np.minimum((inside * count).astype(np.int64), np.maximum(count - 1, 0))
-        if self.attribute.heaping:
-            places = self._heaped(grid, places, first, count, rng)
-        return grid.values(places)
+        rounding: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """The places on the grid of values that lie so far inside their segments."""
+        count = self._count[chosen]
+        inside *= count
+        places = inside.astype(np.int64)
+        np.minimum(places, count - 1, out=places)
+        np.maximum(places, 0, out=places)
+        first = self._index[chosen]
+        places += first
+        if rounding is not None:
+            return self._heaped(grid, places, first, count, rounding)
+        return places
 
     def _heaped(
         self,
@@ -169,10 +221,9 @@ class Inside:
         places: NDArray[np.int64],
         first: NDArray[np.int64],
         count: NDArray[np.int64],
-        rng: np.random.Generator,
+        which: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         """Round some values to multiples of coarser steps, where their segment holds one."""
-        which = draw_uniforms(rng, len(places))
         shares = np.cumsum([share for _, share in self.attribute.heaping])
         for place, (step, share) in enumerate(self.attribute.heaping):
             rows = np.flatnonzero((which >= shares[place] - share) & (which < shares[place]))
