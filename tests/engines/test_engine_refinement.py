@@ -23,6 +23,7 @@ def people(rows: int = 3000) -> pd.DataFrame:
             + pd.to_timedelta(rng.integers(0, 20_000, rows), unit="D"),
         }
     )
+    frame.loc[frame.born.dt.day_of_week == 6, "born"] += pd.Timedelta(days=1)
     gone = rng.random(rows) < 0.08
     for name in ("a", "b", "c", "d", "e"):
         absent = np.where(gone, rng.random(rows) < 0.9, rng.random(rows) < 0.02)
@@ -67,4 +68,5 @@ def test_duckdb_learns_what_memory_learns(tmp_path: Path, delta: float, suffix: 
     learned = models[0].schema
     assert learned["income"].step == 100  # type: ignore[attr-defined]
     assert learned["weight"].step == 0.1  # type: ignore[attr-defined]
+    assert learned["born"].weekdays[6] < 0.02  # type: ignore[attr-defined]
     assert learned.missing_cells

@@ -31,9 +31,9 @@ def loans(rows: int = ROWS) -> pd.DataFrame:
     )
     rounded = rng.random(rows) < 0.6
     frame.loc[rounded, "rent"] = (frame.rent[rounded] // 50) * 50
-    frame["opened"] = pd.Timestamp("2015-01-01") + pd.to_timedelta(
-        rng.integers(0, 900, rows), unit="D"
-    )
+    days = rng.integers(0, 900, rows)
+    days -= np.where((days + 3) % 7 >= 5, 2, 0)  # offices are closed at weekends
+    frame["opened"] = pd.Timestamp("2015-01-01") + pd.to_timedelta(days, unit="D")
     frame["bad"] = np.where(rng.random(rows) < 0.2, "yes", "no")
     empty = rng.random(rows) < 0.05
     for name in LOOSE:
@@ -103,6 +103,11 @@ def test_spikes_are_where_they_were(real: pd.DataFrame, made: pd.DataFrame, mode
         assert isinstance(attribute, Quantity)
         assert value in attribute.edges  # a bin of its own
     assert (made.debt.round(2) == made.debt).all()
+
+
+def test_nobody_opens_at_weekends(real: pd.DataFrame, made: pd.DataFrame) -> None:
+    assert (pd.to_datetime(real.opened).dt.day_of_week >= 5).mean() == 0
+    assert (pd.to_datetime(made.opened).dt.day_of_week >= 5).mean() < 0.05
 
 
 def test_rows_that_lack_many_cells_are_as_frequent_as_they_were(

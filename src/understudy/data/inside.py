@@ -40,6 +40,10 @@ MAX_SEGMENTS = 4096
 
 MAX_GRID_INDEX = 2**53
 
+DAY = 86400
+WEEKDAY_OF_1970 = 3
+"""The first of January 1970 was a Thursday; Monday is 0."""
+
 MAX_GUIDE = 1 << 20
 ROWS_AT_A_TIME = 1 << 14
 
@@ -143,7 +147,7 @@ class Inside:
         """A value of each row's bin."""
         uniforms = draw_uniforms(rng, len(codes))
         rounding = None
-        if self.attribute.heaping:
+        if self.attribute.heaping or self.attribute.weekdays:
             rounding = draw_uniforms(rng, len(codes))
         whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
         values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
@@ -211,9 +215,30 @@ class Inside:
         np.maximum(places, 0, out=places)
         first = self._index[chosen]
         places += first
+        if self.attribute.weekdays and rounding is not None:
+            return self._on_weekdays(places, first, count, rounding)
         if rounding is not None:
             return self._heaped(grid, places, first, count, rounding)
         return places
+
+    def _on_weekdays(
+        self,
+        places: NDArray[np.int64],
+        first: NDArray[np.int64],
+        count: NDArray[np.int64],
+        which: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        """Move dates to the weekdays that they should be, by less than a week, where their segment
+        holds one.
+        """
+        day = 1
+        if self.attribute.kind == "datetime":
+            day = DAY
+        ends = np.cumsum(self.attribute.weekdays)
+        wanted = np.minimum(np.searchsorted(ends / ends[-1], which, side="right"), 6)
+        later = places + (wanted - places // day - WEEKDAY_OF_1970) % 7 * day
+        moved = np.where(later < first + count, later, later - 7 * day)
+        return np.where(moved >= first, moved, places)
 
     def _heaped(
         self,

@@ -1,9 +1,10 @@
 """How the inside of bins stands in schema and model files, and what is refused there.
 
-"step": 100                        values are multiples of 100
-"values": [0, 0.5, 2]              there are no other values
-"detail": [[0, 1, 4313], [1, 60, 2053]]     segments with weights
-"heaping": [[1000, 0.4]]           four of ten values are rounded to thousands
+- ``"step": 100``: values are multiples of 100;
+- ``"values": [0, 0.5, 2]``: there are no others;
+- ``"detail": [[0, 1, 4313], [1, 60, 2053]]``: segments with weights;
+- ``"heaping": [[1000, 0.4]]``: four of ten values are rounded to thousands;
+- ``"weekdays": [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0]``: no date is a Saturday or a Sunday.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from understudy.data.inside import MAX_GRID_INDEX, MAX_SEGMENTS, Grid, Segment, 
 if TYPE_CHECKING:
     from understudy.data.schema import Quantity
 
-INSIDE_OPTIONS = ("step", "values", "detail", "heaping")
+INSIDE_OPTIONS = ("step", "values", "detail", "heaping", "weekdays")
 
 MAX_DECIMALS = 12
 MAX_WEIGHT = 2**53
@@ -47,6 +48,8 @@ def details_to_dict(attribute: Quantity) -> dict[str, Any]:
         found["detail"] = [[_plain(part) for part in segment] for segment in attribute.detail]
     if attribute.heaping:
         found["heaping"] = [[_plain(step), share] for step, share in attribute.heaping]
+    if attribute.weekdays:
+        found["weekdays"] = list(attribute.weekdays)
     return found
 
 
@@ -63,7 +66,8 @@ def with_details(attribute: _Quantity, entry: Mapping[str, Any]) -> _Quantity:
     attribute = replace(attribute, step=_step(attribute, entry.get("step")))
     attribute = replace(attribute, values=_values(attribute, entry.get("values")))
     attribute = replace(attribute, detail=_detail(attribute, entry.get("detail")))
-    return replace(attribute, heaping=_heaping(attribute, entry.get("heaping")))
+    attribute = replace(attribute, heaping=_heaping(attribute, entry.get("heaping")))
+    return replace(attribute, weekdays=_weekdays(attribute, entry.get("weekdays")))
 
 
 def _step(attribute: Quantity, given: Any) -> float | None:
@@ -183,6 +187,17 @@ def _heaping(attribute: Quantity, given: Any) -> tuple[tuple[float, float], ...]
     if math.fsum(share for _, share in found) > 1 + 1e-9:
         raise ValueError('the shares of "heaping" must not add up to more than 1')
     return tuple(found)
+
+
+def _weekdays(attribute: Quantity, given: Any) -> tuple[float, ...]:
+    if given is None:
+        return ()
+    if attribute.kind not in ("date", "datetime") or attribute.step is not None:
+        raise ValueError('"weekdays" goes with dates and datetimes without a "step"')
+    shares = isinstance(given, list) and len(given) == 7 and all(map(_is_number, given))
+    if not shares or min(given) < 0 or abs(math.fsum(given) - 1) > 1e-3:
+        raise ValueError('"weekdays" must be seven shares, Monday first, that add up to 1')
+    return tuple(float(share) for share in given)
 
 
 def _plain(number: float) -> float:

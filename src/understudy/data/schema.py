@@ -130,6 +130,8 @@ class Quantity(Attribute):
     """What a release learned of the inside of the bins, see :mod:`understudy.data.inside`."""
     heaping: tuple[Heap, ...] = ()
     """Which shares of the values are multiples of coarser steps, because people round."""
+    weekdays: tuple[float, ...] = ()
+    """Of dates and datetimes: the shares of Monday to Sunday."""
     free_bins: bool = field(default=False, compare=False)
     """Whether nobody said where bins begin, so that a release may cut them where the rows are."""
 
@@ -141,7 +143,8 @@ class Quantity(Attribute):
     @property
     def refined(self) -> bool:
         """Whether anything is known of the inside of the bins."""
-        return bool(self.step is not None or self.values or self.detail or self.heaping)
+        known = self.values or self.detail or self.heaping or self.weekdays
+        return self.step is not None or bool(known)
 
     @property
     def whole(self) -> bool:

@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.inside import fraction
+from understudy.data.inside import DAY, WEEKDAY_OF_1970, fraction
 from understudy.data.schema import Quantity
-
-WEEKDAY_OF_1970 = 3
-"""The first of January 1970 was a Thursday; Monday is 0."""
-
-DAY = 86400
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from understudy.data.encoding import Outside, encode
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
 from understudy.data.tables import Column, Table
-from understudy.data.value_classes import GridClasses, ValueClasses, scaled_by
+from understudy.data.value_classes import GridClasses, ValueClasses, WeekdayClasses, scaled_by
 from understudy.engines.dialects import Dialect
 from understudy.errors import InputError
 
@@ -253,7 +253,7 @@ class CellCode:
         assert isinstance(attribute, Quantity)
         if attribute.kind in ("date", "datetime"):
             if raw.kind in ("date", "datetime"):
-                return self._case(self._null(), self._bins(raw.sql, self._moments(raw.kind)))
+                return self._case(self._null(), self._moment_code(raw.sql, raw.kind))
             return self._read_moments(attribute)
         if raw.kind == "text":
             return self._read_numbers(attribute)
@@ -305,8 +305,14 @@ class CellCode:
         moment = self.dialect.try_cast(self.raw.sql, self.dialect.types["datetime"])
         return self._read(
             f"CASE WHEN {plain} THEN {moment} END",
-            self._bins(f"n{self.place}", self._moments("datetime")),
+            self._moment_code(f"n{self.place}", "datetime"),
         )
+
+    def _moment_code(self, value: str, kind: str) -> str:
+        """The code of a date or datetime that is there."""
+        if isinstance(self.attribute, WeekdayClasses):
+            return self.dialect.weekday(value)
+        return self._bins(value, self._moments(kind))
 
     def _read(self, value: str, code: str) -> str:
         """What the engine can read itself, by ``code``; the rest by the lookup."""

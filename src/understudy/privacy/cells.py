@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.inside import Grid
+from understudy.data.inside import DAY, Grid
 from understudy.data.schema import EPOCH, Quantity
-from understudy.data.value_classes import DAY
 
 MAX_CELLS = 1024
 """Ranges of at most this many values get a cell for each."""
@@ -70,6 +69,7 @@ class Cells:
             values=(),
             detail=(),
             heaping=(),
+            weekdays=(),
         )
 
 

@@ -34,7 +34,7 @@ from understudy.data.inside import MAX_SEGMENTS, Segment
 from understudy.data.marginals import marginal
 from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
 from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
-from understudy.data.value_classes import GridClasses
+from understudy.data.value_classes import GridClasses, WeekdayClasses
 from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget
 from understudy.privacy.cells import STEPS, Cells, first_cells, grid_of, split_cell
@@ -70,6 +70,7 @@ FINAL = 0.8
 SEEN = 10.0
 SURE = 3.0
 FINEST = 1e-9
+LEAST_WEEKDAY = 0.1
 ZOOMED_CELLS, ZOOM_PARTS = 16, 64
 
 Code = Callable[[Schema], Coded | CuboidCounter]
@@ -255,7 +256,8 @@ class _Column:
 
 
 def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
-    """Choose a step for numbers that have none, and see how people round."""
+    """Choose a step for numbers that have none, and see how people round; count weekdays."""
+    _find_weekdays(asker, columns)
     asked = {}
     for column in columns:
         attribute = column.attribute
@@ -276,6 +278,39 @@ def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
                 asked[column.name].steps, table.counts, table.stands_out(len(table.counts))
             )
             column.attribute = _with_step(column.attribute, step, heaping)
+
+
+def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
+    """See whether some weekdays have more dates than others."""
+    asked = {}
+    for column in columns:
+        attribute = column.attribute
+        if attribute.kind in ("date", "datetime") and attribute.step is None:
+            asked[column.name] = WeekdayClasses(
+                attribute.name,
+                attribute.kind,
+                attribute.missing or "",
+                attribute.edges,
+                format=attribute.format,
+            )
+    found = asker.count("weekdays", asked, {c.name: c.grid_cost for c in columns})
+    for column in columns:
+        if column.name in found:
+            shares = find_weekdays(found[column.name])
+            column.attribute = replace(column.attribute, weekdays=shares)
+
+
+def find_weekdays(table: NoisyTable) -> tuple[float, ...]:
+    """The shares of Monday to Sunday, where they differ by more than noise would have them; else
+    nothing.
+    """
+    rows = nearest_counts(table.counts.astype(np.float64))
+    even = rows.sum() / 7
+    if np.abs(table.counts - even).max() < max(2 * table.stands_out(7), LEAST_WEEKDAY * even):
+        return ()
+    shares = np.round(rows / rows.sum(), 4)
+    shares[int(np.argmax(shares))] += 1 - shares.sum()
+    return tuple(np.round(shares, 4).tolist())
 
 
 def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
