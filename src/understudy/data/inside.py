@@ -39,12 +39,15 @@ MAX_SEGMENTS = 4096
 """Of one attribute: a model file stays small."""
 
 MAX_GRID_INDEX = 2**53
+"""Whole numbers up to this are exact as floats."""
 
 DAY = 86400
 WEEKDAY_OF_1970 = 3
 """The first of January 1970 was a Thursday; Monday is 0."""
 
 MAX_GUIDE = 1 << 20
+"""Entries of a table that finds segments."""
+
 ROWS_AT_A_TIME = 1 << 14
 
 
@@ -108,23 +111,23 @@ class Inside:
         self._place(found)
 
     def _place(self, found: list[tuple[int, _Piece]]) -> None:
-        self.pieces = [piece for _, piece in found]
-        self.bins = np.array([place for place, _ in found])
-        weights = np.array([piece.weight for piece in self.pieces])
+        self._pieces = [piece for _, piece in found]
+        self._bins = np.array([place for place, _ in found])
+        weights = np.array([piece.weight for piece in self._pieces])
         size = self.attribute.bins + 1
-        self._first = np.searchsorted(self.bins, np.arange(size))
-        last = np.searchsorted(self.bins, np.arange(size), side="right") - 1
+        self._first = np.searchsorted(self._bins, np.arange(size))
+        last = np.searchsorted(self._bins, np.arange(size), side="right") - 1
         spans = [slice(a, b + 1) for a, b in zip(self._first, last, strict=True) if a <= b]
         ends = np.concatenate([np.cumsum(weights[span]) for span in spans])
         self._before = np.concatenate([[0.0, *ends[span][:-1]] for span in spans])
         # The last segment of a bin takes all that is left, however sums are rounded.
         self._ends = ends
-        self._ends[last[self.bins]] = np.inf
+        self._ends[last[self._bins]] = np.inf
         self._scale = 1 / weights
-        self._start = np.array([piece.start for piece in self.pieces], dtype=np.float64)
-        self._end = np.array([piece.end for piece in self.pieces], dtype=np.float64)
-        self._index = np.array([piece.first for piece in self.pieces], dtype=np.int64)
-        self._count = np.array([piece.count for piece in self.pieces], dtype=np.int64)
+        self._start = np.array([piece.start for piece in self._pieces], dtype=np.float64)
+        self._end = np.array([piece.end for piece in self._pieces], dtype=np.float64)
+        self._index = np.array([piece.first for piece in self._pieces], dtype=np.int64)
+        self._count = np.array([piece.count for piece in self._pieces], dtype=np.int64)
         self._alone = self._start == self._end
         self._guide_segments(size)
 
@@ -137,9 +140,9 @@ class Inside:
         guide = np.zeros((size, self._parts), dtype=np.intp)
         for place in range(size):
             first = int(self._first[place])
-            last = int(np.searchsorted(self.bins, place, side="right"))
+            last = int(np.searchsorted(self._bins, place, side="right"))
             guide[place] = first + np.searchsorted(self._ends[first:last], starts, side="right")
-        self._guide = np.minimum(guide, len(self.pieces) - 1).ravel()
+        self._guide = np.minimum(guide, len(self._pieces) - 1).ravel()
 
     # ---- drawing
 
@@ -273,7 +276,7 @@ class Inside:
 
     def _sums(self, ends: NDArray[np.float64], part: Any) -> NDArray[np.float64]:
         edges = self.attribute.edges
-        whole = [part(piece, math.inf) for piece in self.pieces[:-1]]
+        whole = [part(piece, math.inf) for piece in self._pieces[:-1]]
         before = np.concatenate([[0.0], np.cumsum(whole)])
         found = np.zeros(len(ends))
         for place, end in enumerate(ends.tolist()):
@@ -281,9 +284,9 @@ class Inside:
                 found[place] = before[-1]
             elif end > edges[0]:
                 owner = int(np.searchsorted(self._start[:-1], end, side="right")) - 1
-                first = self._first[self.bins[max(owner, 0)]]
+                first = self._first[self._bins[max(owner, 0)]]
                 inside = sum(
-                    part(piece, end) for piece in self.pieces[first : max(owner, first) + 1]
+                    part(piece, end) for piece in self._pieces[first : max(owner, first) + 1]
                 )
                 found[place] = before[first] + inside
         return found

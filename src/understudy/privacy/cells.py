@@ -20,6 +20,9 @@ MAX_CELLS = 1024
 
 EVEN_CELLS = 256
 CELLS_PER_OCTAVE = 4
+"""Wider ranges get cells of equal width, and cells that grow with the distance from zero and from
+both ends.
+"""
 
 STEPS = (
     *(factor * 10.0**power for power in range(6, -1, -1) for factor in (5, 1)),

@@ -65,13 +65,28 @@ FALSE_ALARM = 0.05
 SHARES = (0.1, 0.45, 0.45)
 """Of what a column may cost: for its grid, its cells, and a closer look."""
 
-PRICE = 0.4
-FINAL = 0.8
-SEEN = 10.0
+PRICE, FINAL_PRICE = 0.4, 0.8
+"""What a run must differ by from its neighbours, as a part of what stands out of the noise: at
+first, when a second count can still take it back, and at last.
+"""
+
+SEEN = 6.0
+"""A run of fewer rows than this many times the noise is not parted: no spike would be seen."""
+
+PEAK_CELLS, PEAK_TIMES = 3, 4.0
+"""A run of so few cells, so much denser than its neighbours, may be a spike."""
+
+ZOOMED_RUNS, ZOOM_PARTS = 16, 64
+"""How many runs are parted at most, and into how many parts."""
+
 SURE = 3.0
+"""Standard deviations by which rows that lack several cells must be more than chance has them."""
+
 FINEST = 1e-9
+"""The finest step of a real, as a part of its range."""
+
 LEAST_WEEKDAY = 0.1
-ZOOMED_CELLS, ZOOM_PARTS = 16, 64
+"""Weekdays whose shares differ by less than this part are taken as alike."""
 
 Code = Callable[[Schema], Coded | CuboidCounter]
 """The rows as codes of a schema."""
@@ -349,19 +364,21 @@ def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
 
 
 class _Parted:
-    """Runs as they are, and the cells in which a spike would be seen in parts."""
+    """Runs as they are, and those in which a spike would be seen in parts."""
 
     def __init__(self, attribute: Quantity, shape: Shape, scale: float) -> None:
-        self.places = []
-        if not attribute.values:
-            seen = shape.masses > SEEN * scale
-            worth = np.flatnonzero(shape.single_cells & (shape.sizes > 1) & seen)
-            most = worth[np.argsort(-shape.masses[worth], kind="stable")]
-            self.places = sorted(most[:ZOOMED_CELLS].tolist())
         self.shape = shape
-        inner = [shape.edges[start] for start in self.shape.starts]
-        for place in self.places:
-            low, high = shape.edges[place : place + 2]
+        self.parted: list[int] = []
+        if not attribute.values:
+            rows = shape.possible_rows()
+            several = sum_by(shape.runs, shape.sizes) > 1
+            worth = shape.peaks(PEAK_CELLS, PEAK_TIMES) & several & (rows > SEEN * scale)
+            most = np.argsort(np.where(worth, -rows, 0), kind="stable")[: int(worth.sum())]
+            self.parted = sorted(most[:ZOOMED_RUNS].tolist())
+        starts = [*shape.starts.tolist(), len(shape.sizes)]
+        inner = [shape.edges[start] for start in starts]
+        for run in self.parted:
+            low, high = inner[run : run + 2]
             inner += split_cell(attribute, low, high, ZOOM_PARTS)
         self.cells = Cells(replace(attribute, free_bins=True), inner)
 
@@ -373,13 +390,12 @@ class _Parted:
         rows = sum_by(runs, table.counts)
         updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
         refined = refine_cells(updated, dict(self._insides(runs, table)))
-        return refined.simplify(FINAL * table.stands_out(len(refined.rows)) / table.deviation)
+        return refined.simplify(FINAL_PRICE * table.stands_out(len(refined.rows)) / table.deviation)
 
     def _insides(self, runs: NDArray[np.int64], table: NoisyTable) -> Iterator[tuple[int, Shape]]:
-        """The shapes of the cells that were parted, where they are not flat."""
+        """The shapes of the runs that were parted, where they are not flat."""
         stands_out = table.stands_out(len(table.counts))
-        for place in self.places:
-            run = self.shape.runs[place]
+        for run in self.parted:
             first, last = np.searchsorted(runs, [run, run + 1]).tolist()
             inside = smooth(
                 self.cells.edges[first : last + 1],
@@ -389,7 +405,7 @@ class _Parted:
                 table.deviation**2,
             )
             if not inside.flat:
-                yield place, inside
+                yield int(self.shape.starts[run]), inside
 
 
 def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:

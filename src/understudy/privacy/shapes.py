@@ -62,10 +62,13 @@ class Shape:
         """The first cell of each run."""
         return np.searchsorted(self.runs, np.arange(len(self.rows)))
 
-    @property
-    def single_cells(self) -> NDArray[np.bool_]:
-        """Which cells are a run by themselves: they stand out from both neighbours."""
-        return np.bincount(self.runs)[self.runs] == 1
+    def peaks(self, cells: int, times: float) -> NDArray[np.bool_]:
+        """Which runs are of at most ``cells`` cells and ``times`` as dense as both neighbours."""
+        densities = self.possible_rows() / sum_by(self.runs, self.sizes)
+        around = np.concatenate([[0.0], densities, [0.0]])
+        beside = np.maximum(around[:-2], around[2:])
+        few = np.bincount(self.runs) <= cells
+        return few & (densities > times * beside)
 
     def update(self, rows: NDArray[np.float64], precisions: NDArray[np.float64]) -> Shape:
         """The same with what a second question says of its runs: each counts by how sure it is."""
@@ -153,7 +156,7 @@ def _best_runs(sizes: NDArray[np.float64], counts: NDArray[np.float64], price: f
 
 
 def refine_cells(shape: Shape, finer: dict[int, Shape]) -> Shape:
-    """The shape with some cells, each a run of its own, replaced by what is known of their
+    """The shape with some runs, known by their first cells, replaced by what is known of their
     inside.
     """
     edges: list[float] = []
