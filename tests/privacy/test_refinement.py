@@ -13,7 +13,8 @@ from understudy.data.schema import Quantity
 from understudy.errors import InputError
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.privacy.refinement import NoisyTable, find_missing_cells, refine
+from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells
+from understudy.privacy.refinement import refine
 
 ROWS = 12_000
 

@@ -20,47 +20,46 @@ was.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
-from understudy.data.inside import MAX_SEGMENTS, Segment
 from understudy.data.marginals import marginal
 from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
 from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
-from understudy.data.value_classes import GridClasses, WeekdayClasses
+from understudy.data.value_classes import WeekdayClasses
 from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget
-from understudy.privacy.cells import STEPS, Cells, first_cells, grid_of, split_cell
+from understudy.privacy.cells import Cells, first_cells, split_cell
 from understudy.privacy.heaping import find_grid
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
-    Counts,
     Noise,
     SystemNoise,
     add_noise,
     describe_noise,
     table_scale,
 )
+from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
+from understudy.privacy.refined_attributes import (
+    candidate_steps,
+    close_edges,
+    detail_of,
+    grid_classes,
+    with_step,
+)
 from understudy.privacy.shapes import (
     Shape,
     cut_bins,
     cut_out_spikes,
-    nearest_counts,
     refine_cells,
-    segments,
     smooth,
     sum_by,
 )
-
-FALSE_ALARM = 0.05
-"""Probability that noise alone makes some cell of a histogram stand out."""
 
 SHARES = (0.1, 0.45, 0.45)
 """Of what a column may cost: for its grid, its cells, and a closer look."""
@@ -78,15 +77,6 @@ PEAK_CELLS, PEAK_TIMES = 3, 4.0
 
 ZOOMED_RUNS, ZOOM_PARTS = 16, 64
 """How many runs are parted at most, and into how many parts."""
-
-SURE = 3.0
-"""Standard deviations by which rows that lack several cells must be more than chance has them."""
-
-FINEST = 1e-9
-"""The finest step of a real, as a part of its range."""
-
-LEAST_WEEKDAY = 0.1
-"""Weekdays whose shares differ by less than this part are taken as alike."""
 
 Code = Callable[[Schema], Coded | CuboidCounter]
 """The rows as codes of a schema."""
@@ -145,34 +135,6 @@ def is_refinable(attribute: Attribute) -> bool:
 
 
 # --------------------------------------------------------------------------- the question
-
-
-@dataclass(frozen=True)
-class NoisyTable:
-    """Noisy counts, and what is known of their noise."""
-
-    counts: Counts
-    scale: float
-    gaussian: bool
-
-    def stands_out(self, cells: int) -> float:
-        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
-        cells.
-
-        Discrete Laplace: P(X >= t) <= exp(-t / s). Discrete Gaussian: it is sub-Gaussian, so
-        P(X >= t) <= exp(-t^2 / (2 s^2)).
-        """
-        logarithm = math.log(max(cells, 1) / FALSE_ALARM)
-        if self.gaussian:
-            return self.scale * math.sqrt(2 * logarithm)
-        return self.scale * logarithm
-
-    @property
-    def deviation(self) -> float:
-        """About the standard deviation of the noise in a cell."""
-        if self.gaussian:
-            return self.scale
-        return self.scale * math.sqrt(2)
 
 
 class _Asker:
@@ -263,11 +225,11 @@ class _Column:
         if edges != attribute.edges:
             attribute = replace(
                 attribute,
-                edges=_closed(attribute, edges),
+                edges=close_edges(attribute, edges),
                 equal_width=False,
                 free_bins=False,
             )
-        return replace(attribute, detail=_detail(attribute, shape))
+        return replace(attribute, detail=detail_of(attribute, shape))
 
 
 def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
@@ -281,9 +243,9 @@ def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
             and attribute.step is None
             and not attribute.values
         ):
-            steps = _candidate_steps(attribute)
+            steps = candidate_steps(attribute)
             if steps:
-                asked[column.name] = _grid_classes(attribute, steps)
+                asked[column.name] = grid_classes(attribute, steps)
     costs = {column.name: column.grid_cost for column in columns}
     found = asker.count("grid", asked, costs)
     for column in columns:
@@ -292,7 +254,7 @@ def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
             step, heaping = find_grid(
                 asked[column.name].steps, table.counts, table.stands_out(len(table.counts))
             )
-            column.attribute = _with_step(column.attribute, step, heaping)
+            column.attribute = with_step(column.attribute, step, heaping)
 
 
 def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
@@ -313,19 +275,6 @@ def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
         if column.name in found:
             shares = find_weekdays(found[column.name])
             column.attribute = replace(column.attribute, weekdays=shares)
-
-
-def find_weekdays(table: NoisyTable) -> tuple[float, ...]:
-    """The shares of Monday to Sunday, where they differ by more than noise would have them; else
-    nothing.
-    """
-    rows = nearest_counts(table.counts.astype(np.float64))
-    even = rows.sum() / 7
-    if np.abs(table.counts - even).max() < max(2 * table.stands_out(7), LEAST_WEEKDAY * even):
-        return ()
-    shares = np.round(rows / rows.sum(), 4)
-    shares[int(np.argmax(shares))] += 1 - shares.sum()
-    return tuple(np.round(shares, 4).tolist())
 
 
 def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
@@ -406,114 +355,3 @@ class _Parted:
             )
             if not inside.flat:
                 yield int(self.shape.starts[run]), inside
-
-
-def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
-    """The shares of rows with 0, 1, 2, ... missing cells, where more rows lack several than chance
-    would have; else nothing.
-
-    If columns were missing independently, the numbers of missing cells would be no more spread than
-    a Poisson distribution of the same mean.
-    """
-    rows = nearest_counts(table.counts.astype(np.float64))
-    total = rows.sum()
-    if total <= 0:
-        return ()
-    mean = float(rows @ np.arange(len(rows))) / total
-    by_chance = np.array([mean**k / math.factorial(k) for k in range(len(rows))])
-    by_chance *= math.exp(-mean) * total
-    # Rows that lack so many cells or more, against those that chance would have.
-    excess = np.cumsum((table.counts - by_chance)[::-1])[::-1]
-    noise = table.deviation * np.sqrt(np.arange(len(rows), 0, -1))
-    if not (excess > SURE * noise)[LEAST_COLUMNS:].any():
-        return ()
-    shares = np.round(rows / total, 6)
-    shares[int(np.argmax(shares))] += 1 - shares.sum()
-    return tuple(np.round(shares, 6).tolist())
-
-
-# --------------------------------------------------------------------------- parts of an attribute
-
-
-def _candidate_steps(attribute: Quantity) -> tuple[float, ...]:
-    """Grids that the range has room for, and that are not finer than the column can be."""
-    span = attribute.edges[-1] - attribute.edges[0]
-    finest = 1.0
-    if not attribute.whole:
-        finest = span * FINEST
-    return tuple(step for step in STEPS if finest <= step and 4 * step <= span)
-
-
-def _grid_classes(attribute: Quantity, steps: tuple[float, ...]) -> GridClasses:
-    return GridClasses(
-        attribute.name,
-        attribute.kind,
-        attribute.missing or "",
-        attribute.edges,
-        format=attribute.format,
-        steps=steps,
-    )
-
-
-def _with_step(
-    attribute: Quantity, step: float | None, heaping: tuple[tuple[float, float], ...]
-) -> Quantity:
-    """The attribute with a step, if all its bins hold multiples of it."""
-    if step is None:
-        return attribute
-    if attribute.whole:
-        step = int(step)
-    stepped = replace(attribute, step=step)
-    grid = grid_of(stepped)
-    edges = attribute.edges
-    if attribute.free_bins:
-        edges = (edges[0], edges[-1])
-    empty = any(grid.at(grid.index_from(low)) >= high for low, high in pairwise(edges))
-    if empty:
-        return attribute
-    if attribute.free_bins:
-        stepped = _rounded_edges(stepped)
-    return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
-
-
-def _rounded_edges(attribute: Quantity) -> Quantity:
-    """The attribute with bins that begin at multiples of its step."""
-    grid = grid_of(attribute)
-    first, last = attribute.edges[0], attribute.edges[-1]
-    inner = {grid.at(grid.index_from(edge)) for edge in attribute.edges[1:-1]}
-    kept = sorted(edge for edge in inner if grid.at(grid.index_from(first)) < edge < last)
-    if attribute.whole:
-        kept = [int(edge) for edge in kept]
-    edges = (first, *kept, last)
-    return replace(
-        attribute,
-        edges=edges,
-        equal_width=attribute.equal_width and edges == attribute.edges,
-    )
-
-
-def _closed(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, ...]:
-    """Edges of bins, of which the last one of a real ends with its upper bound."""
-    inner = [edge for edge in edges[1:-1] if edge < attribute.edges[-1]]
-    if attribute.whole:
-        inner = [int(edge) for edge in inner]
-    return attribute.edges[0], *inner, attribute.edges[-1]
-
-
-def _detail(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
-    """Segments with weights, for all bins in which they say something."""
-    found: list[Segment] = []
-    upper = attribute.edges[-1]
-    for low, high, rows, alone in segments(shape, attribute.edges):
-        weight = round(rows)
-        if weight <= 0:
-            continue
-        if attribute.whole:
-            found.append((int(low), int(high), weight))
-        elif alone or low >= upper:
-            found.append((float(low), float(low), weight))
-        else:
-            found.append((float(low), float(min(high, upper)), weight))
-    if len(found) > MAX_SEGMENTS:
-        return ()
-    return tuple(found)
