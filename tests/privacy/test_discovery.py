@@ -489,7 +489,7 @@ def test_what_cannot_be_discovered_is_refused_before_anything_is_reserved(
 
 def test_discovery_takes_its_share_and_the_method_the_rest() -> None:
     told: list[str] = []
-    method = Independent(epsilon=1.0, discovery=0.2, keep_going=True)
+    method = Independent(epsilon=1.0, discovery=0.2, refinement=0, keep_going=True)
     model = method.fit(clear_table(2000), noise=SeededNoise(0), notify=told.append)
     by_question = {entry.question: entry.amount for entry in model.ledger.entries}
     discovery = sum(v for k, v in by_question.items() if not k.startswith("table of"))

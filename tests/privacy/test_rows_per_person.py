@@ -490,7 +490,8 @@ def test_the_person_column_is_never_asked_about() -> None:
         table, notify=lambda _: None
     )
     assert isinstance(model.schema["patient"], Identifier)
-    assert [e.question for e in model.ledger.entries] == ["bounds of age", "table of age"]
+    asked = [e.question for e in model.ledger.entries]
+    assert (asked[0], asked[-1]) == ("bounds of age", "table of age")
     assert all("patient" not in e.question for e in model.ledger.entries)
 
 

@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,12 @@ from understudy.auditing.bounds import (
 )
 from understudy.auditing.doors import exact_loss
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import Pair, odd_cell_pairs, worst_pairs
+from understudy.auditing.neighbours import (
+    Pair,
+    odd_cell_pairs,
+    refinement_pairs,
+    worst_pairs,
+)
 from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
@@ -44,6 +50,7 @@ from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, Rule
 from understudy.privacy.questions import Measure
+from understudy.privacy.refinement import refine
 from understudy.synthesizers.independent import Independent
 
 Simulate = Callable[[bool, int, np.random.Generator], Features]
@@ -555,6 +562,28 @@ def kinds_loss(epsilon: float, read_for_free: bool) -> float:
     return exact_loss(run, pair).epsilon
 
 
+def refinement_loss(epsilon: float, exact_step: bool) -> float:
+    """The exact loss of learning the inside of bins; with ``exact_step`` the step is the coarsest
+    one that all numbers lie on, read off the rows.
+    """
+    pair = refinement_pairs("add_remove")[0]
+    schema = pair.schema
+    assert schema is not None
+
+    def run(table: Table, noise: Noise) -> Schema:
+        known = schema
+        if exact_step:
+            amounts = table.columns["amount"].values
+            step = next(step for step in (1000, 100, 10, 1) if not (amounts % step).any())
+            document = schema.to_dict()
+            document["attributes"]["amount"] |= {"step": step}
+            known = Schema.from_dict(document)
+        ledger = Ledger(epsilon, neighbours=pair.neighbours)
+        return refine(known, partial(encode, table), ledger, ledger.budget, noise)
+
+    return exact_loss(run, pair).epsilon
+
+
 ODD_CELL = "a text among numbers"
 
 ONE_MISSING = "one more row, with a missing value"
@@ -810,6 +839,13 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: types_loss(1.0, True),
         ),
         Control(
+            "a step that all numbers lie on, read off the rows",
+            "a temptation of ours",
+            "one amount beside the grid",
+            1.0,
+            exact=lambda: refinement_loss(1.0, True),
+        ),
+        Control(
             "scores called monotonic that are not",
             "dpsynth",
             up_down,
@@ -909,6 +945,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             "a whole fit, all of it from noisy tables",
             "a constant column gains one value",
             exact=lambda: fit_loss(epsilon, False),
+        ),
+        sound(
+            "a step by noisy counts",
+            "one amount beside the grid",
+            exact=lambda: refinement_loss(epsilon, False),
         ),
         sound(
             "rows in the types that the schema says",

@@ -136,6 +136,36 @@ def tiny_pair(neighbours: Neighbours) -> Pair:
     return _pair("the only row", neighbours, _categories(2, 2), body, (1, 1))
 
 
+def refinement_pairs(neighbours: Neighbours, rows: int = 400) -> tuple[Pair, ...]:
+    """Amounts in hundreds, and columns that may be missing: one row has an odd amount, an extreme
+    one, or nothing at all.
+    """
+    loose = {"kind": "integer", "min": 0, "max": 3, "missing": "9"}
+    schema = _schema(
+        {
+            "amount": {"kind": "integer", "min": 0, "max": 99_999},
+            **dict.fromkeys("abc", loose),
+        }
+    )
+    body: list[Row] = [(100 * (place % 300), *[place % 4] * 3) for place in range(rows)]
+    makers: tuple[tuple[str, Row], ...] = (
+        ("one amount beside the grid", (12_345, 0, 0, 0)),
+        ("one extreme amount", (99_999, 0, 0, 0)),
+        ("the only missing cells", (0, 9, 9, 9)),
+    )
+    return tuple(_pair(name, neighbours, schema, body, extra) for name, extra in makers)
+
+
+def refinement_person_pair(most: int) -> Pair:
+    """The same, with all rows of a person beside the grid."""
+    pair = refinement_pairs("add_remove")[0]
+    assert pair.schema is not None
+    body: list[Row] = [(100 * (place % 300), *[place % 4] * 3) for place in range(400)]
+    return _person_pair(
+        "all amounts of a person beside the grid", pair.schema, body, (12_345, 9, 9, 9), most
+    )
+
+
 # --------------------------------------------------------------------------- pairs for choices
 
 Cell = tuple[int, int]

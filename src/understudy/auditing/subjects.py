@@ -28,6 +28,8 @@ from understudy.auditing.neighbours import (
     Pair,
     choice_pair,
     person_pairs,
+    refinement_pairs,
+    refinement_person_pair,
     small_pair,
     tiny_pair,
     worst_pairs,
@@ -48,6 +50,7 @@ from understudy.privacy.mechanisms import (
     choice_scale,
     gridded,
 )
+from understudy.privacy.refinement import refine
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.registry import find_method
 
@@ -134,11 +137,38 @@ def doors(epsilon: float) -> Iterator[Finding]:
         yield from exact_findings(
             f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA
         )
+    yield from _refinements(epsilon)
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _asked(_draws, epsilon, most=MOST), people)
     name = f"draws, zCDP, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _asked(_draws, epsilon, DELTA, MOST), people, DELTA)
+
+
+def _refinements(epsilon: float) -> Iterator[Finding]:
+    """What lies inside bins, all questions of it together."""
+    for relation in RELATIONS:
+        pairs = refinement_pairs(relation)
+        for delta in (0.0, DELTA):
+            name = f"inside of bins, {'zCDP, ' if delta else ''}{relation}"
+            yield from exact_findings(name, epsilon, _refined(epsilon, delta), pairs, delta)
+    pairs = (refinement_person_pair(MOST),)
+    name = f"inside of bins, {MOST} rows per person"
+    yield from exact_findings(name, epsilon, _refined(epsilon, most=MOST), pairs)
+
+
+def _refined(epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+    """A run that refines a schema, and nothing else."""
+
+    def run(pair: Pair, table: Table, noise: Noise) -> object:
+        ledger = Ledger(
+            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
+        )
+        assert pair.schema is not None
+        rows = _counted(table, most)
+        return refine(pair.schema, partial(encode, rows), ledger, ledger.budget, noise)
+
+    return lambda pair: partial(run, pair)
 
 
 Ask = Callable[[CentralCurator], object]

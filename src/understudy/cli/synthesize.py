@@ -90,6 +90,12 @@ def synthesize(
             help="Go on where the domain cannot be discovered, or not that of every column.",
         ),
     ] = False,
+    refinement: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="Share of the budget for what lies inside bins; 0 for none."
+        ),
+    ] = 0.05,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,
@@ -132,6 +138,7 @@ def synthesize(
             neighbours=relation_of(neighbours),
             discovery=discovery,
             keep_going=keep_going,
+            refinement=refinement,
             person=person,
             max_rows_per_person=rows_per_person,
         ),

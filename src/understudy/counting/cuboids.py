@@ -59,6 +59,9 @@ class CodedRows(Protocol):
     def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         """A cuboid for each set of attributes, in one pass over the rows."""
 
+    def missing_cells(self) -> NDArray[np.int64]:
+        """How many rows have 0, 1, 2, ... missing cells."""
+
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
 
@@ -104,6 +107,10 @@ class CuboidCounter(Counter):
     def rows(self) -> int:
         """How many rows there are."""
         return self._source.rows
+
+    def missing_cells(self) -> NDArray[np.int64]:
+        """How many rows have 0, 1, 2, ... missing cells."""
+        return self._source.missing_cells()
 
     def in_bits(self, bits: Bits) -> CuboidCounter:
         """The same rows, their attributes taken apart into bits."""

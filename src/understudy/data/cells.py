@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from understudy.data.formats import Format
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import MARKS, Column
+from understudy.data.value_classes import ValueClasses
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -177,6 +178,8 @@ class CellEncoder:
         return np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf)[places]
 
     def _bins(self, attribute: Quantity, numbers: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(attribute, ValueClasses):
+            return attribute.code(numbers)
         if attribute.whole:
             edges = np.array(attribute.edges, dtype=np.int64)
             beyond = numbers >= edges[-1]

@@ -79,7 +79,8 @@ def decode(
 ) -> Table:
     """Turn codes back into a table with the columns of the schema.
 
-    A bin yields a value drawn uniformly inside it, or the exact one where it holds only one.
+    A bin yields a value drawn from what is known of its inside
+    (:mod:`understudy.data.inside`), uniformly where that is nothing.
 
     Parameters
     ----------
@@ -121,26 +122,36 @@ def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
 
 
 def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator) -> Column:
+    if attribute.refined:
+        values: NDArray[Any] = attribute.inside.draw(codes, rng)
+    else:
+        values = _drawn_evenly(attribute, codes, rng)
+    kind = attribute.kind
+    if kind == "real" and values.dtype.kind == "i":
+        kind = "integer"  # multiples of a whole step are written without a point
+    column = Column(kind, values, mark=attribute.missing or "", format=attribute.format or "")
+    return _with_missing(column, attribute, codes)
+
+
+def _drawn_evenly(
+    attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator
+) -> NDArray[Any]:
+    """Values where nothing is known of the inside of bins: all of a bin are equally likely."""
     # "missing" gets a bin of its own here, so that one lookup serves all rows.
     edges = np.array([*attribute.edges, attribute.edges[-1]], dtype=np.float64)
     low, width = edges[:-1], np.diff(edges)
     if attribute.whole and width[: attribute.bins].max() == 1:
-        values: NDArray[Any] = low.astype(np.int64)[codes]
-    elif attribute.whole:
+        return low.astype(np.int64)[codes]
+    if attribute.whole:
         # Both parts are whole and below 2^53, so the sum is exact and stays below the next edge.
-        values = low.astype(np.int64)[codes] + (
-            draw_uniforms(rng, len(codes)) * width[codes]
-        ).astype(np.int64)
-    else:
-        unit = float(10**attribute.places)
-        inside = low[codes] + draw_uniforms(rng, len(codes)) * width[codes]
-        # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
-        below = np.nextafter(edges[1:], -np.inf)
-        values = np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])
-    column = Column(
-        attribute.kind, values, mark=attribute.missing or "", format=attribute.format or ""
-    )
-    return _with_missing(column, attribute, codes)
+        return low.astype(np.int64)[codes] + (draw_uniforms(rng, len(codes)) * width[codes]).astype(
+            np.int64
+        )
+    unit = float(10**attribute.places)
+    inside = low[codes] + draw_uniforms(rng, len(codes)) * width[codes]
+    # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
+    below = np.nextafter(edges[1:], -np.inf)
+    return np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])
 
 
 def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:

@@ -25,6 +25,13 @@ from numpy.typing import NDArray
 from understudy.data.fake_kinds import FAKES, LOCALES
 from understudy.data.files import read_json, write_json
 from understudy.data.formats import Format
+from understudy.data.inside import Heap, Inside, Segment
+from understudy.data.inside_files import (
+    INSIDE_OPTIONS,
+    decimals_of,
+    details_to_dict,
+    with_details,
+)
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,6 +129,29 @@ class Quantity(Attribute):
     """Places after the point of a real; by default enough to tell a thousand values in a bin
     apart.
     """
+    step: float | None = None
+    """Values are multiples of it."""
+    values: tuple[float, ...] = ()
+    """The only values that there are, where the schema lists them."""
+    detail: tuple[Segment, ...] = ()
+    """What a release learned of the inside of the bins, see :mod:`understudy.data.inside`."""
+    heaping: tuple[Heap, ...] = ()
+    """Which shares of the values are multiples of coarser steps, because people round."""
+    weekdays: tuple[float, ...] = ()
+    """Of dates and datetimes: the shares of Monday to Sunday."""
+    free_bins: bool = field(default=False, compare=False)
+    """Whether nobody said where bins begin, so that a release may cut them where the rows are."""
+
+    @cached_property
+    def inside(self) -> Inside:
+        """What lies inside the bins."""
+        return Inside(self)
+
+    @property
+    def refined(self) -> bool:
+        """Whether anything is known of the inside of the bins."""
+        known = self.values or self.detail or self.heaping or self.weekdays
+        return self.step is not None or bool(known)
 
     @property
     def whole(self) -> bool:
@@ -148,6 +178,8 @@ class Quantity(Attribute):
         """Places after the point that a decoded real has."""
         if self.decimals is not None:
             return self.decimals
+        if self.step is not None:
+            return decimals_of(self.step)
         shown = Format(self.kind, self.format or "").places
         if shown is not None:
             return shown
@@ -191,15 +223,16 @@ class Quantity(Attribute):
             details: dict[str, Any] = {
                 "min": self._plain(self.edges[0]),
                 "max": self._plain(last),
-                "bins": self.bins,
             }
+            if not self.free_bins:
+                details["bins"] = self.bins
         else:
             details = {"edges": [self._plain(edge) for edge in self.edges]}
         if self.format is not None:
             details["format"] = self.format
         if self.decimals is not None:
             details["decimals"] = self.decimals
-        return details
+        return details | details_to_dict(self)
 
     def _plain(self, number: float) -> Value:
         if self.is_moment:
@@ -363,6 +396,10 @@ class Schema:
     """How the table's file is written, where that is unusual: options for reading it, and no more.
     A model does not hold them.
     """
+    missing_cells: tuple[float, ...] = ()
+    """The shares of rows with 0, 1, 2, ... missing cells, where a release learned them; see
+    :mod:`understudy.data.missingness`.
+    """
     _by_name: dict[str, Attribute] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -438,6 +475,8 @@ class Schema:
             document["constraints"] = self.constraints.to_list()
         if self.reading:
             document["reading"] = dict(self.reading)
+        if self.missing_cells:
+            document["missing_cells"] = list(self.missing_cells)
         return document
 
     @classmethod
@@ -475,11 +514,11 @@ BOOLEAN_VALUES = ("false", "true")
 EPOCH = dt.datetime(1970, 1, 1)
 
 _OPTIONS = {
-    "integer": {"min", "max", "bins", "edges", "format", "missing"},
-    "real": {"min", "max", "bins", "edges", "decimals", "format", "missing"},
-    "date": {"min", "max", "bins", "edges", "format", "missing"},
-    "time": {"min", "max", "bins", "edges", "format", "missing"},
-    "datetime": {"min", "max", "bins", "edges", "format", "missing"},
+    "integer": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
+    "real": {"min", "max", "bins", "edges", "decimals", "format", "missing", *INSIDE_OPTIONS},
+    "date": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
+    "time": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
+    "datetime": {"min", "max", "bins", "edges", "format", "missing", *INSIDE_OPTIONS},
     "boolean": {"values", "missing"},
     "categorical": {"values", "vocabulary", "ordered", "taxonomy", "other", "missing"},
     "identifier": {"pattern"},
@@ -533,7 +572,8 @@ class _Reader:
     def schema(self, document: Any) -> Schema:
         if not isinstance(document, Mapping) or "attributes" not in document:
             raise self.bad('it must be an object with an "attributes" entry')
-        unknown = set(document) - {"attributes", "constraints", "reading"}
+        known = {"attributes", "constraints", "missing_cells", "reading"}
+        unknown = set(document) - known
         if unknown:
             raise self.bad(f"it has an unknown entry {sorted(map(str, unknown))[0]!r}; remove it")
         attributes = document["attributes"]
@@ -542,10 +582,12 @@ class _Reader:
         check_columns([str(name) for name in attributes], self.source)
         reading = check_reading(document.get("reading", {}), self.source)
         if document.get("constraints", []) != []:
-            constrained = self.constrained(attributes, document["constraints"])
-            return replace(constrained, reading=reading)
-        described = tuple(self.attribute(name, entry) for name, entry in attributes.items())
-        return Schema(described, reading=reading)
+            found = self.constrained(attributes, document["constraints"])
+        else:
+            found = Schema(tuple(self.attribute(name, entry) for name, entry in attributes.items()))
+        self.column = None
+        missing_cells = self.missing_cells(document, found)
+        return replace(found, reading=reading, missing_cells=missing_cells)
 
     def constrained(self, entries: Mapping[str, Any], constraints: Any) -> Schema:
         # Constraints are about attributes: that module comes after this one.
@@ -575,6 +617,20 @@ class _Reader:
         checked = self.attribute(name, kept)
         assert isinstance(checked, Quantity)
         return Computed(name, kind, checked.missing, checked.format, checked.decimals)
+
+    def missing_cells(self, document: Mapping[str, Any], schema: Schema) -> tuple[float, ...]:
+        given = document.get("missing_cells", [])
+        most = sum(attribute.missing is not None for attribute in schema.modelled) + 1
+        if not isinstance(given, list) or len(given) > most:
+            raise self.bad(
+                '"missing_cells" must list the shares of rows with 0, 1, 2, ... missing cells, '
+                "up to all columns that may be missing"
+            )
+        if not all(_is_number(share) and 0 <= share <= 1 for share in given):
+            raise self.bad('"missing_cells" must hold shares from 0 to 1')
+        if given and abs(sum(given) - 1) > 1e-3:
+            raise self.bad('the shares of "missing_cells" must add up to 1')
+        return tuple(float(share) for share in given)
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
         if not isinstance(name, str) or not name:
@@ -788,7 +844,14 @@ class _Reader:
             edges = self.edges(kind, entry["edges"])
         else:
             edges = self.equal_edges(kind, entry)
-        return Quantity(name, kind, missing, edges, "edges" not in entry, form, decimals)
+        free = not {"bins", "edges"} & set(entry)
+        attribute = Quantity(
+            name, kind, missing, edges, "edges" not in entry, form, decimals, free_bins=free
+        )
+        try:
+            return with_details(attribute, entry)
+        except ValueError as error:
+            raise self.bad(str(error)) from None
 
     def format(self, kind: str, entry: Mapping[str, Any]) -> str | None:
         form = entry.get("format")

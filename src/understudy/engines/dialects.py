@@ -33,6 +33,8 @@ class Dialect:
     """A cast that is only made where it is known to succeed."""
     seconds: Callable[[str], str]
     """A datetime cut to whole seconds."""
+    weekday: Callable[[str], str]
+    """The weekday of a date or datetime; Monday is 0."""
     hexadecimal: Callable[[str], str]
     """A text of eight hexadecimal digits as a number."""
     random: str
@@ -108,6 +110,7 @@ DUCKDB = Dialect(
     whole=lambda value: f"{value} = floor({value})",
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
+    weekday=lambda value: f"(isodow({value}) - 1)",
     hexadecimal=lambda value: f"CAST(concat('0x', {value}) AS BIGINT)",
     random="random()",
     collation="C",
@@ -129,6 +132,7 @@ POSTGRES = Dialect(
     whole=lambda value: f"{value} = floor({value})",
     try_cast=lambda value, kind: f"CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
+    weekday=lambda value: f"(CAST(extract(isodow FROM {value}) AS INTEGER) - 1)",
     # A string of 32 bits, made longer by zeros in front, is not negative.
     hexadecimal=lambda value: f"CAST(CAST(concat('x00000000', {value}) AS bit(64)) AS BIGINT)",
     random="random()",
@@ -154,6 +158,7 @@ SPARK = Dialect(
     ),  # floor makes a BIGINT there, which infinity does not fit
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('SECOND', {value})",
+    weekday=lambda value: f"weekday({value})",
     hexadecimal=lambda value: f"CAST(conv({value}, 16, 10) AS BIGINT)",
     random="rand()",
     collation="UTF8_BINARY",

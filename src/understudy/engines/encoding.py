@@ -36,6 +36,7 @@ from understudy.data.cells import (
 )
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity
 from understudy.data.tables import Column
+from understudy.data.value_classes import GridClasses, ValueClasses, WeekdayClasses, scaled_by
 from understudy.engines.dialects import Dialect
 from understudy.engines.spellings import plain_moment, plain_number
 from understudy.errors import InputError
@@ -69,6 +70,8 @@ def extended(attribute: Attribute) -> Attribute:
     missing ones.
     """
     missing = attribute.missing or ""
+    if isinstance(attribute, ValueClasses):  # every value has a class
+        return replace(attribute, missing=missing)
     if isinstance(attribute, Quantity):
         last = attribute.edges[-1]
         # The last bin of a real holds its upper edge.
@@ -86,7 +89,9 @@ def extended(attribute: Attribute) -> Attribute:
 
 def folded(attribute: Attribute) -> NDArray[np.uint32]:
     """For each code of the extended attribute the attribute's own."""
-    if isinstance(attribute, Quantity):
+    if isinstance(attribute, ValueClasses):
+        codes = [*range(attribute.values_size)]
+    elif isinstance(attribute, Quantity):
         bins = attribute.bins
         codes = [0, *range(bins), bins - 1]
     else:
@@ -105,6 +110,8 @@ def outside(attribute: Attribute, counts: NDArray[np.int64]) -> list[Outside]:
         if count:
             found.append(Outside(attribute.name, count, attribute.label(code), remedy))
 
+    if isinstance(attribute, ValueClasses):
+        return found
     *numbers, absent, unreadable = counts.tolist()
     if isinstance(attribute, Quantity):
         report(numbers[0], 0, BEYOND_BOUNDS)
@@ -250,7 +257,10 @@ class CellCode:
             self.dialect.number(edge, "integer" if exactly else "real")
             for edge in attribute.edges[1:-1]
         ]
-        code = self._bins(compared, edges)
+        if isinstance(attribute, GridClasses):
+            code = self._grids(attribute, self.dialect.cast(value, "real"))
+        else:
+            code = self._bins(compared, edges)
         if attribute.whole and kind == "real":
             code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.unreadable} END"
         mark = missing_number(attribute)
@@ -267,7 +277,10 @@ class CellCode:
 
     def _moments(self, attribute: Quantity, value: str, kind: str) -> str:
         """The code of a date or datetime that is there."""
-        code = self._bins(value, self._edges_of_moments(kind))
+        if isinstance(attribute, WeekdayClasses):
+            code = self.dialect.weekday(value)
+        else:
+            code = self._bins(value, self._edges_of_moments(kind))
         mark = missing_number(attribute)
         if math.isnan(mark):
             return code
@@ -326,6 +339,18 @@ class CellCode:
                     text = moment.isoformat(sep=" ")
                 written.append(self.dialect.cast(f"'{text}'", compared))
         return written
+
+    def _grids(self, attribute: GridClasses, value: str) -> str:
+        """Which of some grids a number lies on, as :meth:`GridClasses.code` tells it."""
+        cases = [f"WHEN {value} = {self.dialect.number(0.0, 'real')} THEN 0"]
+        for place, step in enumerate(attribute.steps):
+            number, divides = scaled_by(step)
+            factor = self.dialect.number(number, "real")
+            on_grid = f"floor({value} * {factor} + {self.dialect.number(0.5, 'real')}) / {factor}"
+            if divides:
+                on_grid = f"floor({value} / {factor}) * {factor}"
+            cases.append(f"WHEN {on_grid} = {value} THEN {place + 1}")
+        return f"CASE {' '.join(cases)} ELSE {len(attribute.steps) + 1} END"
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
         """Which stretch between the edges a value lies in: half of them at a time, the last few one

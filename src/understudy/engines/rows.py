@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.cells import Outside, absent_code
-from understudy.data.schema import Schema
+from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
 from understudy.engines.encoding import CellCode, Raw, folded, outside
 from understudy.engines.persons import bounded, whose
@@ -270,6 +270,31 @@ class EngineRows:
                 codes[i] = self._folded[self._places[name]].astype(narrow)[codes[i]]
             cuboids.append(Cuboid(dict(zip(names, codes, strict=True)), weights))
         return cuboids
+
+    def missing_cells(self) -> NDArray[np.int64]:
+        """How many rows have 0, 1, 2, ... missing cells."""
+        cells = [cell for cell, a in self._modelled() if a.missing is not None]
+        found = np.zeros(len(cells) + 1, dtype=np.int64)
+        if not cells or self.rows == 0:
+            found[0] = self.rows
+            return found
+        absent = " + ".join(
+            f"CASE WHEN e{cell.place} = {cell.missing} THEN 1 ELSE 0 END" for cell in cells
+        )
+        relation = self._named("grouped" if self._weighted else "coded")
+        weight = "sum(w)" if self._weighted else "count(*)"
+        numbers, weights = self.engine.numbers(
+            f"SELECT CAST(m AS INTEGER) AS m, CAST({weight} AS INTEGER) AS n FROM "
+            f"(SELECT {absent} AS m{', w' if self._weighted else ''} FROM {relation}) t GROUP BY m",
+            many=True,
+        )
+        np.add.at(found, np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.int64))
+        if int(found.sum()) != self.rows:
+            raise changed(self.source)
+        return found
+
+    def _modelled(self) -> Iterator[tuple[CellCode, Attribute]]:
+        return zip(self.cells, self.schema.modelled, strict=True)
 
     def _grouped(
         self, sets: Sequence[tuple[str, ...]]

@@ -24,6 +24,7 @@ from understudy.data.bits import Bits
 from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
+from understudy.data.missingness import gather_missing
 from understudy.data.partitions import names_folder, write_folder
 from understudy.data.satisfying import satisfy
 from understudy.data.schema import MAX_NAME_LENGTH, Schema
@@ -332,8 +333,14 @@ class Model:
                 codes = self.bits.join(codes, rows)
             return codes
 
+        # Rows that are drawn one by one, under a condition or a rule, are as the network has them.
+        gathers = bool(self.schema.missing_cells) and spread == "even" and not subsets
+        gathers = gathers and self.schema.constraints is None
+
         def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
             codes = restricted.draw(codes_of, rows, rng)
+            if gathers:
+                codes = gather_missing(codes, self.schema, rng, rows)
             table = confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
             if self.schema.constraints is None:
                 return table

@@ -17,12 +17,13 @@ from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
-from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours
+from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Discovery, Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
+from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
 from understudy.release.preflight import check_found, check_outlook
@@ -60,6 +61,10 @@ class ReleaseMethod(Protocol):
     @property
     def keep_going(self) -> bool:
         """Whether to go on where discovery finds little or nothing."""
+
+    @property
+    def refinement(self) -> float:
+        """The share of the budget for what lies inside bins."""
 
     @property
     def person(self) -> str | None:
@@ -117,15 +122,17 @@ class Release:
         fingerprint = self._check_table()
         self._say_spellings()
         ledger = self._open_ledger()
-        rows = None
-        if isinstance(self.schema, Schema):
-            rows = self._code(self.schema)
+        schema = self.schema
+        if isinstance(schema, Schema):
+            self._check_schema(schema)
         else:
             self._check_draft()
         self._check_price(ledger)
         with reserve(self.ledger_file, self.method.name, ledger, fingerprint, self.notify):
-            if rows is None:
-                rows = self._code(self._discover(ledger))
+            if not isinstance(schema, Schema):
+                schema = self._discover(ledger)
+                self._check_schema(schema)
+            rows = self._code(self._refine(schema, ledger))
             curator = CentralCurator(rows, ledger, self.noise)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:
@@ -176,6 +183,11 @@ class Release:
                     f"{name!r} looks like an identifier, which is never read; "
                     f"give a schema if it is not."
                 )
+
+    def _check_schema(self, schema: Schema) -> None:
+        """The rules of the schema must leave room, and the method agree to it."""
+        check_constraints(schema)
+        self.method.check(self.source.order(schema))
 
     # ---- the books
 
@@ -279,11 +291,18 @@ class Release:
         check_found(found, self._draft, ledger, keep_going=keep_going)
         return found.schema
 
+    def _refine(self, schema: Schema, ledger: Ledger) -> Schema:
+        """Learn what lies inside bins, for a share of the budget."""
+        if not self.method.asks or not self.method.refinement:
+            return schema
+        rest = rounded_down(1 - exact(self.method.refinement))
+        share, _ = ledger.budget.split(self.method.refinement, rest)
+        self.progress("looking inside bins", 0, 1)
+        return refine(schema, lambda fine: self.source.code(fine)[0], ledger, share, self.noise)
+
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
-        """Code the rows, once the method agrees to the schema."""
+        """Code the rows, and tell the owner what the domain does not hold."""
         self.progress("coding the rows", 0, 1)
-        check_constraints(schema)
-        self.method.check(self.source.order(schema))
         rows, notes = self.source.code(schema)
         for note in notes:
             self.notify(note)

@@ -34,6 +34,7 @@ from understudy.release.pipeline import Release
 from understudy.release.sources import open_source
 from understudy.synthesizers.parameters import (
     ColumnName,
+    Number,
     Optional,
     Share,
     as_plain_value,
@@ -62,6 +63,10 @@ class Synthesizer(ABC):
     keep_going
         Without a schema, a release stops where discovery could find too little, or finds nothing in
         some column; true: it goes on all the same.
+    refinement
+        The share of the budget that goes to what lies inside bins: steps, spikes, the shape, and
+        where bins are cut if the schema does not say so. 0 asks nothing; values are then spread
+        evenly inside bins.
     person
         The column that says whose row it is. Of each person at most ``max_rows_per_person`` rows
         count, chosen at random; the guarantee then covers all rows of a person together. The column
@@ -77,6 +82,7 @@ class Synthesizer(ABC):
     neighbours: Neighbours = "add_remove"
     discovery: float | None = None
     keep_going: bool = False
+    refinement: float = 0.05
     person: str | None = None
     max_rows_per_person: int = 1
 
@@ -112,6 +118,10 @@ class Synthesizer(ABC):
             raise InputError(f"discovery must be {Share()}, not {self.discovery!r}.")
         if not isinstance(self.keep_going, bool):
             raise InputError(f"keep_going must be true or false, not {self.keep_going!r}.")
+        if not Number(low=0, below=1).allows(self.refinement):
+            raise InputError(
+                f"refinement must be {Number(low=0, below=1)}, not {self.refinement!r}."
+            )
         if not Optional(ColumnName()).allows(self.person):
             raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 

@@ -182,6 +182,7 @@ class PrivBayes(Synthesizer):
         """
         letter: dict[str, Any] = {
             "neighbours": "replace",
+            "refinement": 0.0,
             "theta": 4.0,
             "score": "auto",
             "candidates": "maximal",

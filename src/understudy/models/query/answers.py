@@ -2,8 +2,8 @@
 
 The error bar is one standard deviation of the noise that privacy asked for, carried through to the
 answer (see :func:`understudy.models.inference.noise_variance`), or of private draws where the
-release is those. It does not know how well the network fits the data, nor that values are not
-really spread evenly inside their bins.
+release is those. It does not know how well the network fits the data, nor how values really lie
+inside their bins.
 """
 
 from __future__ import annotations
@@ -181,6 +181,8 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
 def _values(attribute: Attribute) -> Any:
     """The mean value of a piece of an attribute's domain."""
     if isinstance(attribute, Quantity) and attribute.kind in ("integer", "real"):
+        if attribute.refined:
+            return _means_inside(attribute)
         if attribute.whole:
             gap = 1.0
         else:
@@ -190,6 +192,18 @@ def _values(attribute: Attribute) -> Any:
         numbers = np.array(attribute.domain, dtype=np.float64)
         return lambda low, high: numbers[low.astype(np.intp)]
     raise InputError(f"A mean is of numbers; {attribute.name!r} is {attribute.kind}.")
+
+
+def _means_inside(attribute: Quantity) -> Any:
+    """The mean value of a piece, by what is known of the inside of bins."""
+    inside = attribute.inside
+
+    def means(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = inside.below(high) - inside.below(low)
+        sums = inside.sums_below(high) - inside.sums_below(low)
+        return np.where(shares > 0, sums / np.where(shares > 0, shares, 1), low)
+
+    return means
 
 
 class _Event:
@@ -275,9 +289,7 @@ def _sides(
     pieces = list(_pieces(attribute, atoms))
     codes = np.array([code for code, _, _ in pieces])
     low, high = (np.array([piece[i] for piece in pieces], dtype=np.float64) for i in (1, 2))
-    whole = np.zeros(attribute.size)
-    np.add.at(whole, codes, high - low)
-    weights = (high - low) / whole[codes]
+    weights = _piece_shares(attribute, codes, low, high)
     if values is not None:
         present = codes < attribute.values_size
         weights = weights * np.where(
@@ -290,6 +302,23 @@ def _sides(
     shares = np.zeros((attribute.size, len(holds)))
     np.add.at(shares, (codes, sides.reshape(-1)), weights)
     return shares, holds
+
+
+def _piece_shares(
+    attribute: Attribute,
+    codes: NDArray[Any],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """For each piece the share of its code that it is."""
+    if isinstance(attribute, Quantity) and attribute.refined:
+        present = codes < attribute.values_size
+        shares = attribute.inside.below(high) - attribute.inside.below(low)
+        return np.where(present, np.clip(shares, 0, 1), 1.0)
+    whole = np.zeros(attribute.size)
+    np.add.at(whole, codes, high - low)
+    shares = (high - low) / whole[codes]
+    return shares
 
 
 def _pieces(attribute: Attribute, atoms: Sequence[Atom]) -> Iterator[tuple[int, float, float]]:

@@ -1,9 +1,9 @@
 """Conditions on single attributes: a value, some values, a range, missing; and which codes they let
 through.
 
-Values of a quantity lie in bins, and a condition may cut through one. The values of a bin are taken
-to be spread evenly inside it, here as everywhere else: the bin then fits by the share of it that
-the condition covers.
+Values of a quantity lie in bins, and a condition may cut through one. The bin then fits by the
+share of its values that the condition covers, as far as the inside of the bin is known
+(:mod:`understudy.data.inside`); where it is not, values count as spread evenly.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.data.columns import in_words
 from understudy.data.formats import Format
+from understudy.data.inside import Inside
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
@@ -85,17 +86,25 @@ class Subset:
         """For each code of the attribute the share of it that is in here, from 0 to 1."""
         shares = np.zeros(self.attribute.size)
         if isinstance(self.attribute, Quantity):
-            edges = np.array(self.attribute.edges, dtype=np.float64)
-            low, high = edges[:-1], edges[1:]
-            for start, end in self.intervals:
-                inside = np.minimum(high, end) - np.maximum(low, start)
-                shares[: len(low)] += np.maximum(inside, 0) / (high - low)
-            shares = np.clip(shares, 0, 1)
+            shares[: self.attribute.bins] = self._bin_shares(self.attribute)
         else:
             shares[list(self.codes)] = 1
         if self.missing:
             shares[-1] = 1
         return shares
+
+    def _bin_shares(self, attribute: Quantity) -> NDArray[np.float64]:
+        edges = np.array(attribute.edges, dtype=np.float64)
+        low, high = edges[:-1], edges[1:]
+        shares = np.zeros(attribute.bins)
+        for start, end in self.intervals:
+            first, last = np.maximum(low, start), np.minimum(high, end)
+            if attribute.refined:
+                covered = attribute.inside.below(last) - attribute.inside.below(first)
+            else:
+                covered = (last - first) / (high - low)
+            shares += np.where(first < last, covered, 0)
+        return np.clip(shares, 0, 1)
 
 
 # --------------------------------------------------------------------------- building subsets
@@ -485,6 +494,9 @@ def _redrawn(
 ) -> Column:
     attribute = subset.attribute
     assert isinstance(attribute, Quantity)
+    if attribute.refined:
+        drawn = Inside(attribute, subset.intervals).draw(codes, rng)
+        return replace(column, values=drawn)
     pieces = [
         (code, max(low, start), min(high, end))
         for code, (low, high) in enumerate(

@@ -1,0 +1,392 @@
+"""What lies inside the bins of a quantity: which values, and how often each.
+
+A bin is made of *segments*. Each has a weight, and the values of a segment are equally likely:
+
+- the whole bin, where nothing else is known;
+- the values that the schema lists, each a segment of its own;
+- what a release learned about the inside of the bin (:mod:`understudy.privacy.refinement`): narrow
+  segments where rows are many, single values that many rows share.
+
+Values lie on a grid: the multiples of the attribute's step, or the whole numbers. Reals without a
+step are spread continuously and cut after some decimals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.streams import draw_uniforms
+
+if TYPE_CHECKING:
+    from understudy.data.schema import Quantity
+
+Segment = tuple[float, float, float]
+"""From the first number up to, not including, the second, and a weight. A real that stands alone
+begins and ends at itself.
+"""
+
+Heap = tuple[float, float]
+"""A step, and the share of values that are multiples of it because people round."""
+
+MAX_SEGMENTS = 4096
+"""Of one attribute: a model file stays small."""
+
+MAX_GRID_INDEX = 2**53
+"""Whole numbers up to this are exact as floats."""
+
+DAY = 86400
+WEEKDAY_OF_1970 = 3
+"""The first of January 1970 was a Thursday; Monday is 0."""
+
+MAX_GUIDE = 1 << 20
+"""Entries of a table that finds segments."""
+
+ROWS_AT_A_TIME = 1 << 14
+
+
+def fraction(number: float) -> Fraction:
+    """The decimal number that a float is written as."""
+    return Fraction(repr(float(number)))
+
+
+class Grid:
+    """The multiples of a step."""
+
+    def __init__(self, step: float) -> None:
+        exact = fraction(step)
+        self.numerator, self.denominator = exact.numerator, exact.denominator
+        self.step = exact
+
+    def index_from(self, number: float) -> int:
+        """The place of the first multiple at or above a number."""
+        return math.ceil(fraction(number) / self.step)
+
+    def index_to(self, number: float) -> int:
+        """The place of the last multiple at or below a number."""
+        return math.floor(fraction(number) / self.step)
+
+    def at(self, index: int) -> float:
+        """The multiple at a place: the float nearest to it."""
+        return float(index * self.step)
+
+    def values(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """The multiples at some places: whole numbers where all are whole."""
+        if self.denominator == 1:
+            return places * self.numerator
+        # Both are below 2^53, so the quotient is the float nearest to the multiple.
+        return (places * self.numerator) / self.denominator
+
+
+class Inside:
+    """The segments of all bins of a quantity.
+
+    Parameters
+    ----------
+    attribute
+        The quantity.
+    limits
+        If given, only what lies in these intervals, from the first number up to the second.
+    """
+
+    def __init__(
+        self, attribute: Quantity, limits: Sequence[tuple[float, float]] | None = None
+    ) -> None:
+        self.attribute = attribute
+        self.grid = _grid(attribute)
+        found: list[tuple[int, _Piece]] = []
+        for place, pieces in enumerate(_pieces_by_bin(attribute, self.grid)):
+            if limits is not None:
+                pieces = [part for piece in pieces for part in piece.within(limits)]
+            whole = sum(piece.weight for piece in pieces)
+            found += [(place, piece.scaled(1 / whole)) for piece in pieces if piece.weight]
+        # "missing" gets a bin of its own, so that one lookup serves all rows.
+        found.append((attribute.bins, _Piece(attribute.edges[-1], attribute.edges[-1], 1.0, None)))
+        self._place(found)
+
+    def _place(self, found: list[tuple[int, _Piece]]) -> None:
+        self._pieces = [piece for _, piece in found]
+        self._bins = np.array([place for place, _ in found])
+        weights = np.array([piece.weight for piece in self._pieces])
+        size = self.attribute.bins + 1
+        self._first = np.searchsorted(self._bins, np.arange(size))
+        last = np.searchsorted(self._bins, np.arange(size), side="right") - 1
+        spans = [slice(a, b + 1) for a, b in zip(self._first, last, strict=True) if a <= b]
+        ends = np.concatenate([np.cumsum(weights[span]) for span in spans])
+        self._before = np.concatenate([[0.0, *ends[span][:-1]] for span in spans])
+        # The last segment of a bin takes all that is left, however sums are rounded.
+        self._ends = ends
+        self._ends[last[self._bins]] = np.inf
+        self._scale = 1 / weights
+        self._start = np.array([piece.start for piece in self._pieces], dtype=np.float64)
+        self._end = np.array([piece.end for piece in self._pieces], dtype=np.float64)
+        self._index = np.array([piece.first for piece in self._pieces], dtype=np.int64)
+        self._count = np.array([piece.count for piece in self._pieces], dtype=np.int64)
+        self._alone = self._start == self._end
+        self._guide_segments(size)
+
+    def _guide_segments(self, size: int) -> None:
+        """For each bin and each of equal parts of the numbers from 0 to 1 the first segment that a
+        number in it may choose: most are right at once, the others are found a few steps on.
+        """
+        self._parts = 1 << max(0, min(8, (MAX_GUIDE // size).bit_length() - 1))
+        starts = np.arange(self._parts) / self._parts
+        guide = np.zeros((size, self._parts), dtype=np.intp)
+        for place in range(size):
+            first = int(self._first[place])
+            last = int(np.searchsorted(self._bins, place, side="right"))
+            guide[place] = first + np.searchsorted(self._ends[first:last], starts, side="right")
+        self._guide = np.minimum(guide, len(self._pieces) - 1).ravel()
+
+    # ---- drawing
+
+    def draw(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        """A value of each row's bin."""
+        uniforms = draw_uniforms(rng, len(codes))
+        rounding = None
+        if self.attribute.heaping or self.attribute.weekdays:
+            rounding = draw_uniforms(rng, len(codes))
+        whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
+        values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
+        # A few rows at a time: what is looked up for them stays in the processor's cache.
+        for start in range(0, len(codes), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            lots = None if rounding is None else rounding[rows]
+            values[rows] = self._draw(codes[rows], uniforms[rows], lots)
+        return values
+
+    @property
+    def _mixed(self) -> bool:
+        """Whether some reals stand alone, wherever the grid is."""
+        return not self.attribute.whole and bool(self._alone[:-1].any())
+
+    def _draw(
+        self,
+        codes: NDArray[Any],
+        uniforms: NDArray[np.float64],
+        rounding: NDArray[np.float64] | None,
+    ) -> NDArray[Any]:
+        chosen = self._choose(codes, uniforms)
+        inside = uniforms - self._before[chosen]
+        inside *= self._scale[chosen]
+        if self.grid is None:
+            values: NDArray[Any] = self._continuous(chosen, np.clip(inside, 0.0, 1.0))
+        else:
+            values = self.grid.values(self._on_grid(self.grid, chosen, inside, rounding))
+        if self._mixed:
+            return np.where(self._alone[chosen], self._start[chosen], values)
+        return values
+
+    def _choose(self, codes: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The segment of each row."""
+        places = (uniforms * self._parts).astype(np.intp)
+        places += codes.astype(np.intp) * self._parts
+        chosen = self._guide[places]
+        late = np.flatnonzero(uniforms >= self._ends[chosen])
+        while len(late):
+            chosen[late] += 1
+            late = late[uniforms[late] >= self._ends[chosen[late]]]
+        return chosen
+
+    def _continuous(
+        self, chosen: NDArray[np.intp], inside: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        unit = float(10**self.attribute.places)
+        values = self._start[chosen] + inside * (self._end - self._start)[chosen]
+        # Rounding, here or in the sum above, must not carry a value over an end of its segment.
+        below = np.maximum(np.nextafter(self._end, -np.inf), self._start)
+        return np.clip(np.floor(values * unit) / unit, self._start[chosen], below[chosen])
+
+    def _on_grid(
+        self,
+        grid: Grid,
+        chosen: NDArray[np.intp],
+        inside: NDArray[np.float64],
+        rounding: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """The places on the grid of values that lie so far inside their segments."""
+        count = self._count[chosen]
+        inside *= count
+        places = inside.astype(np.int64)
+        np.minimum(places, count - 1, out=places)
+        np.maximum(places, 0, out=places)
+        first = self._index[chosen]
+        places += first
+        if self.attribute.weekdays and rounding is not None:
+            return self._on_weekdays(places, first, count, rounding)
+        if rounding is not None:
+            return self._heaped(grid, places, first, count, rounding)
+        return places
+
+    def _on_weekdays(
+        self,
+        places: NDArray[np.int64],
+        first: NDArray[np.int64],
+        count: NDArray[np.int64],
+        which: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        """Move dates to the weekdays that they should be, by less than a week, where their segment
+        holds one.
+        """
+        day = 1
+        if self.attribute.kind == "datetime":
+            day = DAY
+        ends = np.cumsum(self.attribute.weekdays)
+        wanted = np.minimum(np.searchsorted(ends / ends[-1], which, side="right"), 6)
+        later = places + (wanted - places // day - WEEKDAY_OF_1970) % 7 * day
+        moved = np.where(later < first + count, later, later - 7 * day)
+        return np.where(moved >= first, moved, places)
+
+    def _heaped(
+        self,
+        grid: Grid,
+        places: NDArray[np.int64],
+        first: NDArray[np.int64],
+        count: NDArray[np.int64],
+        which: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        """Round some values to multiples of coarser steps, where their segment holds one."""
+        shares = np.cumsum([share for _, share in self.attribute.heaping])
+        for place, (step, share) in enumerate(self.attribute.heaping):
+            rows = np.flatnonzero((which >= shares[place] - share) & (which < shares[place]))
+            ratio = int(fraction(step) / grid.step)
+            down = places[rows] // ratio * ratio
+            rounded = np.where(down >= first[rows], down, down + ratio)
+            fits = rounded < first[rows] + count[rows]
+            places[rows] = np.where(fits, rounded, places[rows])
+        return places
+
+    # ---- distribution
+
+    def below(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The share of each bin below each end, the bins added up: a bin's first end has its number
+        of bins before it.
+        """
+        return self._sums(ends, lambda piece, end: piece.below(end))
+
+    def sums_below(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same, each value counted as often as it is large."""
+        return self._sums(ends, lambda piece, end: piece.sum_below(end))
+
+    def _sums(self, ends: NDArray[np.float64], part: Any) -> NDArray[np.float64]:
+        edges = self.attribute.edges
+        whole = [part(piece, math.inf) for piece in self._pieces[:-1]]
+        before = np.concatenate([[0.0], np.cumsum(whole)])
+        found = np.zeros(len(ends))
+        for place, end in enumerate(ends.tolist()):
+            if end >= edges[-1]:
+                found[place] = before[-1]
+            elif end > edges[0]:
+                owner = int(np.searchsorted(self._start[:-1], end, side="right")) - 1
+                first = self._first[self._bins[max(owner, 0)]]
+                inside = sum(
+                    part(piece, end) for piece in self._pieces[first : max(owner, first) + 1]
+                )
+                found[place] = before[first] + inside
+        return found
+
+
+class _Piece:
+    """One segment: its values are equally likely."""
+
+    def __init__(
+        self,
+        start: float,
+        end: float,
+        weight: float,
+        grid: Grid | None,
+        *,
+        closed: bool = False,
+    ) -> None:
+        self.start, self.end, self.weight, self.grid = start, end, float(weight), grid
+        self.closed = closed
+        self.first = self.count = 0
+        if grid is not None and end > start:
+            self.first = grid.index_from(start)
+            last = grid.index_to(end) if closed else grid.index_from(end) - 1
+            self.count = last - self.first + 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value lies in it."""
+        return self.grid is not None and self.start < self.end and self.count <= 0
+
+    def scaled(self, factor: float) -> _Piece:
+        return _Piece(self.start, self.end, self.weight * factor, self.grid, closed=self.closed)
+
+    def share_below(self, end: float) -> float:
+        """Which part of the values is below a number."""
+        if end <= self.start:
+            return 0.0
+        if end >= self.end or self.start == self.end:
+            return 1.0
+        if self.grid is None:
+            return (end - self.start) / (self.end - self.start)
+        return min(max(self.grid.index_from(end) - self.first, 0), self.count) / self.count
+
+    def below(self, end: float) -> float:
+        return self.weight * self.share_below(end)
+
+    def sum_below(self, end: float) -> float:
+        """The sum of the values below a number, in proportion."""
+        share = self.share_below(end)
+        if not share or self.start == self.end:
+            return self.weight * share * self.start
+        if self.grid is None:
+            return self.weight * share * (self.start + min(end, self.end)) / 2
+        last = self.first + round(share * self.count) - 1
+        return self.weight * share * float((self.first + last) * self.grid.step) / 2
+
+    def within(self, limits: Iterable[tuple[float, float]]) -> Iterator[_Piece]:
+        """What of it lies in some intervals."""
+        for low, high in limits:
+            share = self.share_below(high) - self.share_below(low)
+            if share > 0:
+                start, end = max(self.start, low), min(self.end, high)
+                closed = self.closed and end == self.end
+                yield _Piece(start, max(start, end), self.weight * share, self.grid, closed=closed)
+
+
+def _grid(attribute: Quantity) -> Grid | None:
+    if attribute.step is not None:
+        return Grid(attribute.step)
+    if attribute.whole:
+        return Grid(1)
+    return None
+
+
+def _pieces_by_bin(attribute: Quantity, grid: Grid | None) -> Iterator[list[_Piece]]:
+    starts = np.array([start for start, _, _ in attribute.detail], dtype=np.float64)
+    listed = np.array(attribute.values, dtype=np.float64)
+    for place, (low, high) in enumerate(pairwise(attribute.edges)):
+        closed = place == attribute.bins - 1 and not attribute.whole
+        segments = attribute.detail[_between(starts, low, high, closed)]
+        pieces = [_Piece(*segment, grid) for segment in segments if segment[2] > 0]
+        pieces = [piece for piece in pieces if not piece.empty]
+        if not pieces:
+            numbers = attribute.values[_between(listed, low, high, closed)]
+            pieces = [_value(attribute, number, grid) for number in numbers]
+        if not pieces:
+            pieces = [_Piece(low, high, 1.0, grid, closed=closed)]
+        yield pieces
+
+
+def _between(numbers: NDArray[np.float64], low: float, high: float, closed: bool) -> slice:
+    """Where numbers from ``low`` up to ``high`` stand among numbers in order."""
+    first = int(np.searchsorted(numbers, low))
+    last = int(np.searchsorted(numbers, high))
+    if closed:
+        last = int(np.searchsorted(numbers, high, side="right"))
+    return slice(first, last)
+
+
+def _value(attribute: Quantity, number: float, grid: Grid | None) -> _Piece:
+    if attribute.whole:
+        return _Piece(number, number + 1, 1.0, grid)
+    return _Piece(number, number, 1.0, grid)

@@ -1,0 +1,83 @@
+"""Classes of values that are no ranges: on which grid a number lies, on which weekday a date.
+
+A refinement counts them (:mod:`understudy.privacy.refinement`); the rows are coded for it by the
+encoders that code them for a model, so every cell is read the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.inside import DAY, WEEKDAY_OF_1970, fraction
+from understudy.data.schema import Quantity
+
+
+@dataclass(frozen=True)
+class GridClasses(Quantity):
+    """A number, coded by the coarsest of some grids that it lies on.
+
+    Code 0 is zero, which lies on all of them; the last code is a number that lies on none.
+    """
+
+    steps: tuple[float, ...] = ()
+    """Coarsest first; each is a multiple of the next."""
+
+    @property
+    def values_size(self) -> int:
+        """Zero, one code per step, and the rest."""
+        return len(self.steps) + 2
+
+    def code(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The class of each number.
+
+        Floating point as IEEE 754 has it, so that every engine gives the same.
+        """
+        numbers = numbers.astype(np.float64)
+        found = np.full(len(numbers), len(self.steps) + 1, dtype=np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place in range(len(self.steps) - 1, -1, -1):
+                factor, divides = scaled_by(self.steps[place])
+                if divides:
+                    on_grid = np.floor(numbers / factor) * factor == numbers
+                else:
+                    on_grid = np.floor(numbers * factor + 0.5) / factor == numbers
+                found[on_grid] = place + 1
+        found[numbers == 0] = 0
+        return found
+
+
+@dataclass(frozen=True)
+class WeekdayClasses(Quantity):
+    """A date, coded by its weekday; Monday is 0."""
+
+    @property
+    def values_size(self) -> int:
+        """One code per weekday."""
+        return 7
+
+    def code(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The weekday of each date."""
+        days = numbers.astype(np.int64)
+        if self.kind == "datetime":
+            days = days // DAY
+        return (days + WEEKDAY_OF_1970) % 7
+
+
+ValueClasses = GridClasses | WeekdayClasses
+
+
+def scaled_by(step: float) -> tuple[float, bool]:
+    """A whole number by which a value is divided, or multiplied, to tell whether it lies on the
+    grid of a step.
+    """
+    exact = fraction(step)
+    if exact.denominator == 1:
+        return float(exact), True
+    if exact.numerator != 1:
+        raise ValueError("a step below 1 must be one over a whole number")
+    return float(Fraction(1) / exact), False

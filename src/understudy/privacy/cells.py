@@ -1,0 +1,158 @@
+"""The public partition of a column's range that a refinement counts: fine where people's numbers
+are likely to be, whatever the rows hold.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.inside import DAY, Grid
+from understudy.data.schema import EPOCH, Quantity
+
+MAX_CELLS = 1024
+"""Ranges of at most this many values get a cell for each."""
+
+EVEN_CELLS = 256
+CELLS_PER_OCTAVE = 4
+"""Wider ranges get cells of equal width, and cells that grow with the distance from zero and from
+both ends.
+"""
+
+STEPS = (
+    *(factor * 10.0**power for power in range(6, -1, -1) for factor in (5, 1)),
+    *(round(factor * 0.1**power, power) for power in range(1, 7) for factor in (5, 1)),
+)
+"""Grids that people use, coarsest first; each is a multiple of the next."""
+
+
+class Cells:
+    """A partition of the range of a quantity.
+
+    Attributes
+    ----------
+    edges
+        Where cells begin, and where the last one ends; multiples of the step inside the range.
+    sizes
+        How many values each cell has; reals without a step count by their decimals.
+    """
+
+    def __init__(self, attribute: Quantity, edges: Iterable[float]) -> None:
+        self.attribute = attribute
+        grid = grid_of(attribute)
+        first, last = attribute.edges[0], range_end(attribute)
+        inner = {edge for edge in map(self._rounded(grid), edges) if first < edge < last}
+        self.edges = (first, *sorted(inner), last)
+        if attribute.values:
+            listed = np.searchsorted(np.array(attribute.values), np.array(self.edges))
+            self.sizes: NDArray[np.float64] = np.maximum(np.diff(listed), 0).astype(np.float64)
+            self.sizes[self.sizes == 0] = 0.5  # nothing lies there, but for what is out of domain
+        else:
+            places = [grid.index_from(edge) for edge in self.edges]
+            self.sizes = np.maximum(np.diff(np.array(places, dtype=np.float64)), 0.5)
+
+    def _rounded(self, grid: Grid) -> Callable[[float], float]:
+        if self.attribute.values:
+            return lambda edge: edge
+        return lambda edge: edge if edge in self.attribute.edges else grid.at(grid.index_from(edge))
+
+    def coded(self) -> Quantity:
+        """The attribute whose bins are the cells; missing values have a code of their own."""
+        return replace(
+            self.attribute,
+            missing=self.attribute.missing or "",
+            edges=self.edges,
+            equal_width=False,
+            step=None,
+            values=(),
+            detail=(),
+            heaping=(),
+            weekdays=(),
+        )
+
+
+def grid_of(attribute: Quantity) -> Grid:
+    """The finest grid on which values are told apart."""
+    if attribute.step is not None:
+        return Grid(attribute.step)
+    if attribute.whole:
+        return Grid(1)
+    return Grid(10.0**-attribute.places)
+
+
+def range_end(attribute: Quantity) -> float:
+    """Where the last cell ends: the upper edge of a real is a value itself."""
+    if attribute.whole:
+        return attribute.edges[-1]
+    grid = grid_of(attribute)
+    return grid.at(grid.index_to(attribute.edges[-1]) + 1)
+
+
+def first_cells(attribute: Quantity) -> Cells:
+    """The partition that is counted first."""
+    low, high = attribute.edges[0], range_end(attribute)
+    grid = grid_of(attribute)
+    first, last = grid.index_from(low), grid.index_from(high)
+    if attribute.values:
+        return Cells(attribute, {*attribute.values, *attribute.edges})
+    if last - first <= MAX_CELLS:
+        return Cells(attribute, {*map(grid.at, range(first, last)), *attribute.edges})
+    even = (low + (high - low) * place / EVEN_CELLS for place in range(1, EVEN_CELLS))
+    if attribute.kind in ("date", "datetime"):
+        return Cells(attribute, {*even, *_calendar(attribute), *_given_edges(attribute)})
+    singles = {grid.at(first + 1), grid.at(last - 1)}
+    return Cells(attribute, {*even, *_octaves(attribute, grid), *singles, *_given_edges(attribute)})
+
+
+def split_cell(attribute: Quantity, low: float, high: float, parts: int) -> list[float]:
+    """Edges that part a cell evenly, both ends included."""
+    grid = grid_of(attribute)
+    first, last = grid.index_from(low), grid.index_from(high)
+    parts = min(parts, last - first)
+    inner = [grid.at(first + (last - first) * place // parts) for place in range(1, parts)]
+    return [low, *inner, high]
+
+
+def _given_edges(attribute: Quantity) -> tuple[float, ...]:
+    """Edges of bins that stay what they are."""
+    if attribute.free_bins:
+        return ()
+    return attribute.edges
+
+
+def _octaves(attribute: Quantity, grid: Grid) -> Iterator[float]:
+    """Cells that grow with the distance from zero and from both ends."""
+    low, high = attribute.edges[0], attribute.edges[-1]
+    unit = float(grid.step)
+    octaves = math.ceil(math.log2((high - low) / unit))
+    distances = [
+        unit * 2 ** (place / CELLS_PER_OCTAVE) for place in range(octaves * CELLS_PER_OCTAVE)
+    ]
+    for distance in (0.0, *distances):
+        yield low + distance
+        yield high - distance
+        if low < 0 < high:
+            yield distance
+            yield -distance
+
+
+def _calendar(attribute: Quantity) -> Iterator[float]:
+    """The first day of each month, and the rest of it; of each year, where months are too many."""
+    unit = 1
+    if attribute.kind == "datetime":
+        unit = DAY
+    first = EPOCH + dt.timedelta(days=attribute.edges[0] // unit)
+    last = EPOCH + dt.timedelta(days=attribute.edges[-1] // unit)
+    months = range(1, 13)
+    if (last - first).days > 31 * MAX_CELLS // 3:
+        months = range(1, 2)
+    for year in range(first.year, last.year + 1):
+        for month in months:
+            start = (dt.datetime(year, month, 1) - EPOCH).days
+            yield start * unit
+            yield (start + 1) * unit

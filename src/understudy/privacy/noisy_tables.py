@@ -1,0 +1,86 @@
+"""Noisy counts of a refinement, and what a few of them say by themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.data.missingness import LEAST_COLUMNS
+from understudy.privacy.mechanisms import Counts
+from understudy.privacy.shapes import nearest_counts
+
+FALSE_ALARM = 0.05
+"""Probability that noise alone makes some cell of a histogram stand out."""
+
+SURE = 3.0
+"""Standard deviations by which rows that lack several cells must be more than chance has them."""
+
+LEAST_WEEKDAY = 0.1
+"""Weekdays whose shares differ by less than this part are taken as alike."""
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """Noisy counts, and what is known of their noise."""
+
+    counts: Counts
+    scale: float
+    gaussian: bool
+
+    def stands_out(self, cells: int) -> float:
+        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
+        cells.
+
+        Discrete Laplace: P(X >= t) <= exp(-t / s). Discrete Gaussian: it is sub-Gaussian, so
+        P(X >= t) <= exp(-t^2 / (2 s^2)).
+        """
+        logarithm = math.log(max(cells, 1) / FALSE_ALARM)
+        if self.gaussian:
+            return self.scale * math.sqrt(2 * logarithm)
+        return self.scale * logarithm
+
+    @property
+    def deviation(self) -> float:
+        """About the standard deviation of the noise in a cell."""
+        if self.gaussian:
+            return self.scale
+        return self.scale * math.sqrt(2)
+
+
+def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
+    """The shares of rows with 0, 1, 2, ... missing cells, where more rows lack several than chance
+    would have; else nothing.
+
+    If columns were missing independently, the numbers of missing cells would be no more spread than
+    a Poisson distribution of the same mean.
+    """
+    rows = nearest_counts(table.counts.astype(np.float64))
+    total = rows.sum()
+    if total <= 0:
+        return ()
+    mean = float(rows @ np.arange(len(rows))) / total
+    by_chance = np.array([mean**k / math.factorial(k) for k in range(len(rows))])
+    by_chance *= math.exp(-mean) * total
+    # Rows that lack so many cells or more, against those that chance would have.
+    excess = np.cumsum((table.counts - by_chance)[::-1])[::-1]
+    noise = table.deviation * np.sqrt(np.arange(len(rows), 0, -1))
+    if not (excess > SURE * noise)[LEAST_COLUMNS:].any():
+        return ()
+    shares = np.round(rows / total, 6)
+    shares[int(np.argmax(shares))] += 1 - shares.sum()
+    return tuple(np.round(shares, 6).tolist())
+
+
+def find_weekdays(table: NoisyTable) -> tuple[float, ...]:
+    """The shares of Monday to Sunday, where they differ by more than noise would have them; else
+    nothing.
+    """
+    rows = nearest_counts(table.counts.astype(np.float64))
+    even = rows.sum() / 7
+    if np.abs(table.counts - even).max() < max(2 * table.stands_out(7), LEAST_WEEKDAY * even):
+        return ()
+    shares = np.round(rows / rows.sum(), 4)
+    shares[int(np.argmax(shares))] += 1 - shares.sum()
+    return tuple(np.round(shares, 4).tolist())

@@ -1,0 +1,100 @@
+"""Quantities with what a refinement learned about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from understudy.data.inside import MAX_SEGMENTS, Segment
+from understudy.data.schema import Quantity
+from understudy.data.value_classes import GridClasses
+from understudy.privacy.cells import STEPS, grid_of
+from understudy.privacy.shapes import Shape, segments
+
+FINEST = 1e-9
+"""The finest step of a real, as a part of its range."""
+
+
+def candidate_steps(attribute: Quantity) -> tuple[float, ...]:
+    """Grids that the range has room for, and that are not finer than the column can be."""
+    span = attribute.edges[-1] - attribute.edges[0]
+    finest = 1.0
+    if not attribute.whole:
+        finest = span * FINEST
+    return tuple(step for step in STEPS if finest <= step and 4 * step <= span)
+
+
+def grid_classes(attribute: Quantity, steps: tuple[float, ...]) -> GridClasses:
+    """The attribute that codes numbers by the grid that they lie on."""
+    return GridClasses(
+        attribute.name,
+        attribute.kind,
+        attribute.missing or "",
+        attribute.edges,
+        format=attribute.format,
+        steps=steps,
+    )
+
+
+def with_step(
+    attribute: Quantity, step: float | None, heaping: tuple[tuple[float, float], ...]
+) -> Quantity:
+    """The attribute with a step, if all its bins hold multiples of it."""
+    if step is None:
+        return attribute
+    if attribute.whole:
+        step = int(step)
+    stepped = replace(attribute, step=step)
+    grid = grid_of(stepped)
+    edges = attribute.edges
+    if attribute.free_bins:
+        edges = (edges[0], edges[-1])
+    empty = any(grid.at(grid.index_from(low)) >= high for low, high in pairwise(edges))
+    if empty:
+        return attribute
+    if attribute.free_bins:
+        stepped = _rounded_edges(stepped)
+    return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
+
+
+def _rounded_edges(attribute: Quantity) -> Quantity:
+    """The attribute with bins that begin at multiples of its step."""
+    grid = grid_of(attribute)
+    first, last = attribute.edges[0], attribute.edges[-1]
+    inner = {grid.at(grid.index_from(edge)) for edge in attribute.edges[1:-1]}
+    kept = sorted(edge for edge in inner if grid.at(grid.index_from(first)) < edge < last)
+    if attribute.whole:
+        kept = [int(edge) for edge in kept]
+    edges = (first, *kept, last)
+    return replace(
+        attribute,
+        edges=edges,
+        equal_width=attribute.equal_width and edges == attribute.edges,
+    )
+
+
+def close_edges(attribute: Quantity, edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges of bins, of which the last one of a real ends with its upper bound."""
+    inner = [edge for edge in edges[1:-1] if edge < attribute.edges[-1]]
+    if attribute.whole:
+        inner = [int(edge) for edge in inner]
+    return attribute.edges[0], *inner, attribute.edges[-1]
+
+
+def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
+    """Segments with weights, for all bins in which they say something."""
+    found: list[Segment] = []
+    upper = attribute.edges[-1]
+    for low, high, rows, alone in segments(shape, attribute.edges):
+        weight = round(rows)
+        if weight <= 0:
+            continue
+        if attribute.whole:
+            found.append((int(low), int(high), weight))
+        elif alone or low >= upper:
+            found.append((float(low), float(low), weight))
+        else:
+            found.append((float(low), float(min(high, upper)), weight))
+    if len(found) > MAX_SEGMENTS:
+        return ()
+    return tuple(found)

@@ -1,0 +1,357 @@
+"""What lies inside bins, learned for a small share of the budget once the schema is known.
+
+For every quantity whose bins hold more than one value, in this order:
+
+1. *Grid*: how many numbers are multiples of 1000, 500, 100, ..., 0.01: one noisy table of classes.
+   It gives the step, and how often people round. (Of dates: the weekdays.)
+2. *Cells*: a noisy histogram over a public partition of the range
+   (:mod:`understudy.privacy.cells`). It gives the shape, and the edges of bins where nobody
+   fixed them.
+3. *Closer*: a noisy histogram over the runs of cells that look alike, which are few, and over the
+   insides of cells that stand out: single values that many rows share.
+
+All of it is tables of counts over classes that no row is in twice. One row more or less changes one
+count of each table by one; a row that is replaced changes two. So the noise is that of any table
+(:func:`understudy.privacy.mechanisms.table_scale`), and the tables' prices add up. Which cells are
+parted in step 3 goes by noisy answers alone. What is made of the answers is post-processing
+(:mod:`understudy.privacy.shapes`); where nothing stands out of the noise, the schema stays as it
+was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.cuboids import CuboidCounter
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
+from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
+from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
+from understudy.data.value_classes import WeekdayClasses
+from understudy.privacy.answering import PrivateRows
+from understudy.privacy.budget import Budget
+from understudy.privacy.cells import Cells, first_cells, split_cell
+from understudy.privacy.heaping import find_grid
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import (
+    Noise,
+    SystemNoise,
+    add_noise,
+    describe_noise,
+    table_scale,
+)
+from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
+from understudy.privacy.refined_attributes import (
+    candidate_steps,
+    close_edges,
+    detail_of,
+    grid_classes,
+    with_step,
+)
+from understudy.privacy.shapes import (
+    Shape,
+    cut_bins,
+    cut_out_spikes,
+    refine_cells,
+    smooth,
+    sum_by,
+)
+
+SHARES = (0.1, 0.45, 0.45)
+"""Of what a column may cost: for its grid, its cells, and a closer look."""
+
+PRICE, FINAL_PRICE = 0.4, 0.8
+"""What a run must differ by from its neighbours, as a part of what stands out of the noise: at
+first, when a second count can still take it back, and at last.
+"""
+
+SEEN = 6.0
+"""A run of fewer rows than this many times the noise is not parted: no spike would be seen."""
+
+PEAK_CELLS, PEAK_TIMES = 3, 4.0
+"""A run of so few cells, so much denser than its neighbours, may be a spike."""
+
+ZOOMED_RUNS, ZOOM_PARTS = 16, 64
+"""How many runs are parted at most, and into how many parts."""
+
+Code = Callable[[Schema], Coded | CuboidCounter]
+"""The rows as codes of a schema."""
+
+
+def refine(
+    schema: Schema, code: Code, ledger: Ledger, budget: Budget, noise: Noise | None = None
+) -> Schema:
+    """The schema with what a budget tells about the inside of its bins.
+
+    Parameters
+    ----------
+    schema
+        What is public, or was discovered.
+    code
+        What codes the private rows.
+    ledger
+        Where the price is debited, before anything is answered.
+    budget
+        What may be spent; less is, where nothing is left to be found.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+    asked = [attribute for attribute in schema.modelled if is_refinable(attribute)]
+    gathers = len(may_be_missing(schema)) >= LEAST_COLUMNS
+    parts = len(asked) + gathers
+    if not parts or budget.amount <= 0:
+        return schema
+    cost = budget.equally(parts)[0]
+    if cost.amount <= 0:
+        return schema
+    asker = _Asker(schema, code, ledger, noise)
+    columns = [
+        _Column(attribute, *cost.split(*SHARES))
+        for attribute in asked
+        if isinstance(attribute, Quantity)
+    ]
+    _find_grids(asker, columns)
+    _find_shapes(asker, columns)
+    _look_closer(asker, columns)
+    refined = {column.attribute.name: column.refined() for column in columns}
+    attributes = tuple(refined.get(attribute.name, attribute) for attribute in schema)
+    missing_cells = schema.missing_cells
+    if gathers:
+        missing_cells = find_missing_cells(asker.count_missing(cost))
+    return replace(schema, attributes=attributes, missing_cells=missing_cells)
+
+
+def is_refinable(attribute: Attribute) -> bool:
+    """Whether some bin holds more than one value, and nothing is known of it yet."""
+    if not isinstance(attribute, Quantity) or attribute.detail:
+        return False
+    if not attribute.whole or attribute.values:
+        return True
+    return max(np.diff(attribute.edges)) > (attribute.step or 1)
+
+
+# --------------------------------------------------------------------------- the question
+
+
+class _Asker:
+    """Puts questions about single columns."""
+
+    def __init__(self, schema: Schema, code: Code, ledger: Ledger, noise: Noise | None) -> None:
+        self.schema = schema
+        self.code = code
+        self.ledger = ledger
+        self.noise = noise if noise is not None else SystemNoise()
+        if not self.noise.private:
+            ledger.private = False
+
+    def count(
+        self, what: str, asked: Mapping[str, Quantity], costs: Mapping[str, Budget]
+    ) -> dict[str, NoisyTable]:
+        """Noisy counts of the codes of some columns, the one for "missing" left out.
+
+        One row lies in one class of each column, so it changes one count of each table by one; the
+        tables are paid for one by one. Debited before a row is counted.
+        """
+        if not asked:
+            return {}
+        scales = {name: self.scale(costs[name]) for name in asked}
+        currency = self.ledger.currency
+        self.ledger.debit_all(
+            (f"{what} of {name}", costs[name], describe_noise(currency, scales[name]))
+            for name in asked
+        )
+        attributes = (
+            asked.get(attribute.name, Text(attribute.name, "text")) for attribute in self.schema
+        )
+        rows = PrivateRows(self.code(Schema(tuple(attributes))))
+        tables = rows.counter.count([marginal(name) for name in asked])
+        return {
+            name: NoisyTable(
+                add_noise(self.noise, table, currency, scales[name])[: attribute.values_size],
+                scales[name],
+                currency == "rho",
+            )
+            for (name, attribute), table in zip(asked.items(), tables, strict=True)
+        }
+
+    def count_missing(self, cost: Budget) -> NoisyTable:
+        """Noisy counts of rows with 0, 1, 2, ... missing cells: every row is in one of them."""
+        scale, currency = self.scale(cost), self.ledger.currency
+        self.ledger.debit("missing cells per row", cost, describe_noise(currency, scale))
+        coded = self.code(self.schema)
+        if isinstance(coded, CuboidCounter):
+            counts = coded.missing_cells()
+        else:
+            columns = may_be_missing(coded.schema)
+            missing = count_missing(coded.schema, coded.codes, coded.rows)
+            counts = np.bincount(missing, minlength=len(columns) + 1)
+        noisy = add_noise(self.noise, counts.astype(np.int64), currency, scale)
+        return NoisyTable(noisy, scale, currency == "rho")
+
+    def scale(self, cost: Budget) -> float:
+        """The scale of the noise of a table at a price."""
+        return table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
+
+
+# --------------------------------------------------------------------------- what is learned
+
+
+class _Column:
+    """What is known of one column so far."""
+
+    def __init__(self, attribute: Quantity, grid: Budget, cells: Budget, closer: Budget) -> None:
+        self.attribute = attribute
+        self.grid_cost, self.cells_cost, self.closer_cost = grid, cells, closer
+        self.shape: Shape | None = None
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    def refined(self) -> Quantity:
+        """The attribute with what was learned."""
+        shape = self.shape
+        if shape is None or shape.flat:
+            return self.attribute
+        attribute = self.attribute
+        if attribute.free_bins:
+            edges = cut_bins(shape, DEFAULT_BINS)
+        else:
+            edges = cut_out_spikes(shape, attribute.edges, DEFAULT_BINS)
+        if edges != attribute.edges:
+            attribute = replace(
+                attribute,
+                edges=close_edges(attribute, edges),
+                equal_width=False,
+                free_bins=False,
+            )
+        return replace(attribute, detail=detail_of(attribute, shape))
+
+
+def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
+    """Choose a step for numbers that have none, and see how people round; count weekdays."""
+    _find_weekdays(asker, columns)
+    asked = {}
+    for column in columns:
+        attribute = column.attribute
+        if (
+            attribute.kind in ("integer", "real")
+            and attribute.step is None
+            and not attribute.values
+        ):
+            steps = candidate_steps(attribute)
+            if steps:
+                asked[column.name] = grid_classes(attribute, steps)
+    costs = {column.name: column.grid_cost for column in columns}
+    found = asker.count("grid", asked, costs)
+    for column in columns:
+        table = found.get(column.name)
+        if table is not None:
+            step, heaping = find_grid(
+                asked[column.name].steps, table.counts, table.stands_out(len(table.counts))
+            )
+            column.attribute = with_step(column.attribute, step, heaping)
+
+
+def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
+    """See whether some weekdays have more dates than others."""
+    asked = {}
+    for column in columns:
+        attribute = column.attribute
+        if attribute.kind in ("date", "datetime") and attribute.step is None:
+            asked[column.name] = WeekdayClasses(
+                attribute.name,
+                attribute.kind,
+                attribute.missing or "",
+                attribute.edges,
+                format=attribute.format,
+            )
+    found = asker.count("weekdays", asked, {c.name: c.grid_cost for c in columns})
+    for column in columns:
+        if column.name in found:
+            shares = find_weekdays(found[column.name])
+            column.attribute = replace(column.attribute, weekdays=shares)
+
+
+def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
+    """Count the cells of the range."""
+    cells = {column.name: first_cells(column.attribute) for column in columns}
+    asked = {name: partition.coded() for name, partition in cells.items()}
+    found = asker.count("values inside bins", asked, {c.name: c.cells_cost for c in columns})
+    for column in columns:
+        partition, table = cells[column.name], found[column.name]
+        column.shape = smooth(
+            partition.edges,
+            partition.sizes,
+            table.counts,
+            PRICE * table.stands_out(len(table.counts)),
+            table.deviation**2,
+        )
+
+
+def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
+    """Count the runs that were found, and the insides of the cells with most rows.
+
+    The runs are far fewer than the cells, so the noise in each is less than in the sum of its
+    cells.
+    """
+    asked: dict[str, Quantity] = {}
+    parted: dict[str, _Parted] = {}
+    for column in columns:
+        if column.shape is not None and not column.shape.flat:
+            scale = asker.scale(column.closer_cost)
+            parted[column.name] = _Parted(column.attribute, column.shape, scale)
+            asked[column.name] = parted[column.name].cells.coded()
+    found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
+    for column in columns:
+        if column.name in found:
+            column.shape = parted[column.name].learn(found[column.name])
+
+
+class _Parted:
+    """Runs as they are, and those in which a spike would be seen in parts."""
+
+    def __init__(self, attribute: Quantity, shape: Shape, scale: float) -> None:
+        self.shape = shape
+        self.parted: list[int] = []
+        if not attribute.values:
+            rows = shape.possible_rows()
+            several = sum_by(shape.runs, shape.sizes) > 1
+            worth = shape.peaks(PEAK_CELLS, PEAK_TIMES) & several & (rows > SEEN * scale)
+            most = np.argsort(np.where(worth, -rows, 0), kind="stable")[: int(worth.sum())]
+            self.parted = sorted(most[:ZOOMED_RUNS].tolist())
+        starts = [*shape.starts.tolist(), len(shape.sizes)]
+        inner = [shape.edges[start] for start in starts]
+        for run in self.parted:
+            low, high = inner[run : run + 2]
+            inner += split_cell(attribute, low, high, ZOOM_PARTS)
+        self.cells = Cells(replace(attribute, free_bins=True), inner)
+
+    def learn(self, table: NoisyTable) -> Shape:
+        """The shape by what was counted."""
+        shape = self.shape
+        starts = [shape.edges[start] for start in shape.starts]
+        runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
+        rows = sum_by(runs, table.counts)
+        updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
+        refined = refine_cells(updated, dict(self._insides(runs, table)))
+        return refined.simplify(FINAL_PRICE * table.stands_out(len(refined.rows)) / table.deviation)
+
+    def _insides(self, runs: NDArray[np.int64], table: NoisyTable) -> Iterator[tuple[int, Shape]]:
+        """The shapes of the runs that were parted, where they are not flat."""
+        stands_out = table.stands_out(len(table.counts))
+        for run in self.parted:
+            first, last = np.searchsorted(runs, [run, run + 1]).tolist()
+            inside = smooth(
+                self.cells.edges[first : last + 1],
+                self.cells.sizes[first:last],
+                table.counts[first:last],
+                stands_out,
+                table.deviation**2,
+            )
+            if not inside.flat:
+                yield int(self.shape.starts[run]), inside

@@ -1,0 +1,273 @@
+"""What lies inside bins: learned for a share of the budget, kept by the synthetic rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from understudy import Adaptive, Independent, Model, PrivBayes, Random, Schema
+from understudy.data.encoding import encode
+from understudy.data.frames import as_table
+from understudy.data.schema import Quantity
+from understudy.errors import InputError
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells
+from understudy.privacy.refinement import refine
+
+ROWS = 12_000
+
+
+def loans(rows: int = ROWS) -> pd.DataFrame:
+    """People who owe: amounts in hundreds, half of the debts zero, some files all but empty."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "loan": np.maximum(rng.lognormal(5.2, 0.6, rows).astype(int), 11) * 100,
+            "debt": np.where(rng.random(rows) < 0.5, 0, rng.gamma(2, 3000, rows).round(2)),
+            "hours": np.where(rng.random(rows) < 0.45, 40, rng.integers(1, 100, rows)),
+            "rent": (rng.gamma(4, 150, rows) // 1).astype(int),
+        }
+    )
+    rounded = rng.random(rows) < 0.6
+    frame.loc[rounded, "rent"] = (frame.rent[rounded] // 50) * 50
+    days = rng.integers(0, 900, rows)
+    days -= np.where((days + 3) % 7 >= 5, 2, 0)  # offices are closed at weekends
+    frame["opened"] = pd.Timestamp("2015-01-01") + pd.to_timedelta(days, unit="D")
+    frame["bad"] = np.where(rng.random(rows) < 0.2, "yes", "no")
+    empty = rng.random(rows) < 0.05
+    for name in LOOSE:
+        absent = np.where(empty, rng.random(rows) < 0.75, rng.random(rows) < 0.04)
+        frame[name] = np.where(absent, np.nan, rng.integers(0, 12, rows))
+    return frame
+
+
+LOOSE = tuple(f"line{place}" for place in range(9))
+
+
+def schema_of_loans(**bins: int) -> Schema:
+    entries = {
+        "loan": {"kind": "integer", "min": 0, "max": 99_999, **bins},
+        "debt": {"kind": "real", "min": 0, "max": 50_000, **bins},
+        "hours": {"kind": "integer", "min": 0, "max": 99, **bins},
+        "rent": {"kind": "integer", "min": 0, "max": 4999, **bins},
+        "opened": {"kind": "date", "min": "2015-01-01", "max": "2017-12-31"},
+        "bad": {"kind": "categorical", "values": ["no", "yes"]},
+        **{
+            name: {"kind": "integer", "min": 0, "max": 11, "bins": 12, "missing": True}
+            for name in LOOSE
+        },
+    }
+    return Schema.from_dict({"attributes": entries})
+
+
+@pytest.fixture(scope="module")
+def real() -> pd.DataFrame:
+    return loans()
+
+
+@pytest.fixture(scope="module")
+def model(real: pd.DataFrame) -> Model:
+    method = Adaptive(epsilon=1.0, delta=1e-9)
+    return method.fit(real, schema_of_loans(), noise=SeededNoise(3), notify=print)
+
+
+@pytest.fixture(scope="module")
+def made(model: Model) -> pd.DataFrame:
+    found: pd.DataFrame = model.sample(ROWS, seed=1)
+    return found
+
+
+def close(found: float, share: float) -> bool:
+    return abs(found - share) <= 0.25 * share
+
+
+def test_multiples_of_a_hundred_stay_multiples_of_a_hundred(
+    real: pd.DataFrame, made: pd.DataFrame, model: Model
+) -> None:
+    loan = model.schema["loan"]
+    assert isinstance(loan, Quantity)
+    assert loan.step == 100
+    assert (made.loan % 100 == 0).mean() == (real.loan % 100 == 0).mean() == 1
+
+
+def test_rounding_is_as_frequent_as_it_was(real: pd.DataFrame, made: pd.DataFrame) -> None:
+    assert close((made.rent % 50 == 0).mean(), (real.rent % 50 == 0).mean())
+    assert not (made.rent % 50 == 0).all()
+
+
+def test_spikes_are_where_they_were(real: pd.DataFrame, made: pd.DataFrame, model: Model) -> None:
+    for name, value in (("debt", 0), ("hours", 40)):
+        assert (made[name] == value).mean() == pytest.approx((real[name] == value).mean(), abs=0.03)
+        attribute = model.schema[name]
+        assert isinstance(attribute, Quantity)
+        assert value in attribute.edges  # a bin of its own
+    assert (made.debt.round(2) == made.debt).all()
+
+
+def test_nobody_opens_at_weekends(real: pd.DataFrame, made: pd.DataFrame) -> None:
+    assert (pd.to_datetime(real.opened).dt.day_of_week >= 5).mean() == 0
+    assert (pd.to_datetime(made.opened).dt.day_of_week >= 5).mean() < 0.05
+
+
+def test_rows_that_lack_many_cells_are_as_frequent_as_they_were(
+    real: pd.DataFrame, made: pd.DataFrame
+) -> None:
+    several = [(frame[list(LOOSE)].isna().sum(axis=1) >= 5).mean() for frame in (real, made)]
+    assert several[0] > 0.03
+    assert close(several[1], several[0])
+    for name in LOOSE:
+        assert made[name].isna().mean() == pytest.approx(real[name].isna().mean(), abs=0.02)
+
+
+def test_without_a_refinement_they_are_lost(real: pd.DataFrame) -> None:
+    method = Independent(epsilon=1.0, delta=1e-9, refinement=0)
+    plain = method.fit(real, schema_of_loans(), noise=SeededNoise(3), notify=print)
+    made = plain.sample(ROWS, seed=1)
+    assert (made.loan % 100 == 0).mean() < 0.05
+    assert (made[list(LOOSE)].isna().sum(axis=1) >= 5).mean() < 0.01
+    assert not any("inside" in entry.question for entry in plain.ledger.entries)
+
+
+def test_a_model_with_details_is_what_its_file_says(model: Model) -> None:
+    again = Model.from_dict(model.to_dict())
+    assert again == model
+    assert again.schema.missing_cells
+
+
+def test_the_price_stands_in_the_ledger_before_anything_is_counted(real: pd.DataFrame) -> None:
+    table, _ = as_table(real)
+    ledger = Ledger(1.0)
+    seen = []
+
+    def code(schema: Schema):
+        seen.append(len(ledger.entries))
+        return encode(table, schema)
+
+    share, _ = ledger.budget.split(0.05, 0.95)
+    refine(schema_of_loans(), code, ledger, share, SeededNoise(1))
+    assert seen == sorted(seen)
+    assert seen[0] > 0  # paid first
+    assert sum(entry.amount for entry in ledger.entries) <= 0.05
+    named = {entry.question for entry in ledger.entries}
+    assert {"grid of loan", "values inside bins of loan", "missing cells per row"} <= named
+
+
+def test_less_than_is_left_is_never_answered() -> None:
+    ledger = Ledger(0.01)
+
+    def code(schema: Schema):
+        raise AssertionError("rows were coded for a question that is not paid for")
+
+    with pytest.raises(Exception, match="left"):
+        refine(schema_of_loans(), code, ledger, Ledger(1.0).budget, SeededNoise(1))
+
+
+@pytest.mark.parametrize("rows", [1, 40, 300])
+def test_few_rows_leave_the_schema_as_good_as_it_was(rows: int) -> None:
+    frame = loans(rows)
+    model = Independent(epsilon=0.1).fit(frame, schema_of_loans(), notify=lambda _: None)
+    made = model.sample(200, seed=1)
+    for attribute in schema_of_loans().modelled:
+        if isinstance(attribute, Quantity) and attribute.kind in ("integer", "real"):
+            values = made[attribute.name].dropna()
+            assert ((values >= attribute.edges[0]) & (values <= attribute.edges[-1])).all()
+
+
+def test_bins_and_edges_that_the_schema_gives_stay(real: pd.DataFrame) -> None:
+    given = schema_of_loans(bins=8)
+    model = Independent(epsilon=2.0).fit(real, given, notify=lambda _: None)
+    for before in given.modelled:
+        after = model.schema[before.name]
+        if isinstance(before, Quantity) and isinstance(after, Quantity):
+            assert before.edges[0] == after.edges[0]
+            assert set(before.edges) <= set(after.edges) or before.name == "opened"
+
+
+def test_a_method_that_asks_nothing_is_not_refined(real: pd.DataFrame) -> None:
+    model = Random(epsilon=0.0).fit(real, schema_of_loans(), notify=lambda _: None)
+    assert not model.ledger.entries
+
+
+def test_the_paper_to_the_letter_spends_nothing_on_it() -> None:
+    assert PrivBayes.paper(epsilon=1.0).refinement == 0
+
+
+def test_a_share_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="refinement must be"):
+        Independent(epsilon=1.0, refinement=1.0)
+
+
+def test_numbers_of_missing_cells_that_chance_explains_are_not_kept() -> None:
+    chance = np.array([6065, 3033, 758, 126, 16, 2, 0])
+    assert find_missing_cells(NoisyTable(chance, 5.0, False)) == ()
+    together = np.array([9000, 300, 50, 20, 10, 300, 320])
+    assert len(find_missing_cells(NoisyTable(together, 5.0, False))) == 7
+    assert find_missing_cells(NoisyTable(together, 500.0, False)) == ()
+
+
+# ----------------------------------------------------------------- sensitivity, exhaustively
+
+
+class Recorded:
+    """Noise that writes down what goes into it, and answers what it was told to."""
+
+    private = True
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.inputs: list[np.ndarray] = []
+
+    def answer(self, counts: np.ndarray, scale: float) -> np.ndarray:
+        self.inputs.append(counts.copy())
+        # Answers with a spike here and there, so that all that can follow is asked.
+        answer = self.rng.integers(0, 40, counts.shape)
+        answer[self.rng.integers(0, len(counts), 3)] += 100_000
+        return answer
+
+    laplace = gaussian = answer
+
+
+SMALL = Schema.from_dict(
+    {
+        "attributes": {
+            "n": {"kind": "integer", "min": 0, "max": 9999},
+            "x": {"kind": "real", "min": -1, "max": 1, "bins": 2, "missing": True},
+            "y": {"kind": "integer", "min": 0, "max": 1, "missing": True},
+            "d": {"kind": "date", "min": "2020-01-01", "max": "2039-12-31", "missing": True},
+        }
+    }
+)
+CELLS = [
+    (7000, 0.5, 1, "2020-03-01"),
+    (7001, None, None, None),
+    (-5, 0.123456789, 0, "2035-07-09"),
+    (10**6, -0.0, None, "2020-03-01"),
+]
+
+
+def inputs_of(rows: list[tuple], seed: int, delta: float) -> list[np.ndarray]:
+    frame = pd.DataFrame(rows, columns=list("nxyd")).astype(
+        {"n": "Int64", "x": "Float64", "y": "Int64", "d": "datetime64[ns]"}
+    )
+    table, _ = as_table(frame)
+    ledger = Ledger(1.0, delta, currency="rho" if delta else "epsilon")
+    noise = Recorded(seed)
+    refine(SMALL, lambda schema: encode(table, schema), ledger, ledger.budget, noise)
+    return noise.inputs
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_row_changes_one_count_of_each_question_by_one(seed: int, delta: float) -> None:
+    """Whatever was answered before: over all small tables and all rows that may join them."""
+    bodies = [[row] for row in CELLS] + [[CELLS[0], CELLS[2]]]
+    for body in bodies:
+        before = inputs_of(body, seed, delta)
+        assert len(before) > 6  # grids, cells and closer looks
+        for extra in CELLS:
+            after = inputs_of([*body, extra], seed, delta)
+            assert [one.shape for one in before] == [one.shape for one in after]
+            for one, other in zip(before, after, strict=True):
+                assert np.abs(other - one).sum() == 1
