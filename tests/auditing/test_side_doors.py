@@ -791,7 +791,8 @@ def test_the_whole_command_looks_the_same_from_outside(
         spoken = [
             line
             for line in ran.err.splitlines()
-            if not line.startswith("note (for you, not for release)")
+            # A note may be a table: its lines are indented.
+            if not line.startswith(("note (for you, not for release)", "  "))
         ]
         outcomes.append((ran.status, ran.out, spoken, left))
     assert outcomes[0] == outcomes[1]

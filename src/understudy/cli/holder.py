@@ -273,13 +273,13 @@ def coded_rows(
     from understudy.data.encoding import encode
     from understudy.data.schema import Schema
     from understudy.data.tables import read_table
+    from understudy.release.callbacks import OutsideNote
 
     public = Schema.load(schema)
     with talk.working("reading"):
         rows = read_table(table, header=header)
         coded = encode(rows, public)
-    for outside in coded.outside:
-        talk.note(str(outside))
+    talk.notes(OutsideNote(outside) for outside in coded.outside)
     return replace(coded, schema=public), rows
 
 

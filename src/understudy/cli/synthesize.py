@@ -205,8 +205,8 @@ def run_synthesis(
         plan = notes.append
 
     def say_notes() -> None:
-        while notes:
-            talk.note(notes.pop(0))
+        talk.notes(notes)
+        notes.clear()
 
     with talk.working("reading and learning") as show:
 

@@ -18,7 +18,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.evaluation.marginals import MOST_MARGINALS
 from understudy.evaluation.result import Evaluation
-from understudy.release.callbacks import Progress, no_progress
+from understudy.release.callbacks import OutsideNote, Progress, no_progress
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -165,7 +165,7 @@ def evaluate(
         tables.schema.names,
         tables.left_out,
         tuple(
-            f"{side.table.source}: {one}."
+            OutsideNote(one, side.table.source)
             for side, found in zip(tables, outside, strict=True)
             for one in found
         ),

@@ -7,6 +7,7 @@ has cells of its own.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +18,21 @@ from understudy.data.tables import Column
 from understudy.evaluation.reading import MOMENTS, read_words, write_number
 
 MAX_BINS = 16
-"""Bins that the values outside of spikes are cut into."""
+"""Bins that the values outside of spikes are cut into, at most: a quarter of the square root of the
+rows, so that chance does not fill tables of two columns.
+"""
 
-FEW_VALUES = 32
-"""Numbers of no more distinct values than this get a cell per value."""
+FEWEST_BINS = 4
+FEW_VALUES = 12
+"""Numbers of no more distinct values than this, or than twice the bins, get a cell per value."""
 
-SPIKE_SHARE, FEWEST_SPIKE_ROWS, MAX_SPIKES = 0.02, 5, 16
-"""A number that so many of the real rows have gets a cell of its own."""
+SPIKE_SHARE, SPIKE_RATIO, MAX_SPIKES = 0.02, 3.0, 16
+"""A number gets a cell of its own if so many of the real rows have it, and so many times more than
+have a typical one of the values next to it.
+"""
+
+NEXT_VALUES = 5
+"""Distinct values on either side that count as next to one."""
 
 MAX_CATEGORIES = 1000
 """Words that get a cell of their own, the commonest first; the others share one."""
@@ -122,19 +131,32 @@ def real_edges(values: NDArray[np.float64], *, whole: bool) -> NDArray[np.float6
     if not len(values):
         return np.array([0.0, 1.0])
     distinct, counts = np.unique(values, return_counts=True)
+    bins = min(max(round(math.sqrt(len(values)) / 4), FEWEST_BINS), MAX_BINS)
     spikes = distinct
-    if len(distinct) > FEW_VALUES:
-        commonest = np.argsort(-counts, kind="stable")[:MAX_SPIKES]
-        needed = max(SPIKE_SHARE * len(values), FEWEST_SPIKE_ROWS)
-        spikes = distinct[commonest][counts[commonest] >= needed]
+    if len(distinct) > max(FEW_VALUES, 2 * bins):
+        spikes = distinct[_stand_out(counts)]
     others = np.sort(values[~np.isin(values, spikes)])
     starts = [distinct[:1], spikes, np.array([_after(spike, whole) for spike in spikes])]
     if len(others):
-        bins = max(round(MAX_BINS * len(others) / len(values)), 1)
+        bins = max(round(bins * len(others) / len(values)), 1)
         starts.append(others[np.arange(bins) * len(others) // bins])
     last = _after(distinct[-1], whole)
     edges = np.unique(np.concatenate(starts))
     return np.append(edges[edges < last], last)
+
+
+def _stand_out(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the spikes are among distinct values."""
+    commonest = np.argsort(-counts, kind="stable")[:MAX_SPIKES].tolist()
+    frequent = [place for place in commonest if counts[place] >= SPIKE_SHARE * counts.sum()]
+    found = []
+    for place in frequent:
+        around = np.append(
+            counts[max(place - NEXT_VALUES, 0) : place], counts[place + 1 :][:NEXT_VALUES]
+        )
+        if counts[place] >= SPIKE_RATIO * np.median(around):
+            found.append(place)
+    return np.array(sorted(found), dtype=np.intp)
 
 
 def _after(number: float, whole: bool) -> float:

@@ -23,6 +23,7 @@ from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
 from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
 from understudy.privacy.fingerprints import fingerprint
+from understudy.release.callbacks import OutsideNote
 
 
 class Source(Protocol):
@@ -183,7 +184,7 @@ class EngineSource:
 
 def _notes(left_out: str | None, outside: Iterable[Outside]) -> list[str]:
     """What the owner should know about coded rows."""
-    notes = [str(one) for one in outside]
+    notes: list[str] = [OutsideNote(one) for one in outside]
     if left_out is None:
         return notes
     return [left_out, *notes]
