@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,6 +82,12 @@ def synthesize(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a report of the release here (HTML)."),
     ] = None,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="The name of the data set, for the report.")
+    ] = "",
+    contact: Annotated[
+        str, typer.Option(metavar="TEXT", help="Whom to ask about it, for the report.")
+    ] = "",
     ledger: LedgerPath = None,
     same_table: SameTable = False,
     new_rows: NewRows = False,
@@ -124,6 +131,7 @@ def synthesize(
         rows=rows,
         model=model,
         report=report,
+        about={"title": title, "contact": contact},
         ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
         seed=seed,
         talk=talk,
@@ -154,6 +162,7 @@ def run_synthesis(
     partitions: int | None = None,
     header: bool | None = None,
     safe_for_spreadsheets: bool = False,
+    about: Mapping[str, str] | None = None,
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
     the end.
@@ -166,6 +175,8 @@ def run_synthesis(
     from understudy.release.targets import check_target, write_to
     from understudy.reports.release import write_report
 
+    if report is None and any((about or {}).values()):
+        raise InputError("--title and --contact are for the report; give --report too.")
     if to is not None and safe_for_spreadsheets:
         raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
     if to is not None and (output != "-" or partitions is not None):
@@ -231,7 +242,7 @@ def run_synthesis(
     if model is not None:
         released.save(model)
     if report is not None:
-        write_report(released, report)
+        write_report(released, report, **(about or {}))
     if to is None:
         how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
         write_rows(released, output, rows, seed, talk, **how_written)

@@ -218,6 +218,8 @@ def _of_learning(task: LearningTask) -> Finding:
             f"Of the variance of {task.target} in real rows, {name} explains {_explained(got)} "
             f"when trained on synthetic rows, and {_explained(ceiling)} when trained on real ones."
         )
+    if not is_learnable(task):
+        sentence += " There is nothing to learn: real rows do no better than always the same."
     return make_finding("learning", grade, sentence)
 
 
