@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,7 +130,7 @@ def synthesize(
         rows=rows,
         model=model,
         report=report,
-        about={"title": title, "contact": contact},
+        about=(title, contact),
         ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
         seed=seed,
         talk=talk,
@@ -162,7 +161,7 @@ def run_synthesis(
     partitions: int | None = None,
     header: bool | None = None,
     safe_for_spreadsheets: bool = False,
-    about: Mapping[str, str] | None = None,
+    about: tuple[str, str] = ("", ""),
 ) -> None:
     """Check everything that can be checked, then read, learn, draw and write; files appear only at
     the end.
@@ -175,7 +174,7 @@ def run_synthesis(
     from understudy.release.targets import check_target, write_to
     from understudy.reports.release import write_report
 
-    if report is None and any((about or {}).values()):
+    if report is None and any(about):
         raise InputError("--title and --contact are for the report; give --report too.")
     if to is not None and safe_for_spreadsheets:
         raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
@@ -242,7 +241,7 @@ def run_synthesis(
     if model is not None:
         released.save(model)
     if report is not None:
-        write_report(released, report, **(about or {}))
+        write_report(released, report, title=about[0], contact=about[1])
     if to is None:
         how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
         write_rows(released, output, rows, seed, talk, **how_written)

@@ -36,9 +36,11 @@ class Talk:
         """Notes, each by itself; but those on values outside a domain make one table per source,
         the worst first.
         """
-        by_source: dict[str, list[Any]] = {}
+        from understudy.release.callbacks import OutsideNote
+
+        by_source: dict[str, list[OutsideNote]] = {}
         for sentence in sentences:
-            if hasattr(sentence, "outside"):
+            if isinstance(sentence, OutsideNote):
                 by_source.setdefault(sentence.source, []).append(sentence)
             else:
                 self.note(sentence)

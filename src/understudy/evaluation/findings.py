@@ -17,12 +17,14 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.evaluation.grades import (
+    FAIR_ABSOLUTE,
     FAIR_DISTANCE,
     FAIR_INFORMATION,
     FAIR_LOSS,
     FAIR_RELATIVE,
     FAIR_VERDICTS,
     FEWEST_ROWS,
+    GOOD_ABSOLUTE,
     GOOD_DISTANCE,
     GOOD_INFORMATION,
     GOOD_LOSS,
@@ -131,11 +133,11 @@ def _of_ranges(found: RangeErrors) -> Finding:
         f"{percent(found.mean_absolute)} "
         f"of all rows)."
     )
-    return make_finding(
-        "ranges",
+    grade = worse(
         graded(found.median_relative, GOOD_RELATIVE, FAIR_RELATIVE, found.by_chance),
-        sentence,
+        graded(found.mean_absolute, GOOD_ABSOLUTE, FAIR_ABSOLUTE, found.absolute_by_chance),
     )
+    return make_finding("ranges", grade, sentence)
 
 
 def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:

@@ -36,6 +36,9 @@ MAX_OUTSIDE = 0.01
 """The share of rows that may lie outside the schema's domain before it is poor."""
 
 GOOD_RELATIVE, FAIR_RELATIVE = 0.10, 0.30
+GOOD_ABSOLUTE, FAIR_ABSOLUTE = 0.01, 0.03
+"""Of range queries: the median relative to the real count, and the mean in shares of all rows."""
+
 GOOD_INFORMATION, FAIR_INFORMATION = 0.10, 0.25
 """The share by which the mutual information of a pair may be off, on average weighted by
 information.

@@ -5,6 +5,7 @@ owner's eyes only.
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from understudy.data.looks import html_table
 
 Floats = NDArray[np.float64]
 Grade = Literal["good", "fair", "poor", "unknown"]
@@ -126,9 +129,9 @@ class RangeErrors:
         Of the differences divided by the real share or by ``sanity``, whichever is larger.
     worst
         The ten with the largest relative error, largest first.
-    by_chance
-        What ``median_relative`` would be, about, for a fresh sample of as many people as the
-        synthetic table has rows.
+    by_chance, absolute_by_chance
+        What ``median_relative`` and ``mean_absolute`` would be, about, for a fresh sample of as
+        many people as the synthetic table has rows.
     """
 
     queries: int
@@ -138,6 +141,7 @@ class RangeErrors:
     median_relative: float
     worst: tuple[RangeQuery, ...]
     by_chance: float = 0.0
+    absolute_by_chance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -608,6 +612,16 @@ class Evaluation:
     seed: int
     missing_rows: MissingRows | None = None
     verdict: Verdict = Verdict()
+
+    def _repr_html_(self) -> str:
+        """The verdict, and why, for the owner's notebook."""
+        findings = [(finding.grade, finding.sentence) for finding in self.findings]
+        return (
+            "<div><b>For the owner only, not for release.</b><br>"
+            f"{html.escape(self.verdict.sentence)}"
+            f"{html_table('Why, the worst first', ('grade', 'finding'), findings, longest=400)}"
+            "</div>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain JSON values; what is undefined becomes ``None``."""

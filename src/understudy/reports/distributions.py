@@ -322,7 +322,8 @@ def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:
     """The bins of the histogram: not single values that would stand far above all others."""
     widths, single = values.widths, values.single
     codes = range(len(widths))
-    density = np.max([table.shares[: len(widths)] / widths for table in tables], axis=0)
+    with np.errstate(over="ignore"):  # a single real number has no width at all
+        density = np.max([table.shares[: len(widths)] / widths for table in tables], axis=0)
     wider = density[~single]
     highest = SPIKE_HEIGHT * float(wider.max()) if len(wider) else math.inf
     return [code for code in codes if not single[code] or density[code] <= highest] or [*codes]

@@ -22,6 +22,7 @@ from understudy.privacy.wording import KINDS
 from understudy.reports.charts import split
 from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.page import (
+    Page,
     Section,
     behind,
     card,
@@ -70,7 +71,7 @@ def write_report(
     write_text(path, report(model, about), "report")
 
 
-def report(model: Model, about: About | None = None) -> str:
+def report(model: Model, about: About | None = None) -> Page:
     """The report of a model as HTML."""
     about = about or About()
     heading = escaped(about.title) or "A synthetic table, and what it is based on"
