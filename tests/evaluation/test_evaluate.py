@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from examples import every_kind_schema, every_kind_table
+from published import published
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation import Evaluation, evaluate
 from understudy.evaluation.findings import with_findings
-from understudy.evaluation.published import published
 from understudy.evaluation.result import MarginalError, MarginalErrors, NetworkQuality
 
 pytest.importorskip("xgboost")
