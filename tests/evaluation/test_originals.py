@@ -334,3 +334,29 @@ def test_multiples_are_found_on_any_grid() -> None:
     assert on_grid(np.array([0.1, 0.25, 0.3]), 0.1) == pytest.approx(2 / 3)
     assert on_grid(np.array([1e8 + 0.5]), 1) == 0
     assert on_grid(np.array([]), 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("{day:02d}/{month:02d}/2020", "date"),
+        ("{month:02d}/{day:02d}/2020", "date"),
+        ("${amount:,}", "integer"),
+        ("{amount},50", "real"),
+    ],
+)
+def test_numbers_and_dates_are_read_however_they_are_written(
+    written: str, kind: str, tmp_path: Path
+) -> None:
+    cells = [
+        written.format(day=1 + place % 28, month=1 + place % 12, amount=1000 + 37 * place)
+        for place in range(84)
+    ]
+    quote = "\n".join(f'"{cell}"' for cell in cells)
+    (tmp_path / "real.csv").write_text(f"x\n{quote}\n")
+    (tmp_path / "lost.csv").write_text("x\n" + "[text]\n" * 84)
+    found = column_comparisons(compare_originals(tmp_path / "real.csv", tmp_path / "real.csv"))[0]
+    assert (found.kind, found.total_variation) == (kind, 0)
+    assert found.kolmogorov_smirnov == 0
+    found = column_comparisons(compare_originals(tmp_path / "real.csv", tmp_path / "lost.csv"))[0]
+    assert (found.state, found.total_variation) == ("replaced", 1)

@@ -19,23 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.encoding import Coded
+from understudy.data.formats import Format
 from understudy.data.frames import Frame, as_table
-from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
+from understudy.data.schema import Attribute, Category, Identifier, Schema, Text
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.cells import Cut, cut_numbers, cut_words
 from understudy.evaluation.comparison import Comparison, Side, named_table, within_sentence
 from understudy.evaluation.reading import (
-    MOMENTS,
+    KIND_SHARE,
     Hint,
+    find_format,
     missing_cells,
     read_numbers,
     read_words,
 )
 from understudy.privacy.discovery import is_identifier
-
-KIND_SHARE = 0.9
-"""A column of texts is one of numbers, or of dates, if so many of its cells can be read so."""
 
 FEWEST_TEXTS = 50
 """Text with more distinct values than this, and one for every two rows, is free text."""
@@ -193,43 +192,38 @@ class _Cutter:
         if theirs is None:
             theirs = Column("text", np.zeros(self.synthetic.rows, dtype=np.intp), ("\0",))
         absent = self.missing(name)
-        kind = real_kind(ours, absent[0], said)
-        hint = Hint.of(said)
-        if kind in ("integer", "real", *MOMENTS):
+        form = real_format(ours, absent[0], said)
+        if form is not None:
             numbers = tuple(
-                np.where(gone, np.nan, read_numbers(column, kind, hint))
+                np.where(gone, np.nan, read_numbers(column, form))
                 for column, gone in zip((ours, theirs), absent, strict=True)
             )
-            return cut_numbers(name, kind, (numbers[0], numbers[1]), absent)
-        if kind == "text":
+            return cut_numbers(name, form.kind, (numbers[0], numbers[1]), absent)
+        if is_free_text(ours, absent[0], said):
             return None
         return cut_words(name, (ours, theirs), absent, said)
 
 
-def real_kind(column: Column, absent: NDArray[np.bool_], said: Attribute | None) -> str:
-    """What the real column holds: told by what a schema says, else by its cells."""
-    present = ~absent
-    rows = int(present.sum())
-    if isinstance(said, Category) or not rows:
-        return "categorical"
-    if column.kind in ("integer", "real") and len(np.unique(column.values[present])) <= 2:
-        return "categorical"  # 0 and 1 are a class, whatever else the synthetic column holds
-    if column.kind not in ("text", "boolean"):
-        if isinstance(said, Quantity) and said.kind in MOMENTS:
-            return said.kind
-        return column.kind
-    hint = Hint.of(said)
-    kinds = ["real", "date", "datetime"]
-    if isinstance(said, Quantity):
-        kinds.insert(0, said.kind)
-    if column.kind == "boolean":
-        kinds = []
-    for kind in kinds:
-        read = int((~np.isnan(read_numbers(column, kind, hint)) & present).sum())
-        if read >= KIND_SHARE * rows:
-            return kind
-    distinct = len(np.unique(read_words(column)[1][present]))
-    spelled_out = said is not None and said.modelled
-    if distinct > max(FEWEST_TEXTS, rows / 2) and not spelled_out:
-        return "text"
-    return "categorical"
+def real_format(column: Column, absent: NDArray[np.bool_], said: Attribute | None) -> Format | None:
+    """How the numbers of the real column are written; ``None`` where it holds words."""
+    present = column.values[~absent]
+    if isinstance(said, Category) or not len(present) or column.kind in ("boolean", "empty"):
+        return None
+    if column.kind in ("integer", "real") and len(np.unique(present)) <= 2:
+        return None  # 0 and 1 are a class, whatever else the synthetic column holds
+    told = Hint.of(said).format
+    if told is not None:
+        read = ~np.isnan(read_numbers(column, told))
+        if read[~absent].mean() >= KIND_SHARE:
+            return told
+    if column.kind != "text":
+        return Format(column.kind)
+    return find_format(column, absent)
+
+
+def is_free_text(column: Column, absent: NDArray[np.bool_], said: Attribute | None) -> bool:
+    """Whether a column of words has a different one in more than every second row."""
+    if column.kind != "text" or (said is not None and said.modelled):
+        return False
+    places = read_words(column)[1][~absent]
+    return len(np.unique(places)) > max(FEWEST_TEXTS, len(places) / 2)

@@ -6,19 +6,25 @@ nor a number: it counts as a value that no real row has.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import EPOCH, Category, Quantity
+from understudy.data.formats import CANDIDATES, Format
+from understudy.data.schema import Category, Quantity
 from understudy.data.tables import MARKS, Column
 
 MOMENTS = ("date", "datetime")
 SECONDS_A_DAY = 86400
+
+KIND_SHARE = 0.9
+"""A column of texts is one of numbers, or of dates, if so many of its cells are written so."""
+
+MAX_WORDS = 300
+"""Texts that a format is told from."""
 
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
@@ -32,11 +38,11 @@ class Hint:
     marks
         Texts that stand for a missing value.
     format
-        How dates are written, as for ``strftime``; ISO 8601 where empty.
+        How numbers and dates are written; ``None`` where the cells must tell.
     """
 
     marks: frozenset[str] = frozenset(MARKS)
-    format: str = ""
+    format: Format | None = None
 
     @classmethod
     def of(cls, attribute: object) -> Hint:
@@ -45,7 +51,8 @@ class Hint:
             listed = {str(value) for value in attribute.values}
             return cls(frozenset({*MARKS, attribute.missing or ""}) - listed | {""})
         if isinstance(attribute, Quantity):
-            return cls(frozenset({*MARKS, attribute.missing or ""}), attribute.format or "")
+            form = Format(attribute.kind, attribute.format or "")
+            return cls(frozenset({*MARKS, attribute.missing or ""}), form)
         return cls()
 
 
@@ -62,59 +69,29 @@ def missing_cells(column: Column, hint: Hint) -> NDArray[np.bool_]:
         absent |= np.isnan(written.values)
     if written.kind in ("integer", "real"):
         for mark in hint.marks:
-            absent |= written.values == _number(mark)
+            if _NUMBER.fullmatch(mark):
+                absent |= written.values == float(mark)
     return absent
 
 
-def read_numbers(column: Column, kind: str, hint: Hint) -> NDArray[np.float64]:
+def read_numbers(column: Column, form: Format) -> NDArray[np.float64]:
     """The numbers of a column (days or seconds since 1970 for points in time); ``nan`` where a
     cell is none, or not one that is finite.
     """
-    numbers = _numbers(column, kind, hint)
+    numbers = _numbers(column, form)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _numbers(column: Column, kind: str, hint: Hint) -> NDArray[np.float64]:
-    nothing = np.full(len(column), np.nan)
-    if kind in MOMENTS:
-        if column.kind in MOMENTS:
-            return _moments(column.values.astype(np.float64), column.kind, kind)
-        if hint.format and column.kind == "integer":  # 20200131, say
-            column = column.raw or column
-        if column.kind != "text":
-            return nothing
-        return _by_word(column, lambda word: _moment(word, kind, hint.format))
-    if column.kind in ("integer", "real", "boolean"):
+def _numbers(column: Column, form: Format) -> NDArray[np.float64]:
+    if form.kind in MOMENTS and column.kind in MOMENTS:
+        return _moments(column.values.astype(np.float64), column.kind, form.kind)
+    if form.kind not in MOMENTS and column.kind in ("integer", "real", "boolean"):
         return column.values.astype(np.float64)
-    if column.kind == "text":
-        return _by_word(column, _number)
-    return nothing
-
-
-def _by_word(column: Column, read: Callable[[str], float]) -> NDArray[np.float64]:
-    """Each distinct text is read once."""
-    found = np.array([*(read(word.strip()) for word in column.words), np.nan], dtype=np.float64)
-    return found[column.values]
-
-
-def _number(word: str) -> float:
-    if _NUMBER.fullmatch(word):
-        return float(word)
-    return float("nan")
-
-
-def _moment(word: str, kind: str, form: str) -> float:
-    try:
-        if form:
-            moment = dt.datetime.strptime(word, form)
-        else:
-            moment = dt.datetime.fromisoformat(word)
-    except ValueError:
-        return float("nan")
-    since = moment.replace(tzinfo=None) - EPOCH
-    if kind == "date":
-        return since.days
-    return since.days * SECONDS_A_DAY + since.seconds
+    written = column.raw or column
+    if written.kind != "text":
+        return np.full(len(column), np.nan)
+    # Each distinct text is read once.
+    return np.append(form.read(written.words), np.nan)[written.values]
 
 
 def _moments(values: NDArray[np.float64], found: str, wanted: str) -> NDArray[np.float64]:
@@ -123,6 +100,21 @@ def _moments(values: NDArray[np.float64], found: str, wanted: str) -> NDArray[np
     if wanted == "datetime":
         return values * SECONDS_A_DAY
     return values // SECONDS_A_DAY
+
+
+def find_format(column: Column, absent: NDArray[np.bool_]) -> Format | None:
+    """How the cells of a column of texts are written, if nine of ten are numbers or points in time
+    of one format; the commonest of at most ``MAX_WORDS`` texts are looked at.
+    """
+    counts = np.bincount(column.values[~absent], minlength=len(column.words))
+    commonest = np.argsort(-counts, kind="stable")[:MAX_WORDS]
+    commonest = commonest[counts[commonest] > 0].tolist()
+    words = [column.words[place].strip() for place in commonest]
+    weights = counts[commonest]
+    for candidate in CANDIDATES:
+        if weights[candidate.fits(words)].sum() >= KIND_SHARE * weights.sum():
+            return candidate
+    return None
 
 
 def read_words(column: Column) -> tuple[Sequence[str], NDArray[np.intp]]:
