@@ -237,6 +237,8 @@ def test_spikes_are_cells_of_their_own() -> None:
     pay = np.where(rng.random(2000) < 0.3, 0.0, rng.lognormal(3, 1, 2000))
     found = column(Column("real", pay), Column("real", np.where(pay == 0, 1e-3, pay)))
     assert found.total_variation > 0.25
+    assert found.labels[0] == "0"
+    assert not any("e-3" in label for label in found.labels)
 
 
 def test_numbers_beyond_the_real_range_are_no_part_of_the_end_bins() -> None:

@@ -60,10 +60,18 @@ class Cells(Quantity):
     def _value_label(self, code: int) -> str:
         if code == self.bins:
             return NOT_REAL
+        if self.whole:
+            return super()._value_label(code)
         low, high = self.edges[code], self.edges[code + 1]
-        if not self.whole and high == np.nextafter(low, np.inf):
-            return f"{low:g}"
-        return super()._value_label(code)
+        if high == np.nextafter(low, np.inf):
+            return self.write(low)
+        return f"{self.write(low)} to {self.write(high)}"
+
+    def write(self, number: float) -> str:
+        """A number as text; the one next to 0 is too small to be told from it."""
+        if abs(number) < np.finfo(np.float64).tiny:
+            return super().write(0.0)
+        return super().write(number)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,9 @@ class Values:
         return edges[1:] <= np.nextafter(edges[:-1], np.inf)
 
     def write(self, number: float) -> str:
-        """A number as it stands under a histogram."""
+        """A number as it stands under a histogram; next to 0 it is 0."""
+        if abs(number) < np.finfo(np.float64).tiny:
+            number = 0.0
         return Quantity(self.name, self.kind).write(number)
 
     def joined(self, together: int) -> Values:
