@@ -30,13 +30,13 @@ from rich.console import Console
 import understudy
 from peers import CACHE, CONTENDERS, environment, plain, table_of, tried, written
 from privbayes import Times, error_of, line, note, peak_megabytes, source_state, wide_table
+from published import published, rows_where
 from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.classifiers import CLASSIFIERS
 from understudy.evaluation.comparison import compared
 from understudy.evaluation.learning import classification_scores, examples, scores
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published, rows_where
 
 DELTA = 1e-9
 TABLES = ("adult", "br2000", "nltcs", "acs")

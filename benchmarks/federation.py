@@ -22,11 +22,11 @@ from typing import get_args
 
 import numpy as np
 
+from published import published
 from understudy import Model, PrivBayes, Schema, Table
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import marginal
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published
 from understudy.federation import Federation, Holder, HolderPolicy, MemoryLink, federate
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity

@@ -26,12 +26,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from published import published
 from understudy import PrivBayes, Schema, Table
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.tables import Column, read_table
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published
 from understudy.federation.analyst import Federation, Session
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Parties

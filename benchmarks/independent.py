@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from published import published
 from understudy import Independent, Table, read_table
 from understudy.data.encoding import decode, encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
-from understudy.evaluation.published import published
 
 
 def best_of(times: int, job: Callable[[], object]) -> float:

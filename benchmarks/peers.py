@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from published import published
 from understudy import Schema
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published
 
 RUNNERS = Path(__file__).parent / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "understudy" / "peers"

@@ -35,12 +35,12 @@ from rich.console import Console
 
 import understudy
 from peers import ENDED, RUNNERS, environment, watched
+from published import published
 from understudy import Model, PrivBayes, Table, read_table
 from understudy.data.encoding import Coded, encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published
 from understudy.privacy.scores import SCORES
 
 SECTIONS = ("errors", "speed", "sampling", "wide", "peers")

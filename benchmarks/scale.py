@@ -175,8 +175,8 @@ def line(what: str, done: dict[str, Any], target: str = "", reached: bool | None
 
 def make_rows(data: Path, folder: Path, rows: int) -> None:
     """Files of 10^7 rows each, drawn from a model of Adult, as many as are needed."""
+    from published import published
     from understudy import Model, PrivBayes
-    from understudy.evaluation.published import published
 
     schema = folder / "adult.json"
     if not schema.exists():

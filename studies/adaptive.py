@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from published_tables import published
 from study import Claim, Options, Part, Row, Settings, Study, curves, grid, means, seed_of, where
 from understudy.data.demo import demo_frame, demo_schema
 from understudy.data.encoding import Coded, encode
@@ -29,7 +30,6 @@ from understudy.data.marginals import marginal
 from understudy.data.schema import Attribute, Schema
 from understudy.data.tables import Table
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.evaluation.published import published
 from understudy.models.graphical import Group, learner, pooling
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from published_tables import published
 from study import (
     Claim,
     Options,
@@ -47,7 +48,6 @@ from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Axis
 from understudy.evaluation.classifiers import CLASSIFIERS, THESIS
 from understudy.evaluation.marginals import marginals_of_order
-from understudy.evaluation.published import published
 from understudy.models.model import Model
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator

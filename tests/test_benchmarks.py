@@ -26,8 +26,8 @@ from peers import (
     watched,
     written,
 )
+from published import published
 from understudy.data.encoding import Coded, encode
-from understudy.evaluation.published import published
 
 pytestmark = pytest.mark.thorough
 

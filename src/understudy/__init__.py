@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
+    from understudy.reports.owner import write_owner_report
+    from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.adaptive import Adaptive
     from understudy.synthesizers.independent import Independent
@@ -63,6 +65,9 @@ __all__ = [
     "make_holders",
     "plan",
     "read_table",
+    "report",
+    "write_owner_report",
+    "write_report",
 ]
 
 _HOMES = {
@@ -91,6 +96,9 @@ _HOMES = {
     "make_holders": "federation.in_process",
     "plan": "privacy.plan",
     "read_table": "data.tables",
+    "report": "reports.release",
+    "write_owner_report": "reports.owner",
+    "write_report": "reports.release",
 }
 
 

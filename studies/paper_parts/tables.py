@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.hinge_svm import hinge_svm
+from published_tables import published
 from study import Options, seed_of
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Category, Schema
 from understudy.errors import InputError
-from understudy.evaluation.published import published
 
 DEGREES = ("Bachelors", "Masters", "Prof-school", "Doctorate", "Assoc-voc", "Assoc-acdm")
 TASKS: Mapping[str, Mapping[str, tuple[str, str | int | tuple[str, ...]]]] = {

@@ -10,6 +10,7 @@ import pytest
 from people import SCHEMA, people
 
 from examples import integers, words
+from published import published
 from understudy import Independent, PrivBayes
 from understudy.attacks import Attacks, attack
 from understudy.data.demo import demo_frame, demo_schema
@@ -17,7 +18,6 @@ from understudy.data.frames import as_table
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
-from understudy.evaluation.published import published
 from understudy.privacy.mechanisms import SeededNoise
 
 REAL, HOLDOUT, FRESH = (people(500, seed) for seed in (1, 2, 3))

@@ -600,3 +600,27 @@ def test_progress_on_a_terminal(folder: Path) -> None:
     assert process.returncode == 0
     for words in (b"reading", b"measuring tables", "━".encode(), b"Differentially private"):
         assert words in screen
+
+
+# --------------------------------------------------------------------------- what a release names
+
+
+def test_a_report_names_the_data_set_and_the_contact(folder: Path) -> None:
+    command = ("synthesize", "patients.csv", "--schema", "schema.json", "-o", "out.csv", "-q")
+    names = ("--title", "People <2020>", "--contact", "data@example.org")
+    ran = run(*command, "--report", "r.html", *names)
+    assert ran.status == 0, ran.err
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<h1>People &lt;2020&gt;</h1>" in page
+    assert "Contact: <b>data@example.org</b>" in page
+    refused = run(*command, *names)
+    assert refused.status == 2
+    assert "--title and --contact are for the report; give --report too." in refused.err
+
+
+def test_ledger_create_says_what_delta_the_next_release_will_need(folder: Path) -> None:
+    without = run("ledger", "create", "none.ledger", "--epsilon", "3").err
+    assert "without a schema it needs 1e-09" in without.replace("\n", " ")
+    assert "This ledger has 0, so give every release a schema" in without.replace("\n", " ")
+    some = run("ledger", "create", "some.ledger", "--epsilon", "3", "--delta", "5e-9").err
+    assert "This ledger has enough for 5 of these." in some.replace("\n", " ")

@@ -123,6 +123,7 @@ def test_values_outside_the_domain_are_told_on_the_screen_and_on_the_page(
     assert "note (for you, not for release): " in said
     outside = next(line for line in said.splitlines() if "real.csv" in line).partition("): ")[2]
     assert "age" in outside
+    assert "age in " in fine(*tables).out.partition("the schema allows:")[2]
     assert fine(*tables, "-q").err == ""
     assert outside in fine(*tables, "-o", tmp_path / "page.html").err
     assert outside in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -149,7 +150,7 @@ def test_a_learner_that_fails_has_a_dash_and_a_reason() -> None:
 
 def test_missing_values_have_columns_where_there_are_any(folder: Path, tmp_path: Path) -> None:
     assert (
-        "missing, real"
+        "missing (real)"
         in fine("real.csv", "synthetic.csv", "--schema", "schema.json", "--order", 1).out
     )
     (tmp_path / "whole.csv").write_text(
@@ -263,3 +264,70 @@ def test_the_demos_page_is_made_where_the_extra_is_installed(
         )
     assert made is installed
     assert page.exists() is installed
+
+
+# --------------------------------------------------------------------------- the verdict
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_verdict_comes_first_then_the_reasons() -> None:
+    ran = fine("real.csv", "holdout.csv")
+    lines = ran.out.splitlines()
+    assert lines[1].startswith("Fit for: software tests, exploring")
+    assert any(line.startswith("Not for: p-values") for line in lines[:5])
+    assert ran.out.index("Not for:") < ran.out.index("why, the worst first")
+
+
+def test_two_files_alone_are_enough_also_for_junk(folder: Path, tmp_path: Path) -> None:
+    rows = ["age,ward,smoker", *["3000,[text],maybe"] * ROWS]
+    (tmp_path / "junk.csv").write_text("\n".join(rows) + "\n")
+    ran = fine(folder / "real.csv", tmp_path / "junk.csv", "--order", 1)
+    assert "Fit for: nothing" in ran.out
+    assert "3 of 3 columns are lost" in ran.out
+    assert "lost (replaced)" in ran.out
+    assert "good" not in ran.out
+
+
+def test_a_regression_without_a_fit_says_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, sign in (("real", 1), ("wrong", -1)):
+        x = rng.normal(0, 1, 300)
+        rows = [f"{a:.3f},{sign * 1000 * a:.3f}" for a in x]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    ran = fine(tmp_path / "real.csv", tmp_path / "wrong.csv", "--target", "y", "--order", 1)
+    assert "no fit" in ran.out
+    assert "-3" not in ran.out.partition("Learning y")[2]
+
+
+def test_notes_on_many_columns_are_one_table_the_worst_first(tmp_path: Path) -> None:
+    names = [f"c{place}" for place in range(8)]
+    rows = [",".join(str(99 if row <= place else 5) for place in range(8)) for row in range(50)]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    narrow = {name: {"kind": "integer", "min": 0, "max": 9, "bins": 2} for name in names}
+    Schema.from_dict({"attributes": narrow}).save(tmp_path / "s.json")
+    ran = run(
+        "synthesize",
+        tmp_path / "t.csv",
+        "--schema",
+        tmp_path / "s.json",
+        "--method",
+        "independent",
+        "-o",
+        tmp_path / "o.csv",
+    )
+    assert ran.status == 0
+    notes = [line for line in ran.err.splitlines() if line.startswith("note (for you")]
+    assert notes == [
+        "note (for you, not for release): 8 columns hold values outside the domain, most of them "
+        "first:"
+    ]
+    lines = ran.err.splitlines()
+    start = lines.index(notes[0])
+    assert lines[start + 1].split() == ["column", "values", "counted", "as", "remedy"]
+    assert [line.split()[0] for line in lines[start + 2 : start + 10]] == names[::-1]
+    assert lines[start + 10] == "  a: if the public bounds are wider than the schema says, fix it"
+    quiet = run(
+        *("synthesize", tmp_path / "t.csv", "--schema", tmp_path / "s.json"),
+        *("--method", "independent", "-o", tmp_path / "o.csv", "-q"),
+    )
+    assert quiet.err == ""

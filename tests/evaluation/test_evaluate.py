@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from examples import every_kind_schema, every_kind_table
+from published import published
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation import Evaluation, evaluate
 from understudy.evaluation.findings import with_findings
-from understudy.evaluation.published import published
 from understudy.evaluation.result import MarginalError, MarginalErrors, NetworkQuality
 
 pytest.importorskip("xgboost")
@@ -60,11 +60,10 @@ def test_a_table_compared_with_itself(itself: Evaluation) -> None:
 def test_each_part_has_its_finding(itself: Evaluation) -> None:
     assert [finding.subject for finding in itself.findings] == [
         *["marginals"] * 3,
-        *["columns", "missing", "ranges", "pairs"],
+        *["columns", "missing", "values", "propensity", "ranges", "pairs"],
         *["learning"] * 2,
         "clustering",
         *["inference"] * 2,
-        "propensity",
     ]
     for finding in itself.findings:
         assert finding.sentence.endswith(".")
@@ -107,7 +106,8 @@ def test_the_same_seed_gives_the_same_result() -> None:
 def test_the_sentence_on_marginals(itself: Evaluation) -> None:
     worst = MarginalError(("age", "education", "income"), 0.14)
     errors = MarginalErrors(3, 600, 2000, mean=0.051, largest=0.14, by_chance=0.02, worst=(worst,))
-    finding = with_findings(replace(itself, marginals=(errors,))).findings[0]
+    told = with_findings(replace(itself, marginals=(errors,))).findings
+    finding = next(finding for finding in told if finding.subject == "marginals")
     assert finding.sentence == (
         "Three-way tables differ by 5.1 % on average (600 of 2,000 were measured, at random); the "
         "worst is "
@@ -206,7 +206,8 @@ def test_where_chance_makes_much_nothing_is_called_good(itself: Evaluation) -> N
     worst = MarginalError(("age",), 0.4)
     for mean, grade in ((0.04, "good"), (0.35, "unknown"), (0.45, "poor")):
         errors = MarginalErrors(1, 2, 2, mean=mean, largest=0.5, by_chance=0.2, worst=(worst,))
-        assert with_findings(replace(itself, marginals=(errors,))).findings[0].grade == grade
+        found = with_findings(replace(itself, marginals=(errors,)))
+        assert graded(found)["marginals"] == grade
 
 
 def test_numbers_too_large_for_a_learner_are_no_trouble(recwarn: pytest.WarningsRecorder) -> None:
@@ -236,11 +237,11 @@ def test_sentences_on_bad_tables_are_true_in_english(itself: Evaluation) -> None
             clustering=groups,
         )
     )
-    assert "explains nothing (it does worse than always saying the mean) when trained on" in said(
+    assert "explains nothing (no fit: always saying the mean does better) when trained on" in said(
         bad, "learning"
     )
     assert said(bad, "missing").startswith(
-        "Missing values are not as frequent as in the real table; the furthest is"
+        "Missing cells are not as frequent as in the real table; the furthest is"
     )
     assert "serve the real rows worse than a single centre would; the groups agree to 0 %" in said(
         bad, "clustering"
@@ -288,33 +289,36 @@ def test_values_that_lie_elsewhere_inside_their_bins_are_told() -> None:
     schema = Schema.from_dict(
         {"attributes": {"pay": {"kind": "real", "min": 0, "max": 8, "bins": 4}}}
     )
-    round_numbers, spread = 2.0 * rng.integers(4, size=2000), 8 * rng.random(2000)
+    # Values next to the left ends of the schema's bins, against values all over them.
+    round_numbers = 2.0 * rng.integers(4, size=2000) + 0.01 * rng.integers(20, size=2000)
+    spread = 8 * rng.random(2000)
     found = evaluate(
         Table({"pay": Column("real", round_numbers)}),
         Table({"pay": Column("real", spread)}),
         schema,
     )
-    assert (
-        "Value by value pay is further off than bin by bin (Kolmogorov-Smirnov distance 2"
-        in said(found, "columns")
-    )
-    assert "synthetic values are spread evenly inside bins, the real ones are not." in said(
-        found, "columns"
-    )
+    assert "Inside bins, pay is not spread as the real values are (2" in said(found, "values")
+    assert found.columns[0].kolmogorov_smirnov > 0.2
+    assert found.columns[0].kolmogorov_smirnov_binned < 0.05
+    assert "pay is a multiple of 0.01 in 100.0 % of the real rows" in said(found, "values")
+    assert graded(found)["values"] == "poor"
 
 
 @pytest.mark.parametrize(("count", "grade"), [(3, "fair"), (80, "poor")])
-def test_values_that_the_schema_does_not_allow_come_first(count: int, grade: str) -> None:
+def test_values_that_the_schema_does_not_allow_are_told_and_count_as_error(
+    count: int, grade: str
+) -> None:
     schema = Schema.from_dict({"attributes": {"x": {"kind": "integer", "min": 0, "max": 9}}})
     inside = np.arange(400) % 10
     outside = np.where(np.arange(400) < count, 99, inside)
     found = evaluate(
         Table({"x": Column("integer", outside)}), Table({"x": Column("integer", inside)}), schema
     )
-    assert found.findings[0].grade == grade
-    assert f"x in {0.25 * count:.2g} % of the real rows" in found.findings[0].sentence.replace(
-        "20.0", "20"
-    )
+    told = next(finding for finding in found.findings if "schema allows" in finding.sentence)
+    assert told.grade == grade
+    assert f"x in {0.25 * count:.2g} % of the real rows" in told.sentence.replace("20.0", "20")
+    assert found.columns[0].total_variation == pytest.approx(count / 400)  # it counts as error
+    assert found.columns[0].real_outside == count / 400
     assert found.shape.real_outside == {"x": count / 400}
 
 

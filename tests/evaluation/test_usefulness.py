@@ -253,10 +253,9 @@ def test_centres_of_a_faithful_table_serve_the_real_rows() -> None:
     found = clustering(compared(blobs([-5, 5], 0), blobs([-5, 5], 1), BLOBS))
     assert found.rand == found.information == 1
     assert found.cost_synthetic == pytest.approx(found.cost_real, rel=0.05)
-    assert found.cost_real == pytest.approx(
-        2 * 0.3**2 / 400, rel=0.2
-    )  # variance by the square of the domain's width
-    assert found.cost_one == pytest.approx(2 * 25 / 400, rel=0.05)
+    # Variance by the square of the real range, which is some 11.4 wide.
+    assert found.cost_real == pytest.approx(2 * 0.3**2 / 11.4**2, rel=0.2)
+    assert found.cost_one == pytest.approx(2 * 25 / 11.4**2, rel=0.05)
 
 
 def test_centres_of_another_table_do_not() -> None:

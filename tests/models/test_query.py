@@ -608,7 +608,7 @@ def test_show_command_draws_the_network(saved: Model) -> None:
 def test_the_report_shows_the_network(model: Model) -> None:
     page = report(model)
     assert 'class="network"' in page
-    assert "hang together" in page
+    assert "depend on each other" in page
     alone = replace(
         model,
         network=Network(

@@ -15,16 +15,11 @@ from pages import HOSTILE, Tags, check_harmless
 
 from examples import every_kind_schema, every_kind_table
 from understudy import Independent
-from understudy.evaluation.result import Pairs
-from understudy.reports.charts import (
-    MOST_NAMES,
-    Shares,
-    Values,
-    distribution,
-    heat_map,
-    lengths,
-    round_ticks,
-)
+from understudy.data.encoding import Outside
+from understudy.evaluation.result import Pairs, Use, Verdict
+from understudy.release.callbacks import OutsideNote
+from understudy.reports.charts import MOST_NAMES, heat_map, lengths, round_ticks
+from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.owner import owner_report, write_owner_report
 
 
@@ -209,7 +204,7 @@ def test_joined_bins_keep_the_shares_and_the_noise() -> None:
 
 
 def test_a_histogram_reaches_as_high_as_the_higher_table() -> None:
-    values = Values("n", tuple(map(str, range(20))), True, False, ("0", "", "19"))
+    values = Values("n", tuple(map(str, range(20))), True, False)
     low, high = np.full(20, 0.02), np.array([0.62, *[0.02] * 19])
     for tables in ((low, high), (high, low)):
         drawn = distribution(values, [Shares("real", tables[0]), Shares("synthetic", tables[1])])
@@ -239,3 +234,54 @@ def test_a_map_is_lighter_where_there_is_less() -> None:
     shades = dict(re.findall(r'fill="#(\w{6})"><title>(.*?):', drawn))
     brightness = {pair: int(shade[:2], 16) for shade, pair in shades.items()}
     assert brightness["b and a"] > brightness["c and b"] > brightness["c and a"]
+
+
+# --------------------------------------------------------------------------- the verdict
+
+
+def test_the_verdict_stands_on_top_with_its_rules() -> None:
+    uses = (
+        Use("software tests", True, "no column is lost"),
+        Use("exploring", None, "two-way tables", "There are <too> few rows."),
+        Use("p-values", False, "never", "Noise."),
+    )
+    page = owner_report(dataclasses.replace(evaluation(), verdict=Verdict(uses)))
+    text = " ".join(Tags(page).text)
+    assert page.index("Fit for") < page.index('class="findings"')
+    assert re.search(r"Fit for\s+software tests", text)
+    assert re.search(r"Too few rows to tell\s+exploring", text)
+    assert re.search(r"Not for\s+p-values", text)
+    assert "There are &lt;too&gt; few rows." in page
+    nothing = owner_report(dataclasses.replace(evaluation(), verdict=Verdict(uses[2:])))
+    assert re.search(r"Fit for\s+nothing", " ".join(Tags(nothing).text))
+
+
+def test_a_regression_without_a_fit_has_no_number() -> None:
+    found = evaluation()
+    task = found.learning[1]
+    lost = dataclasses.replace(task.learners[0], synthetic_to_real={"r2": -1.0, "mse": 3.7e21})
+    page = owner_report(
+        dataclasses.replace(found, learning=(dataclasses.replace(task, learners=(lost,)),))
+    )
+    assert "no fit" in page
+    assert "3.7e+21" not in page
+
+
+def test_many_notes_on_values_outside_are_one_table_the_most_first() -> None:
+    found = evaluation()
+    notes = tuple(
+        OutsideNote(Outside(f"c{place}", place, "9", "fix it"), "real.csv") for place in range(1, 9)
+    )
+    page = owner_report(
+        dataclasses.replace(found, shape=dataclasses.replace(found.shape, notes=notes))
+    )
+    assert "<b>Note.</b>" not in page
+    places = [page.index(f"<b>c{place}</b></td>") for place in range(8, 0, -1)]
+    assert places == sorted(places)
+
+
+def test_a_lost_column_is_called_lost() -> None:
+    found = evaluation()
+    lost = dataclasses.replace(found.columns[0], state="replaced")
+    page = owner_report(dataclasses.replace(found, columns=(lost, *found.columns[1:])))
+    assert "<b>lost (replaced)</b>" in page

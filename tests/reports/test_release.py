@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ import pytest
 from pages import HOSTILE, Tags, check_harmless
 
 from examples import every_kind_schema, every_kind_table, schema_of
-from understudy import Independent, Model, PrivBayes, Random
+from understudy import Independent, Model, PrivBayes, Random, __version__
 from understudy.data.tables import Column, Table
 from understudy.models import drawing
+from understudy.models.network import Network
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.release import report, write_report
 
 
@@ -123,7 +127,7 @@ def test_the_schema_stands_in_it_with_bounds_values_and_missing_marks() -> None:
         "1, 2, 3 (in this order)",
         "written ?",
         "an empty cell",
-        "made anew",
+        "made for every synthetic row",
     ):
         assert fact in text
 
@@ -159,3 +163,73 @@ def test_a_network_too_large_for_a_picture_does_not_cost_the_page(
     page = report(fit(Table({"a": flags, "b": flags}), schema, noise=SeededNoise(0)))
     assert "too large for a picture" in page
     assert 'id="network"' in page
+
+
+# --------------------------------------------------------------------------- what it names
+
+
+def test_it_names_data_set_date_software_contact_and_limits(tmp_path: Path) -> None:
+    write_report(
+        model(),
+        tmp_path / "r.html",
+        title="Patients <2020>",
+        contact="data@example.org",
+        date=dt.date(2024, 5, 6),
+    )
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    text = " ".join(Tags(page).text)
+    assert "<h1>Patients &lt;2020&gt;</h1>" in page
+    for fact in (
+        "Patients <2020>",
+        "2024-05-06",
+        f"Understudy {__version__}",
+        "data@example.org",
+        "Known limits",
+        "A p-value that is computed from synthetic rows is not valid",
+        "Numbers beyond the bounds of the schema were counted in the first or the last bin",
+    ):
+        assert fact in text
+    assert "Data set: <b>not named</b>" in report(model())
+    assert "Contact: <b>not given</b>" in report(model())
+
+
+def test_columns_stand_in_the_order_of_the_table() -> None:
+    released = model()
+    turned = replace(released, network=Network(tuple(reversed(tuple(released.network)))))
+    drawn = re.findall(r"<figcaption><b>(.*?)</b>", report(turned))
+    assert drawn == [attribute.name for attribute in released.schema.modelled]
+
+
+def test_other_is_shown_only_where_something_is_left_over() -> None:
+    schema = schema_of(k={"kind": "categorical", "values": ["a", "b"], "other": "elsewhere"})
+    for places, shown in (([0, 1], False), ([0, 1, 2], True)):
+        column = Column("text", np.array(places * 40), ("a", "b", "zzz"))
+        released = Independent(epsilon=30.0).fit(
+            Table({"k": column}), schema, notify=lambda _: None
+        )
+        page = report(released)
+        assert ("<span>elsewhere</span>" in page) is shown
+        assert "“elsewhere” stands for values that the schema does not list" in page
+
+
+def test_bars_of_unequal_bins_have_the_area_of_their_share() -> None:
+    edges = (0, 10, 20, 40, 80, 160)
+    values = Values("n", tuple(map(str, range(5))), True, False, edges, "integer")
+    shares = np.array([0.1, 0.2, 0.2, 0.3, 0.2])
+    drawn = distribution(values, [Shares("synthetic", shares)])
+    boxes = re.findall(r'width="([0-9.]+)" height="([0-9.]+)"><title>', drawn)
+    areas = np.array([(float(width) + 0.8) * float(height) for width, height in boxes])
+    assert areas / areas.sum() == pytest.approx(shares, abs=0.005)
+    assert "The area of a bar is the share of rows." in drawn
+
+
+def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() -> None:
+    edges = (0, 1, 10, 20, 30, 40, 50, 10_000)
+    labels = ("0", "1 to 9", "10 to 19", "20 to 29", "30 to 39", "40 to 49", "50 to 9999")
+    values = Values("n", labels, True, True, edges, "integer")
+    shares = np.array([0.6, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.1])
+    drawn = distribution(values, [Shares("synthetic", shares)])
+    assert drawn.count("<rect") == 5
+    assert "<span>0</span>" in drawn
+    assert "<span>missing</span>" in drawn
+    assert "Beyond the picture: 50 to 9999: 5.00%." in drawn

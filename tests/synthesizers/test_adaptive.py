@@ -166,7 +166,7 @@ def test_a_target_that_is_never_read_is_refused() -> None:
 
 @pytest.mark.data
 def test_nltcs_is_close(data: Path) -> None:
-    from understudy.evaluation.published import published
+    from published import published
 
     real, known = published("nltcs", data)
     model = Adaptive(epsilon=1.0, delta=1e-9, rounds=1.0).fit(real, known, noise=SeededNoise(0))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.attacks import Attacks
     from understudy.data.tables import Table
     from understudy.evaluation import Evaluation
+    from understudy.evaluation.result import LearningTask
     from understudy.models.model import Model
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
@@ -54,7 +55,7 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Schema file; without one the model's, or one read off both tables.",
+            help="Which columns are identifiers and text, and how cells are read.",
         ),
     ] = None,
     output: Annotated[
@@ -178,8 +179,7 @@ def evaluate(
     elif output is None:
         _show(found, attacks)
     if not as_json:
-        for note in _notes(found, attacks):
-            talk.note(note)
+        talk.notes(_notes(found, attacks))
     if output is not None:
         talk.say(f"Report, for you and not for release: {output}")
 
@@ -262,55 +262,82 @@ def _notes(found: Evaluation, attacks: Attacks | None) -> dict[str, None]:
 def _show(found: Evaluation, attacks: Attacks | None) -> None:
     console = Console(highlight=False)
     console.print(_WARNING, style="bold")
+    _show_verdict(found, console)
     shape = found.shape
     grid = grid_of(
         f"{shape.synthetic_rows:,} synthetic rows against {shape.real_rows:,} real ones",
         "",
-        "what was found",
+        "why, the worst first",
     )
     for finding in found.findings:
         grid.add_row(f"[{_COLOURS[finding.grade]}]{finding.grade}[/]", safe(finding.sentence))
     console.print(grid)
-    missing = any(column.real_missing or column.synthetic_missing for column in found.columns)
-    absences = ["#missing, real", "#missing, synthetic"] if missing else []
-    grid = grid_of("Columns", "column", "kind", "#distance", "#KS", *absences)
-    for column in found.columns:
-        if column.kolmogorov_smirnov is None:
-            furthest = ""
-        else:
-            furthest = f"{column.kolmogorov_smirnov:.3f}"
-        shares = [column.real_missing, column.synthetic_missing] if missing else []
-        absent = (f"{share:.1%}" if share else "" for share in shares)
-        grid.add_row(
-            safe(column.name), column.kind, f"{column.total_variation:.3f}", furthest, *absent
-        )
-    console.print(grid)
+    console.print(_columns(found))
     for task in found.learning:
-        measure = task.measures[0]
-        grid = grid_of(
-            f"Learning {safe(task.target)}: {measure} on real rows",
-            "learner",
-            "#from synthetic",
-            "#from real",
-        )
-        for scores in task.learners:
-            ways = (scores.synthetic_to_real, scores.real_to_real)
-            grid.add_row(safe(scores.learner), *(_score(way.get(measure)) for way in ways))
-        commonest = _score(task.majority.get(measure))
-        grid.add_section()
-        grid.add_row(task.floor, commonest, commonest)
-        console.print(grid)
+        console.print(_learning(task))
     if attacks is not None:
         grid = grid_of("Attacks", "attack", "what was found", "verdict")
         for attack in attacks:
             grid.add_row(safe(attack.name), safe(attack.found), attack.verdict)
         console.print(grid)
     console.print(
-        "Distance: total variation, 0 (equal) to 1. With pictures: -o report.html", style="dim"
+        "Distance: total variation, 0 (equal) to 1. KS: Kolmogorov-Smirnov by value, and by bin. "
+        "With pictures: -o report.html",
+        style="dim",
     )
 
 
-def _score(value: float | None) -> str:
+def _show_verdict(found: Evaluation, console: Console) -> None:
+    verdict = found.verdict
+    lines = (
+        ("Fit for", verdict.fit_for or ("nothing",), "green" if verdict.fit_for else "red"),
+        ("Too few rows to tell", verdict.undecided, "dim"),
+        ("Not for", verdict.not_for, "red"),
+    )
+    for start, uses, colour in lines:
+        if uses:
+            console.print(f"[bold {colour}]{start}:[/] {safe(', '.join(uses))}")
+
+
+def _columns(found: Evaluation) -> Any:
+    """The columns, the furthest first."""
+    missing = any(column.real_missing or column.synthetic_missing for column in found.columns)
+    headings = ["column", "kind", "#distance", "#KS", "#KS, bins"]
+    if missing:
+        headings.append("#missing (real)")
+    grid = grid_of("Columns", *headings)
+    for column in sorted(found.columns, key=lambda column: -column.total_variation):
+        kind = column.kind
+        if column.lost:
+            kind = f"[red]lost ({column.state})[/]"
+        distances = (column.kolmogorov_smirnov, column.kolmogorov_smirnov_binned)
+        cells = ["" if distance is None else f"{distance:.3f}" for distance in distances]
+        if missing:
+            cells.append(f"{column.synthetic_missing:.1%} ({column.real_missing:.1%})")
+        grid.add_row(safe(column.name), kind, f"{column.total_variation:.3f}", *cells)
+    return grid
+
+
+def _learning(task: LearningTask) -> Any:
+    measure = task.measures[0]
+    grid = grid_of(
+        f"Learning {safe(task.target)}: {measure} on real rows",
+        "learner",
+        "#from synthetic",
+        "#from real",
+    )
+    for scores in task.learners:
+        ways = (scores.synthetic_to_real, scores.real_to_real)
+        grid.add_row(safe(scores.learner), *(_score(way.get(measure), measure) for way in ways))
+    commonest = _score(task.majority.get(measure), measure)
+    grid.add_section()
+    grid.add_row(task.floor, commonest, commonest)
+    return grid
+
+
+def _score(value: float | None, measure: str) -> str:
     if value is None or not math.isfinite(value):
         return "–"
+    if measure == "r2" and value < -0.0005:
+        return "no fit"
     return f"{value:.3f}"

@@ -52,9 +52,29 @@ def ledger_create(
     LedgerFile.create(
         file, epsilon, delta, relation_of(neighbours), "person" if per_person else "row"
     )
-    Talk(False).say(
+    talk = Talk(False)
+    talk.say(
         f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every "
         f"release: --ledger {file}"
+    )
+    talk.say(_needed_delta(delta))
+
+
+def _needed_delta(allowance: float) -> str:
+    """What delta the next release will need, and whether this ledger has it."""
+    from understudy.privacy.budget import DEFAULT_DELTA
+
+    needs = (
+        "The next release needs no delta where a schema lists the values of all columns of words; "
+        f"without a schema it needs {DEFAULT_DELTA:g}, or the --delta that you give it"
+    )
+    if allowance < DEFAULT_DELTA:
+        return (
+            f"{needs}. This ledger has {allowance:g}, so give every release a schema; for others "
+            f"create one with --delta {DEFAULT_DELTA:g} per release."
+        )
+    return (
+        f"{needs}. This ledger has enough for {int(allowance / DEFAULT_DELTA + 1e-9):,} of these."
     )
 
 

@@ -103,6 +103,12 @@ def synthesize(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a report of the release here (HTML)."),
     ] = None,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="The name of the data set, for the report.")
+    ] = "",
+    contact: Annotated[
+        str, typer.Option(metavar="TEXT", help="Whom to ask about it, for the report.")
+    ] = "",
     ledger: LedgerPath = None,
     same_table: SameTable = False,
     new_rows: NewRows = False,
@@ -155,6 +161,8 @@ def synthesize(
             seed=seed,
             model=model,
             report=report,
+            title=title,
+            contact=contact,
             partitions=partitions,
             safe_for_spreadsheets=safe_for_spreadsheets,
         ),
@@ -184,6 +192,8 @@ class Outputs:
     seed: int | None = None
     model: Path | None = None
     report: Path | None = None
+    title: str = ""
+    contact: str = ""
     partitions: int | None = None
     safe_for_spreadsheets: bool = False
 
@@ -200,6 +210,8 @@ class Outputs:
         from understudy.models.model import MOST_ROWS
         from understudy.release.targets import check_target
 
+        if self.report is None and (self.title or self.contact):
+            raise InputError("--title and --contact are for the report; give --report too.")
         if self.to is not None and self.safe_for_spreadsheets:
             raise InputError("--safe-for-spreadsheets is for CSV files; it does not go with --to.")
         if self.to is not None and (self.output != "-" or self.partitions is not None):
@@ -229,7 +241,7 @@ class Outputs:
         if self.report is not None:
             from understudy.reports.release import write_report
 
-            write_report(released, self.report)
+            write_report(released, self.report, title=self.title, contact=self.contact)
         if self.to is None:
             write_rows(
                 released,
@@ -333,8 +345,8 @@ def _learn(
         plan = notes.append
 
     def say_notes() -> None:
-        while notes:
-            talk.note(notes.pop(0))
+        talk.notes(notes)
+        notes.clear()
 
     with talk.working("reading and learning") as show:
 

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -31,6 +31,26 @@ class Talk:
     def note(self, sentence: str) -> None:
         """Something about the private rows, for the owner who sits at this screen."""
         self.say(f"note (for you, not for release): {sentence}")
+
+    def notes(self, sentences: Iterable[str]) -> None:
+        """Notes, each by itself; but those on values outside a domain make one table per source,
+        the worst first.
+        """
+        from understudy.release.callbacks import OutsideNote
+
+        by_source: dict[str, list[OutsideNote]] = {}
+        for sentence in sentences:
+            if isinstance(sentence, OutsideNote):
+                by_source.setdefault(sentence.source, []).append(sentence)
+            else:
+                self.note(sentence)
+        for source, notes in by_source.items():
+            if len(notes) == 1:
+                self.note(notes[0])
+            elif not self.quiet:
+                self.note(_outside_heading(source, notes))
+                for line in _outside_lines([note.outside for note in notes]):
+                    self.console.print(printable(line), markup=False, soft_wrap=True)
 
     @contextmanager
     def working(self, what: str, steps: int | None = None) -> Iterator[Any]:
@@ -65,6 +85,29 @@ class Talk:
             yield progress
         if not silent and time.monotonic() - started > 1:
             self.console.print(f"{what}: {time.monotonic() - started:.1f} s", style="dim")
+
+
+def _outside_heading(source: str, notes: list[Any]) -> str:
+    columns = len({note.outside.column for note in notes})
+    where = f"{source}: " if source else ""
+    plural = "s hold" if columns != 1 else " holds"
+    return f"{where}{columns} column{plural} values outside the domain, most of them first:"
+
+
+def _outside_lines(outside: list[Any]) -> Iterator[str]:
+    """A table, indented, and below it what can be done."""
+    remedies = list(dict.fromkeys(found.remedy for found in outside))
+    rows = [("column", "values", "counted as", "remedy")]
+    for found in sorted(outside, key=lambda found: -found.count):
+        remedy = chr(ord("a") + remedies.index(found.remedy))
+        rows.append((found.column, f"{found.count:,}", found.counted_as, remedy))
+    widths = [max(len(row[place]) for row in rows) for place in range(4)]
+    for name, count, counted_as, remedy in rows:
+        yield (
+            f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {counted_as:<{widths[2]}}  {remedy}"
+        ).rstrip()
+    for place, remedy in enumerate(remedies):
+        yield f"  {chr(ord('a') + place)}: {remedy}"
 
 
 def print_sentence(console: Console, sentence: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.files import shown
 from understudy.data.formats import Format
+from understudy.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,47 @@ class Table:
         from understudy.data.writing import write_table
 
         write_table(path, [self])
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file, whose name ends in .csv, .tsv or either with .gz."""
+        from understudy.data.writing import SUFFIXES
+
+        self._write_as(path, "CSV", tuple(end for end in SUFFIXES if end != ".parquet"))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a Parquet file, whose name ends in .parquet."""
+        self._write_as(path, "Parquet", (".parquet",))
+
+    def _write_as(self, path: str | Path, kind: str, suffixes: Sequence[str]) -> None:
+        from understudy.data.writing import table_suffix
+
+        if table_suffix(path) not in suffixes:
+            raise InputError(
+                f"{shown(path)} is not the name of a {kind} file; it must end in "
+                f"{', '.join(suffixes)}."
+            )
+        self.write(path)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame."""
+        from understudy.data.frames import convert
+
+        return convert(self, "pandas")
+
+    def to_polars(self) -> Any:
+        """The table as a polars DataFrame."""
+        from understudy.data.frames import convert
+
+        return convert(self, "polars")
+
+    def to_arrow(self) -> Any:
+        """The table as an Arrow table."""
+        from understudy.data.frames import convert
+
+        return convert(self, "arrow")
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        from understudy.data.looks import table_html
+
+        return table_html(self)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -84,6 +85,20 @@ def as_frame(table: Table, library: Library) -> Frame:
     if convert is None:
         return table
     return convert(table)
+
+
+_PACKAGES = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
+
+
+def convert(table: Table, library: Library) -> Frame:
+    """Turn a table into a frame of a library, or say in a sentence that it is not installed."""
+    package = _PACKAGES[library]
+    if find_spec(package) is None:
+        raise InputError(
+            f"to_{library} needs {package}, which is not installed; install it by `pip install "
+            f"{package}`."
+        )
+    return as_frame(table, library)
 
 
 def _check(names: list[str], rows: int) -> None:

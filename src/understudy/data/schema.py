@@ -413,6 +413,12 @@ class Schema:
     def __len__(self) -> int:
         return len(self.attributes)
 
+    def _repr_html_(self) -> str:
+        """What each column can hold, for notebooks."""
+        from understudy.data.looks import schema_html
+
+        return schema_html(self)
+
     def __getitem__(self, name: str) -> Attribute:
         try:
             return self._by_name[name]

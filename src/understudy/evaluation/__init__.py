@@ -18,7 +18,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.evaluation.marginals import MOST_MARGINALS
 from understudy.evaluation.result import Evaluation
-from understudy.release.callbacks import Progress, no_progress
+from understudy.release.callbacks import OutsideNote, Progress, no_progress
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -49,10 +49,13 @@ def evaluate(
     Parameters
     ----------
     real, synthetic
-        Tables, pandas or polars frames, Arrow tables or file names, with the same columns.
+        Tables, pandas or polars frames, Arrow tables or file names. A column that the synthetic
+        table lacks, or in which it has no real value, counts as lost.
     schema
-        What the columns are, or the file that says so; by default the model's schema, and without a
-        model one that is read off both tables.
+        What the columns are, or the file that says so: which are identifiers and text, and how
+        cells are read. Whatever it says, distances are measured on the original values of the real
+        table, not inside the schema's domain; what that has no place for is told, and counts as
+        error.
     target
         The column, or columns, that should be learned from the others; by default none.
     learners
@@ -74,13 +77,14 @@ def evaluate(
     """
     from understudy.evaluation.classifiers import chosen_classifiers, one_thread
     from understudy.evaluation.clustering import clustering
-    from understudy.evaluation.columns import column_comparisons
-    from understudy.evaluation.comparison import compared
+    from understudy.evaluation.columns import column_comparisons, missing_rows
+    from understudy.evaluation.domains import shares_outside, values_outside
     from understudy.evaluation.findings import with_findings
     from understudy.evaluation.inference import agreements
     from understudy.evaluation.learning import check_target, learning_task
     from understudy.evaluation.marginals import marginals_by_order
     from understudy.evaluation.network import network_quality
+    from understudy.evaluation.original import compare_originals
     from understudy.evaluation.pairs import pairs
     from understudy.evaluation.propensity import propensity
     from understudy.evaluation.ranges import range_errors
@@ -93,8 +97,6 @@ def evaluate(
         )
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
-    if schema is None and model is not None:
-        schema = model.schema
     names = chosen_classifiers(learners)
     if isinstance(target, str):
         targets = [target]
@@ -113,7 +115,13 @@ def evaluate(
         progress(f"learning {column} by {learner}", done - 1, steps)
 
     step("reading the tables")
-    tables = compared(real, synthetic, schema)
+    known = None
+    if model is not None:
+        known = model.schema
+    tables = compare_originals(real, synthetic, schema, known)
+    domain = schema or known
+    outside = [values_outside(side.table, domain) if domain else () for side in tables]
+    shares = [shares_outside(found, side.rows) for found, side in zip(outside, tables, strict=True)]
     if orders is None:
         orders = [order for order in ORDERS if order <= len(tables.schema)]
     for order in orders:
@@ -125,7 +133,7 @@ def evaluate(
     for name in targets:
         check_target(tables, name)
     step("comparing columns")
-    columns = column_comparisons(tables)
+    columns = column_comparisons(tables, domain, shares[0])
     marginals = []
     for order in orders:
         step(f"comparing {order}-way marginals")
@@ -156,8 +164,14 @@ def evaluate(
         tables.synthetic.rows,
         tables.schema.names,
         tables.left_out,
-        tables.notes,
-        *(side.outside for side in tables),
+        tuple(
+            OutsideNote(one, side.table.source)
+            for side, found in zip(tables, outside, strict=True)
+            for one in found
+        ),
+        shares[0],
+        shares[1],
+        tables.replaced,
     )
     found = Evaluation(
         shape,
@@ -172,5 +186,6 @@ def evaluate(
         network,
         (),
         seed,
+        missing_rows(tables),
     )
     return with_findings(found)

@@ -21,15 +21,16 @@ MOST_ROWS = 20_000
 def clustering(tables: Comparison, clusters: int = CLUSTERS, seed: int = 0) -> Clustering:
     """Cluster both tables and try both sets of centres on the real rows.
 
-    Numbers are scaled to [0, 1] by the bounds of the schema, and rows of different category are at
-    squared distance 1, so that every column can weigh alike. At most ``MOST_ROWS`` rows of each
+    Numbers are scaled to [0, 1] by the range of the real ones, and rows of different category are
+    at squared distance 1, so that every column can weigh alike. At most ``MOST_ROWS`` rows of each
     table are taken, a uniform sample.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     rng = np.random.default_rng(seed)
-    real, synthetic = (_points(side, rng) for side in tables)
+    ends = _ends(tables.real)
+    real, synthetic = (_points(side, ends, rng) for side in tables)
     costs, groups = [], []
     for points in (real, synthetic):
         count = min(clusters, len(np.unique(points, axis=0)))
@@ -49,13 +50,28 @@ def clustering(tables: Comparison, clusters: int = CLUSTERS, seed: int = 0) -> C
     )
 
 
-def _points(side: Side, rng: np.random.Generator) -> NDArray[np.float32]:
+Floats = NDArray[np.float64]
+
+
+def _ends(real: Side) -> tuple[Floats, Floats]:
+    """The least and the largest real value of each quantity; 0 and 1 where there is none."""
+    attributes = real.coded.schema.modelled
+    quantities = [attribute for attribute in attributes if isinstance(attribute, Quantity)]
+    held = [real.numbers(quantity) for quantity in quantities]
+    held = [numbers[~np.isnan(numbers)] for numbers in held]
+    low = np.array([numbers.min() if len(numbers) else 0.0 for numbers in held])
+    high = np.array([numbers.max() if len(numbers) else 1.0 for numbers in held])
+    return low, np.where(high > low, high, low + 1)
+
+
+def _points(
+    side: Side, ends: tuple[Floats, Floats], rng: np.random.Generator
+) -> NDArray[np.float32]:
     attributes = side.coded.schema.modelled
     numbers, flags = features_of(side, attributes)
-    quantities = [attribute for attribute in attributes if isinstance(attribute, Quantity)]
-    low = np.array([quantity.edges[0] for quantity in quantities])
-    high = np.array([quantity.edges[-1] for quantity in quantities])
-    scaled = np.nan_to_num(np.clip((numbers - low) / (high - low), 0.0, 1.0), nan=0.5)
+    low, high = ends
+    with np.errstate(over="ignore"):
+        scaled = np.nan_to_num(np.clip((numbers - low) / (high - low), 0.0, 1.0), nan=0.5)
     # A category of two values has one column of flags, one of more values two that differ.
     weights = np.array([weight for attribute in attributes for weight in _flag_weights(attribute)])
     points = np.hstack([scaled, flags * weights]).astype(np.float32)

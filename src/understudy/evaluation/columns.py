@@ -1,38 +1,76 @@
-"""Column by column: shares of bins and categories, distances, missing values."""
+"""Column by column: shares of cells, distances, missing values, and what was lost."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import Attribute, Quantity
+from understudy.data.schema import Attribute, Quantity, Schema
+from understudy.evaluation.cells import FEW_VALUES
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
+from understudy.evaluation.grades import FEWEST_ROWS
 from understudy.evaluation.marginals import half_distance
-from understudy.evaluation.result import ColumnComparison
+from understudy.evaluation.original import Originals
+from understudy.evaluation.result import ColumnComparison, MissingRows, State
 
 SMOOTHING = 0.5
 """Rows added to every bin or category before the Kullback-Leibler divergence is taken: without, it
 is infinite as soon as a real value never occurs in the synthetic table."""
 
+CONSTANT_SHARE, VARIED_SHARE = 0.999, 0.95
+"""A column is lost as constant where one value has so many synthetic rows, and none so many real
+ones.
+"""
 
-def column_comparisons(tables: Comparison) -> tuple[ColumnComparison, ...]:
-    """Every column of both tables."""
-    return tuple(_column(tables, attribute) for attribute in tables.schema.modelled)
+STEPS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1))
+"""Grids that numbers may lie on, the coarsest first."""
+
+STEP_SHARE = 0.9
+MAX_STEPS = 1e9
+"""Beyond so many steps, floats no longer tell whether a number lies on a grid."""
 
 
-def _column(tables: Comparison, attribute: Attribute) -> ColumnComparison:
+def column_comparisons(
+    tables: Comparison, bins: Schema | None = None, outside: Mapping[str, float] | None = None
+) -> tuple[ColumnComparison, ...]:
+    """Every column of both tables.
+
+    Parameters
+    ----------
+    tables
+        The tables.
+    bins
+        The schema whose bins distances by bin are measured at; by default the tables' own cells.
+    outside
+        Per column the share of real rows that this schema has no place for.
+    """
+    return tuple(
+        _column(tables, attribute, bins, (outside or {}).get(attribute.name, 0.0))
+        for attribute in tables.schema.modelled
+    )
+
+
+def _column(
+    tables: Comparison, attribute: Attribute, bins: Schema | None, outside: float
+) -> ColumnComparison:
     counts = [np.bincount(side.codes(attribute.name), minlength=attribute.size) for side in tables]
     shares = [count / side.rows for count, side in zip(counts, tables, strict=True)]
     size = attribute.values_size
     missing = [float(share[size]) if attribute.missing is not None else 0.0 for share in shares]
+    if isinstance(tables, Originals):
+        missing = list(tables.missing[attribute.name])
     labels = tuple(attribute.label(code) for code in range(size))
     if is_ordered(attribute):
         values = [_values(side, attribute) for side in tables]
     else:
         values = []
     quantity = isinstance(attribute, Quantity)
+    distances = _distances(attribute, values, bins)
+    step, *on_step = _grid(values) if quantity else (None, 0.0, 0.0)
     return ColumnComparison(
         name=attribute.name,
         kind=attribute.kind,
@@ -44,13 +82,37 @@ def _column(tables: Comparison, attribute: Attribute) -> ColumnComparison:
         real_missing=missing[0],
         synthetic_missing=missing[1],
         total_variation=half_distance(*shares),
-        kolmogorov_smirnov=kolmogorov_smirnov(values[0], values[1]) if values else None,
+        kolmogorov_smirnov=distances[0],
+        kolmogorov_smirnov_binned=distances[1],
         kullback_leibler=kullback_leibler(counts[0], counts[1]),
         only_real=_only(labels, counts[0], counts[1]),
         only_synthetic=_only(labels, counts[1], counts[0]),
         real_summary=_summary(values[0]) if quantity else {},
         synthetic_summary=_summary(values[1]) if quantity else {},
+        state=_state(tables, attribute, shares),
+        not_real=float(shares[1][:size][counts[0][:size] == 0].sum()),
+        real_outside=outside,
+        step=step,
+        real_on_step=on_step[0],
+        synthetic_on_step=on_step[1],
     )
+
+
+def _state(tables: Comparison, attribute: Attribute, shares: list[NDArray[np.float64]]) -> State:
+    """Whether the column is there at all, in values that real rows have, more than one of them."""
+    size = attribute.values_size
+    real, synthetic = (share[:size] for share in shares)
+    if isinstance(tables, Originals) and attribute.name in tables.absent:
+        return "absent"
+    if not real.sum() or tables.synthetic.rows < FEWEST_ROWS:
+        return "kept"  # there was nothing to lose, or nothing can be told
+    if not synthetic.sum():
+        return "empty"
+    if not synthetic[real > 0].sum():
+        return "replaced"
+    if shares[1].max() >= CONSTANT_SHARE and shares[0].max() <= VARIED_SHARE:
+        return "constant"
+    return "kept"
 
 
 def _values(side: Side, attribute: Attribute) -> NDArray[np.float64]:
@@ -60,6 +122,26 @@ def _values(side: Side, attribute: Attribute) -> NDArray[np.float64]:
         return np.sort(numbers[~np.isnan(numbers)])
     codes = side.codes(attribute.name)
     return np.sort(codes[codes < attribute.values_size]).astype(np.float64)
+
+
+def _distances(
+    attribute: Attribute, values: list[NDArray[np.float64]], bins: Schema | None
+) -> tuple[float | None, float | None]:
+    """Kolmogorov-Smirnov by value and by bin; 1 where the synthetic column holds no number."""
+    if not values or not len(values[0]):
+        return None, None
+    if not len(values[1]):
+        return 1.0, 1.0
+    by_value = kolmogorov_smirnov(values[0], values[1])
+    if not isinstance(attribute, Quantity):
+        return by_value, by_value
+    edges = attribute.edges
+    if bins is not None and attribute.name in bins:
+        said = bins[attribute.name]
+        if isinstance(said, Quantity) and said.kind in (attribute.kind, "integer", "real"):
+            edges = said.edges
+    below = [np.searchsorted(each, edges, side="left") / len(each) for each in values]
+    return by_value, float(np.abs(below[0] - below[1]).max())
 
 
 def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
@@ -90,6 +172,26 @@ def _only(labels: tuple[str, ...], here: NDArray[Any], there: NDArray[Any]) -> t
     return tuple(label for code, label in enumerate(labels) if here[code] and not there[code])
 
 
+def _grid(values: list[NDArray[np.float64]]) -> tuple[float | None, float, float]:
+    """The coarsest grid that real numbers lie on, and the shares of both tables that do."""
+    real, synthetic = (each[each != 0] for each in values)
+    if len(np.unique(real)) <= FEW_VALUES:
+        return None, 0.0, 0.0
+    largest = float(np.abs(real).max())
+    for step in itertools.takewhile(lambda step: largest / step < MAX_STEPS, STEPS):
+        if on_grid(real, step) >= STEP_SHARE:
+            return step, on_grid(real, step), on_grid(synthetic, step)
+    return None, 0.0, 0.0
+
+
+def on_grid(values: NDArray[np.float64], step: float) -> float:
+    """The share of numbers that are multiples of a step."""
+    if not len(values):
+        return 0.0
+    steps = values / step
+    return float(np.mean(np.abs(steps - np.rint(steps)) <= 1e-6 + 1e-12 * np.abs(steps)))
+
+
 def _summary(values: NDArray[np.float64]) -> dict[str, float]:
     if not len(values):
         return {}
@@ -105,3 +207,15 @@ def _summary(values: NDArray[np.float64]) -> dict[str, float]:
         "third_quartile": third,
         "max": high,
     }
+
+
+def missing_rows(tables: Originals) -> MissingRows | None:
+    """How many cells of a row are missing; ``None`` where never more than one is."""
+    most = max(int(side.max(initial=0)) for side in tables.missing_cells)
+    if most < 2:
+        return None
+    shares = [np.bincount(side, minlength=most + 1) / len(side) for side in tables.missing_cells]
+    with_more = [share[::-1].cumsum()[::-1] for share in shares]
+    gaps = np.abs(with_more[0] - with_more[1])
+    gaps[:2] = -1.0  # single cells are told column by column
+    return MissingRows(tuple(shares[0].tolist()), tuple(shares[1].tolist()), int(gaps.argmax()))

@@ -7,8 +7,8 @@ is as private as the rows, and nothing of it may go into a release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,8 @@ class Side:
 
     table: Table
     coded: Coded
+    known_numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """The values of quantities, where they were read already."""
 
     @property
     def rows(self) -> int:
@@ -82,6 +84,8 @@ class Side:
         """The values of a quantity, in its unit; ``nan`` where one is missing, infinite ones at the
         domain's edge.
         """
+        if attribute.name in self.known_numbers:
+            return self.known_numbers[attribute.name]
         if attribute.name not in self._numbers:
             values, absent = quantity_values(attribute, self.table)
             numbers = values.astype(np.float64)
@@ -143,8 +147,8 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
         What the columns are.
     """
     tables = (
-        _named(as_table(real)[0], "The real table"),
-        _named(as_table(synthetic, header=True)[0], "The synthetic table"),
+        named_table(as_table(real)[0], "The real table"),
+        named_table(as_table(synthetic, header=True)[0], "The synthetic table"),
     )
     for table in tables:
         if table.rows == 0:
@@ -165,7 +169,7 @@ def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Com
     return Comparison(modelled, one, other, left_out)
 
 
-def _named(table: Table, name: str) -> Table:
+def named_table(table: Table, name: str) -> Table:
     """A frame has no name of its own; a message must still say which of the two it means."""
     if table.source in ("The table", "The frame", "The synthetic table"):
         return replace(table, source=name)
@@ -202,8 +206,9 @@ def common_schema(real: Table, synthetic: Table) -> Schema:
         for name in one.names:
             if name not in other.columns:
                 raise InputError(
-                    f"{other.source} has no column {name!r}, which {_within(one.source)} has; "
-                    "both must have the same columns (or give a schema, where identifiers and "
+                    f"{other.source} has no column {name!r}, which "
+                    f"{within_sentence(one.source)} has; both must have the same columns "
+                    "(or give a schema, where identifiers and "
                     "text may lack)."
                 )
     kinds = _common_kinds(real, synthetic)
@@ -223,10 +228,10 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
         kind = _joined(one, other)
         if kind is None:
             raise InputError(
-                f"The column {name!r} holds {_PLURAL[one or '']} in {_within(real.source)} but "
-                f"{_PLURAL[other or '']} "
-                f"in {_within(synthetic.source)}; fix one of them, or give a schema that says "
-                "which is meant."
+                f"The column {name!r} holds {_PLURAL[one or '']} in "
+                f"{within_sentence(real.source)} but {_PLURAL[other or '']} in "
+                f"{within_sentence(synthetic.source)}; fix one of them, or give a schema that "
+                "says which is meant."
             )
         kinds[name] = kind
     return kinds
@@ -366,6 +371,6 @@ def _common_edges(held: list[NDArray[np.float64]], *, whole: bool) -> tuple[floa
     return tuple(edges.tolist())
 
 
-def _within(source: str) -> str:
+def within_sentence(source: str) -> str:
     """How a table is called inside a sentence."""
     return source[0].lower() + source[1:]

@@ -46,6 +46,7 @@ REGRESSION_MEASURES = ("r2", "mse")
 Scores = Mapping[str, float]
 Score = Callable[[NDArray[Any], NDArray[Any]], dict[str, float]]
 UNDEFINED = float("nan")
+NO_FIT = -1.0
 
 
 @dataclass(frozen=True)
@@ -118,20 +119,17 @@ def check_target(tables: Comparison, name: str) -> None:
         raise InputError(
             f"The target {name!r} is the only column; there is nothing to learn it from."
         )
-    for side in tables:
-        target = _target(side, attribute)
-        there = target[~np.isnan(target)]
-        if not len(there):
-            raise InputError(
-                f"{side.table.source} has no value in the target {name!r}; choose another column."
-            )
-        # A constant in the synthetic table is a poor synthesis, not a wrong question.
-        if side is tables.real and there.min() == there.max():
-            raise InputError(
-                f"The target {name!r} is constant in "
-                f"{side.table.source[0].lower()}{side.table.source[1:]}; "
-                f"there is nothing to learn, choose another column."
-            )
+    # What the synthetic table lacks is a poor synthesis, not a wrong question.
+    source = tables.real.table.source
+    target = _target(tables.real, attribute)
+    there = target[~np.isnan(target)]
+    if not len(there):
+        raise InputError(f"{source} has no value in the target {name!r}; choose another column.")
+    if there.min() == there.max():
+        raise InputError(
+            f"The target {name!r} is constant in {source[0].lower()}{source[1:]}; "
+            f"there is nothing to learn, choose another column."
+        )
 
 
 def learning_task(
@@ -201,10 +199,12 @@ def learning_task(
     for name, make in makers.items():
         tell(name)
         on_synthetic = scores(make, synthetic, [test], score, measures, seed)
-        on_real = scores(make, train, [test, synthetic], score, measures, seed)
-        learners.append(
-            LearnerScores(name, on_synthetic.scores[0], on_real.scores[0], on_real.scores[1])
-        )
+        tests = [test, synthetic] if len(synthetic) else [test]
+        on_real = scores(make, train, tests, score, measures, seed)
+        reverse = dict.fromkeys(measures, UNDEFINED)
+        if len(synthetic):
+            reverse = on_real.scores[1]
+        learners.append(LearnerScores(name, on_synthetic.scores[0], on_real.scores[0], reverse))
         for rows, trained in (("synthetic", on_synthetic), ("real", on_real)):
             if trained.trouble:
                 notes.append(f"{name} could not be trained on the {rows} rows: {trained.trouble}")
@@ -315,6 +315,9 @@ def scores(
     seed: int,
 ) -> Trained:
     """Train a learner and score it on each set of test rows."""
+    undefined = [dict.fromkeys(measures, UNDEFINED) for _ in tests]
+    if not len(train):
+        return Trained(undefined, "none of them has a value to learn.")
     if (
         train.target.min() == train.target.max()
     ):  # no learner takes that; what it would say is clear
@@ -334,7 +337,7 @@ def scores(
             said = [learner.predict(scale.features(test)) for test in tests]
     except Exception as error:  # whatever a library raises: the other learners go on
         trouble = (str(error) or type(error).__name__).splitlines()[0]
-        return Trained([dict.fromkeys(measures, UNDEFINED) for _ in tests], trouble)
+        return Trained(undefined, trouble)
     if values is not target:
         said = [values[codes] for codes in said]
     return Trained([score(test.target, found) for test, found in zip(tests, said, strict=True)])
@@ -351,8 +354,14 @@ def classification_scores(truth: NDArray[Any], said: NDArray[Any]) -> dict[str, 
 
 
 def regression_scores(truth: NDArray[Any], said: NDArray[Any]) -> dict[str, float]:
-    """The share of the variance explained, and the mean squared error."""
+    """The share of the variance explained, and the mean squared error.
+
+    Below 0 a regression does worse than always saying the mean: it does not fit. How much worse
+    says nothing, so what is below ``NO_FIT`` counts as that.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.mean((truth - said) ** 2))
         variance = float(np.var(truth))
-    return {"r2": 1 - error / variance if 0 < variance < np.inf else UNDEFINED, "mse": error}
+    if not 0 < variance < np.inf:
+        return {"r2": UNDEFINED, "mse": error}
+    return {"r2": max(1 - error / variance, NO_FIT), "mse": error}

@@ -1,5 +1,5 @@
-"""How columns hang together two by two: mutual information of all, correlations of those that have
-an order.
+"""How columns depend on each other, two by two: mutual information of all, correlations of those
+that have an order.
 """
 
 from __future__ import annotations

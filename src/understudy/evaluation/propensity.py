@@ -35,19 +35,24 @@ def propensity(tables: Comparison, seed: int = 0) -> Propensity:
     )
     values = np.vstack([_values(side)[rows] for side, rows in zip(tables, chosen, strict=True)])
     auc, weights = _cross_fitted(codes, synthetic, rng)
-    auc_values, _ = _cross_fitted(values, synthetic, rng)
+    auc_values, weights_values = _cross_fitted(values, synthetic, rng)
     pmse, expected = propensity_error(codes.astype(np.int64), synthetic)
-    first = np.argsort(-weights, kind="stable")[:MOST_NAMED]
     return Propensity(
         rows=len(synthetic),
         auc=auc,
         auc_values=auc_values,
-        giveaways=tuple(
-            (names[place], float(weights[place])) for place in first if weights[place] > 0
-        ),
+        giveaways=_heaviest(names, weights),
         pmse=pmse,
         expected=expected,
+        giveaways_values=_heaviest(names, weights_values),
     )
+
+
+def _heaviest(
+    names: tuple[str, ...], weights: NDArray[np.float64]
+) -> tuple[tuple[str, float], ...]:
+    first = np.argsort(-weights, kind="stable")[:MOST_NAMED]
+    return tuple((names[place], float(weights[place])) for place in first if weights[place] > 0)
 
 
 def _codes(side: Side, names: tuple[str, ...]) -> NDArray[np.float32]:

@@ -56,6 +56,7 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
     absolute = np.abs(synthetic - real)
     relative = absolute / np.maximum(real, SANITY)
     deviations = np.sqrt(real * (1 - real) * (1 / tables.real.rows + 1 / tables.synthetic.rows))
+    chance = math.sqrt(2 / math.pi) * deviations
     worst = np.argsort(-relative, kind="stable")[:MOST_WORST]
     return RangeErrors(
         queries=queries,
@@ -72,7 +73,8 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
             )
             for place in worst
         ),
-        by_chance=float(np.median(math.sqrt(2 / math.pi) * deviations / np.maximum(real, SANITY))),
+        by_chance=float(np.median(chance / np.maximum(real, SANITY))),
+        absolute_by_chance=float(chance.mean()),
     )
 
 

@@ -5,6 +5,7 @@ owner's eyes only.
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.looks import html_table
+
 Floats = NDArray[np.float64]
 Grade = Literal["good", "fair", "poor", "unknown"]
 """Unknown is what too few rows leave open."""
+
+State = Literal["kept", "absent", "replaced", "constant", "empty"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Shape:
         Columns that are not: identifiers and text.
     notes
         Sentences about values outside the schema's domain, table by table.
+    replaced
+        Columns of free text that became one and the same text, or nothing.
     real_outside, synthetic_outside
         Per column that has any, the share of rows whose value is outside the schema's domain.
     """
@@ -47,6 +54,7 @@ class Shape:
     notes: tuple[str, ...]
     real_outside: Mapping[str, float] = field(default_factory=dict)
     synthetic_outside: Mapping[str, float] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,9 +129,9 @@ class RangeErrors:
         Of the differences divided by the real share or by ``sanity``, whichever is larger.
     worst
         The ten with the largest relative error, largest first.
-    by_chance
-        What ``median_relative`` would be, about, for a fresh sample of as many people as the
-        synthetic table has rows.
+    by_chance, absolute_by_chance
+        What ``median_relative`` and ``mean_absolute`` would be, about, for a fresh sample of as
+        many people as the synthetic table has rows.
     """
 
     queries: int
@@ -133,6 +141,7 @@ class RangeErrors:
     median_relative: float
     worst: tuple[RangeQuery, ...]
     by_chance: float = 0.0
+    absolute_by_chance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,9 @@ class ColumnComparison:
     kolmogorov_smirnov
         The largest difference of the two cumulative distributions of the values that are there (not
         binned); ``None`` where they have no order.
+    kolmogorov_smirnov_binned
+        The same at the edges of bins alone: those of the schema, or of the model, where there is
+        one. What ``kolmogorov_smirnov`` has beyond that lies inside bins.
     kullback_leibler
         Of the real shares from the synthetic ones, in bits, after half a row is added to every bin
         or category (missing included, where the schema allows it) on both sides.
@@ -168,6 +180,18 @@ class ColumnComparison:
         Labels that occur in one table alone.
     real_summary, synthetic_summary
         For numbers: mean, deviation, min, quartiles and max; empty for categories.
+    state
+        What became of the column: "kept", or lost: "absent" from the synthetic table, "replaced"
+        by values that no real row has, "constant" where the real one is not, "empty".
+    not_real
+        The share of synthetic rows whose value falls where no real one does.
+    real_outside
+        The share of real rows whose value the schema, or the model, has no place for.
+    step
+        The coarsest grid that nine of ten real numbers (other than 0) lie on, such as 100; ``None``
+        where there is none, or where numbers take few values.
+    real_on_step, synthetic_on_step
+        The share of numbers other than 0 that lie on it.
     """
 
     name: str
@@ -186,11 +210,45 @@ class ColumnComparison:
     only_synthetic: tuple[str, ...]
     real_summary: Mapping[str, float]
     synthetic_summary: Mapping[str, float]
+    kolmogorov_smirnov_binned: float | None = None
+    state: State = "kept"
+    not_real: float = 0.0
+    real_outside: float = 0.0
+    step: float | None = None
+    real_on_step: float = 0.0
+    synthetic_on_step: float = 0.0
+
+    @property
+    def lost(self) -> bool:
+        """Whether nothing of the column is left that could be used."""
+        return self.state != "kept"
+
+
+@dataclass(frozen=True)
+class MissingRows:
+    """How many cells of a row are missing, in both tables.
+
+    Attributes
+    ----------
+    real, synthetic
+        The share of rows with 0, 1, 2, ... missing cells.
+    cells
+        Where the shares of rows with so many missing cells, or more, differ most.
+    """
+
+    real: tuple[float, ...]
+    synthetic: tuple[float, ...]
+    cells: int
+
+    @property
+    def with_more(self) -> tuple[float, float]:
+        """The share of rows with ``cells`` missing cells or more, real and synthetic."""
+        return sum(self.real[self.cells :]), sum(self.synthetic[self.cells :])
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """How columns hang together, two by two, in both tables.
+    """How columns depend on each other, two by two, in both tables.
 
     Attributes
     ----------
@@ -381,10 +439,12 @@ class Propensity:
         were not trained on: 0.5 cannot tell, 1 always can; ``nan`` where there are too few rows to
         train and to test on.
     auc_values
-        The same where they see numbers as they stand: a synthetic number is spread evenly inside
-        its bin, so that round numbers, say, give the real rows away.
+        The same where they see numbers as they stand: round numbers, say, may give the real rows
+        away.
     giveaways
         The columns that the trees of ``auc`` made most use of, with their share in it.
+    giveaways_values
+        Those of ``auc_values``.
     pmse, expected
         Mean squared distance of the fitted propensities of a logistic regression from the synthetic
         share, and what it would be on average if both tables came from one population.
@@ -396,6 +456,7 @@ class Propensity:
     giveaways: tuple[tuple[str, float], ...]
     pmse: float
     expected: float
+    giveaways_values: tuple[tuple[str, float], ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -446,6 +507,60 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Use:
+    """Something that a synthetic table may serve for.
+
+    Attributes
+    ----------
+    name
+        What it is.
+    fit
+        Whether the table is fit for it; ``None`` where too few rows leave that open.
+    rule
+        What it takes.
+    because
+        What speaks against it; empty where nothing does.
+    """
+
+    name: str
+    fit: bool | None
+    rule: str
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the synthetic table is fit for, and what not, by stated rules."""
+
+    uses: tuple[Use, ...] = ()
+
+    @property
+    def fit_for(self) -> tuple[str, ...]:
+        """What it can be used for."""
+        return tuple(use.name for use in self.uses if use.fit)
+
+    @property
+    def not_for(self) -> tuple[str, ...]:
+        """What it must not be used for."""
+        return tuple(use.name for use in self.uses if use.fit is False)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """What there are too few rows to tell about."""
+        return tuple(use.name for use in self.uses if use.fit is None)
+
+    @property
+    def sentence(self) -> str:
+        """``Fit for: software tests, exploring. Not for: ...``."""
+        parts = [f"Fit for: {', '.join(self.fit_for) or 'nothing'}."]
+        if self.undecided:
+            parts.append(f"Too few rows to tell: {', '.join(self.undecided)}.")
+        if self.not_for:
+            parts.append(f"Not for: {', '.join(self.not_for)}.")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """How close a synthetic table is to the real one. For the owner's eyes: it was computed from
     private rows.
@@ -474,9 +589,13 @@ class Evaluation:
     network
         Mutual information along the model's network; ``None`` without a model.
     findings
-        What it comes to, in sentences.
+        What it comes to, in sentences, the worst first.
     seed
         What made samples and splits repeatable.
+    missing_rows
+        How many cells of a row are missing; ``None`` where never more than one is.
+    verdict
+        What the synthetic table is fit for.
     """
 
     shape: Shape
@@ -491,6 +610,18 @@ class Evaluation:
     network: NetworkQuality | None
     findings: tuple[Finding, ...]
     seed: int
+    missing_rows: MissingRows | None = None
+    verdict: Verdict = Verdict()
+
+    def _repr_html_(self) -> str:
+        """The verdict, and why, for the owner's notebook."""
+        findings = [(finding.grade, finding.sentence) for finding in self.findings]
+        return (
+            "<div><b>For the owner only, not for release.</b><br>"
+            f"{html.escape(self.verdict.sentence)}"
+            f"{html_table('Why, the worst first', ('grade', 'finding'), findings, longest=400)}"
+            "</div>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain JSON values; what is undefined becomes ``None``."""
@@ -498,6 +629,7 @@ class Evaluation:
         plain["pairs"]["information_difference"] = _plain(self.pairs.information_difference)
         plain["pairs"]["correlation_difference"] = _plain(self.pairs.correlation_difference)
         plain["propensity"]["ratio"] = _plain(self.propensity.ratio)
+        plain["verdict"]["sentence"] = self.verdict.sentence
         return plain
 
 

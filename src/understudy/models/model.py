@@ -24,6 +24,7 @@ from understudy.data.bits import Bits
 from understudy.data.encoding import decode
 from understudy.data.files import read_json, write_json
 from understudy.data.frames import Frame, Library, as_frame
+from understudy.data.looks import schema_html
 from understudy.data.missingness import gather_missing
 from understudy.data.partitions import names_folder, write_folder
 from understudy.data.satisfying import satisfy
@@ -521,22 +522,14 @@ class Model:
     # ---- looks
 
     def _repr_html_(self) -> str:
-        """A card for notebooks."""
-        lines = "".join(
-            f"<tr><td>{html.escape(a.name)}</td><td>{a.kind}</td>"
-            f"<td>{a.size if a.modelled else '–'}</td></tr>"
-            for a in self.schema
-        )
-        if self.rows is None:
-            rows = "unknown"
-        else:
-            rows = f"{self.rows:,}"
+        """What was released, at what price, and what each column can hold, for notebooks."""
+        rows = "unknown"
+        if self.rows is not None:
+            rows = f"about {self.rows:,}"
+        heading = f"Understudy model by {self.method['name']}, rows of the original: {rows}"
         return (
-            f"<div><b>Understudy model</b> by {html.escape(str(self.method['name']))}, rows: "
-            f"{rows}<br>"
-            f"{html.escape(self.ledger.statement())}"
-            f"<table><thead><tr><th>attribute</th><th>kind</th><th>values</th></tr></thead>"
-            f"<tbody>{lines}</tbody></table></div>"
+            f"<div><b>{html.escape(heading)}</b><br>{html.escape(self.ledger.statement())}"
+            f"{schema_html(self.schema)}</div>"
         )
 
 

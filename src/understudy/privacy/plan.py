@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from understudy.data.looks import html_table
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.privacy.budget import (
@@ -80,6 +81,15 @@ class Plan:
     """What :class:`PrivBayes` would get; ``None`` where there is only one attribute."""
     rounds: PlannedRounds | None = None
     """What :class:`Adaptive` would get; ``None`` where there is only one attribute."""
+
+    def _repr_html_(self) -> str:
+        """What to expect of each column, for notebooks."""
+        rows = [
+            (table.attribute, f"{table.cells:,}", f"±{table.deviation:.3g}", f"{table.error:.3f}")
+            for table in self.tables
+        ]
+        title = f"Plan: {self.budget.currency} {self.budget.amount:.4g}, about {self.rows:,} rows"
+        return html_table(title, ("column", "cells", "noise (rows)", "expected error"), rows)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+from understudy.data.encoding import Outside
+
 Notify = Callable[[str], None]
 """Takes a sentence meant for the owner of the table, and for nobody else."""
 
@@ -13,6 +15,31 @@ Progress = Callable[[str, int, int], None]
 
 ASKING = "asking"
 """What ``progress`` is given right before anything is spent, when the owner has had all notes."""
+
+
+class OutsideNote(str):
+    """The sentence on values outside a domain, with what it is about: many of them make a table.
+
+    Attributes
+    ----------
+    outside
+        The column, how many values, and what they count as.
+    source
+        The table that holds them; empty where there is but one.
+    """
+
+    outside: Outside
+    source: str
+
+    def __new__(cls, outside: Outside, source: str = "") -> OutsideNote:
+        """The note of some values."""
+        sentence = str(outside)
+        if source:
+            sentence = f"{source}: {outside}."
+        note = super().__new__(cls, sentence)
+        note.outside = outside
+        note.source = source
+        return note
 
 
 class OwnerWarning(UserWarning):

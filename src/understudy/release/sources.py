@@ -28,6 +28,7 @@ from understudy.engines.sources import opened
 from understudy.models.constraining import table_of
 from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
 from understudy.privacy.fingerprints import fingerprint
+from understudy.release.callbacks import OutsideNote
 
 
 class Source(Protocol):
@@ -205,7 +206,12 @@ def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:
 
 def _notes(left_out: str | None, found: Iterable[Outside | Violation]) -> list[str]:
     """What the owner should know about coded rows."""
-    notes = [str(one) for one in found]
+    notes: list[str] = []
+    for one in found:
+        if isinstance(one, Outside):
+            notes.append(OutsideNote(one))
+        else:
+            notes.append(str(one))
     if left_out is None:
         return notes
     return [left_out, *notes]

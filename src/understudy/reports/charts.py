@@ -6,25 +6,14 @@ Labels and names may come from anywhere and are escaped here; numbers are format
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import Attribute, Category, Quantity
 from understudy.reports.page import escaped, percent, shortened
-
-MOST_BARS = 12
-"""Values listed one below the other; the rest is summed up."""
-
-MOST_LABELLED = 12
-"""Bins up to this many get a bar with a label each; more become a histogram."""
-
-MOST_BINS = 64
-"""Bins that a histogram shows; more are joined with their neighbours."""
 
 MOST_NAMES = 24
 """Columns that a heat map shows."""
@@ -40,251 +29,7 @@ def key(*entries: tuple[str, str]) -> str:
     return f'<ul class="key">{items}</ul>'
 
 
-# --------------------------------------- how often each value comes up
-
-
-@dataclass(frozen=True)
-class Values:
-    """What the places of a distribution stand for.
-
-    Attributes
-    ----------
-    name
-        The column.
-    labels
-        One a value.
-    ordered
-        Whether neighbours belong together.
-    missing
-        Whether one more place, the last, is for missing values.
-    ends
-        What is written under the left end, the middle (if anything) and the right end of a
-        histogram.
-    even
-        Whether all bins are equally wide.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    ordered: bool
-    missing: bool
-    ends: tuple[str, str, str]
-    even: bool = True
-
-    @classmethod
-    def of(cls, attribute: Attribute) -> Values:
-        """The values of an attribute, by code."""
-        size = attribute.values_size
-        labels = tuple(attribute.label(code) for code in range(size))
-        ordered = isinstance(attribute, Quantity) or (
-            isinstance(attribute, Category) and attribute.ordered
-        )
-        ends = (labels[0], "", labels[-1])
-        even = True
-        if isinstance(attribute, Quantity):
-            edges = attribute.edges
-            if attribute.whole:
-                last = edges[-1] - 1
-            else:
-                last = edges[-1]
-            ends = (
-                attribute.write(edges[0]),
-                attribute.write(edges[size // 2]) if size % 2 == 0 else "",
-                attribute.write(last),
-            )
-            widths = [b - a for a, b in itertools.pairwise(edges)]
-            # Whole numbers cannot always be shared out evenly.
-            even = max(widths) - min(widths) <= (1 if attribute.whole else 1e-6 * max(widths))
-        return cls(attribute.name, labels, ordered, attribute.missing is not None, ends, even)
-
-    def joined(self, together: int) -> Values:
-        """The same with so many neighbours joined."""
-        groups = [
-            self.labels[start : start + together] for start in range(0, len(self.labels), together)
-        ]
-        return replace(
-            self, labels=tuple(g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups)
-        )
-
-
-@dataclass(frozen=True)
-class Shares:
-    """How often each value comes up in one table.
-
-    Attributes
-    ----------
-    role
-        "real" or "synthetic".
-    shares
-        One a place of the :class:`Values`.
-    spread
-        What the error bar reaches to either side; 0 for none.
-    """
-
-    role: str
-    shares: NDArray[np.float64]
-    spread: float = 0.0
-
-    def joined(self, values: int, together: int) -> Shares:
-        """The same with so many neighbours joined; noise adds up by its squares."""
-        sums = np.add.reduceat(self.shares[:values], range(0, values, together))
-        return replace(
-            self,
-            shares=np.concatenate([sums, self.shares[values:]]),
-            spread=self.spread * math.sqrt(together),
-        )
-
-
-def distribution(values: Values, tables: Sequence[Shares]) -> str:
-    """A histogram where there are many bins in order, else a bar for each value; one table, or two
-    to compare.
-    """
-    if not values.ordered or len(values.labels) <= MOST_LABELLED:
-        return _bars(values, tables)
-    together = math.ceil(len(values.labels) / MOST_BINS)
-    if together > 1:
-        tables = [table.joined(len(values.labels), together) for table in tables]
-        values = values.joined(together)
-    return _histogram(values, tables)
-
-
-def _bars(values: Values, tables: Sequence[Shares]) -> str:
-    """A row a value: label, bars, shares."""
-    codes = list(range(len(values.labels)))
-    if not values.ordered and len(codes) > MOST_BARS:
-        codes.sort(key=lambda code: -max(float(table.shares[code]) for table in tables))
-    listed, rest = codes[:MOST_BARS], codes[MOST_BARS:]
-    if len(rest) == 1:
-        listed, rest = codes, []
-    if values.missing:
-        missing = [len(values.labels)]
-    else:
-        missing = []
-    top = max(1e-9, *(float(table.shares[listed + missing].max()) for table in tables))
-    rows = []
-    if len(tables) > 1:
-        roles = "".join(f"<em>{_short[table.role]}</em>" for table in tables)
-        rows.append(f'<li class="head"><span></span><i></i>{roles}</li>')
-    rows.extend(_bar(values.labels[code], code, tables, top) for code in listed)
-    if rest:
-        together = "".join(
-            f"<em>{percent(float(table.shares[rest].sum()))}</em>" for table in tables
-        )
-        rows.append(f'<li class="rest"><span>{len(rest)} more values</span><i></i>{together}</li>')
-    rows.extend(_bar("missing", code, tables, top, "missing") for code in missing)
-    return f'<ul class="bars{" pair" if len(tables) > 1 else ""}">{"".join(rows)}</ul>'
-
-
-_short = {"real": "real", "synthetic": "synth."}
-
-
-def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str = "") -> str:
-    scale = 100 / (top * (1.08 if any(table.spread for table in tables) else 1))
-    drawn, numbers = [], []
-    for table in tables:
-        share, spread = float(table.shares[code]), table.spread
-        drawn.append(f'<s class="{table.role}" style="width:{share * scale:.2f}%"></s>')
-        numbers.append(f"<em>{percent(share)}</em>")
-        if spread:
-            low, high = max(0.0, share - spread) * scale, min(100.0, (share + spread) * scale)
-            drawn.append(f'<u style="left:{low:.2f}%;width:{high - low:.2f}%"></u>')
-    if role:
-        kind = f' class="{role}"'
-    else:
-        kind = ""
-    title = escaped(label) + ": " + _spoken(code, tables)
-    return (
-        f"<li{kind} "
-        f'title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>'
-        f"{''.join(numbers)}</li>"
-    )
-
-
-def _spoken(code: int, tables: Sequence[Shares]) -> str:
-    if len(tables) == 1:
-        return f"{tables[0].shares[code]:.2%}"
-    return ", ".join(f"{table.role} {table.shares[code]:.2%}" for table in tables)
-
-
-_WIDE, _HIGH = 340, 168
-_LEFT, _TOP, _BOTTOM = 38, 8, 22
-
-
-def _histogram(values: Values, tables: Sequence[Shares]) -> str:
-    """Upright bars side by side, one a bin, with missing values standing apart on the right.
-
-    Of two tables the first has bars, and the second is a line above them, so that neither hides the
-    other.
-    """
-    bins = len(values.labels)
-    if values.missing:
-        gap = 16
-    else:
-        gap = 0
-    width = (_WIDE - _LEFT - 4 - gap) / (bins + (2 if gap else 0))
-    reach = max(
-        float(table.shares.max()) + min(table.spread, float(table.shares.max())) for table in tables
-    )
-    ticks = round_ticks(0.0, reach)
-    floor = _HIGH - _BOTTOM
-
-    def y(share: float) -> float:
-        return floor - (floor - _TOP) * min(1.0, share / ticks[-1])
-
-    def left(code: int) -> float:
-        return _LEFT + 2 + width * code + (gap if code >= bins else 0)
-
-    parts = [
-        f'<line class="grid" x1="{_LEFT}" x2="{_WIDE}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-        f'<text x="{_LEFT - 5}" y="{y(tick) + 4:.1f}" text-anchor="end">{100 * tick:.3g}%</text>'
-        for tick in ticks
-    ]
-    bars = tables[0]
-    for code in range(len(bars.shares)):
-        missing = code >= bins
-        if missing:
-            across = width * 2
-        else:
-            across = width
-        share = float(bars.shares[code])
-        parts.append(
-            f'<rect class="{bars.role}{" missing" if missing else ""}" x="{left(code) + 0.4:.2f}" '
-            f'y="{y(share):.2f}" '
-            f'width="{max(across - 0.8, 0.4):.2f}" height="{floor - y(share):.2f}">'
-            f"<title>{escaped('missing' if missing else values.labels[code])}: "
-            f"{_spoken(code, tables)}</title></rect>"
-        )
-        if bars.spread:
-            middle = left(code) + across / 2
-            low, high = y(max(0.0, share - bars.spread)), y(share + bars.spread)
-            parts.append(
-                f'<line class="noise" x1="{middle:.2f}" x2="{middle:.2f}" y1="{low:.2f}" '
-                f'y2="{high:.2f}"/>'
-            )
-    for table in tables[1:]:
-        steps = "".join(f"V{y(float(share)):.2f}h{width:.2f}" for share in table.shares[:bins])
-        path = f"M{left(0):.2f} {floor}{steps}V{floor}"
-        if gap:
-            path += (
-                f"M{left(bins):.2f} "
-                f"{floor}V{y(float(table.shares[bins])):.2f}h{2 * width:.2f}V{floor}"
-            )
-        parts.append(f'<path class="line" d="{path}"/>')
-    end = _LEFT + 2 + width * bins
-    places = [(_LEFT + 2.0, "start"), ((_LEFT + 2 + end) / 2, "middle"), (end, "end")]
-    parts.extend(
-        f'<text x="{x:.1f}" y="{_HIGH - 6}" '
-        f'text-anchor="{anchor}">{escaped(shortened(label))}</text>'
-        for (x, anchor), label in zip(places, values.ends, strict=True)
-        if label and not (gap and anchor == "middle")
-    )
-    if gap:
-        parts.append(f'<text x="{_WIDE}" y="{_HIGH - 6}" text-anchor="end">missing</text>')
-    if values.even:
-        note = ""
-    else:
-        note = '<p class="small">The bins differ in width.</p>'
-    return _svg(_WIDE, _HIGH, f"histogram of {escaped(values.name)}", parts) + note
+# --------------------------------------------------------------------------- what all share
 
 
 def round_ticks(low: float, high: float) -> list[float]:
@@ -301,7 +46,8 @@ def round_ticks(low: float, high: float) -> list[float]:
     return [step * i for i in range(first, max(last, first + 1) + 1)]
 
 
-def _svg(wide: float, high: float, label: str, parts: Iterable[str], kind: str = "") -> str:
+def svg(wide: float, high: float, label: str, parts: Iterable[str], kind: str = "") -> str:
+    """A picture of a given size; ``kind`` is its class in the style."""
     if kind:
         named = f' class="{kind}"'
     else:
@@ -479,7 +225,7 @@ def heat_map(
             f'style="font-size:{font:.1f}px">{escaped(shortened(names[column]))}</text>'
         )
     parts.append(_scale(top, signed))
-    return _svg(_MAP, floor + margin, what, parts)
+    return svg(_MAP, floor + margin, what, parts)
 
 
 _PAPER, _DARK = (244, 246, 248), (20, 55, 90)
@@ -554,7 +300,7 @@ def scatter(points: Sequence[tuple[str, float, float]], across: str, upward: str
         f'<text x="{side - 8}" y="{side - 4}" text-anchor="end">{across} →</text>'
         f'<text x="{left + 6}" y="18">↑ {upward}</text>'
     )
-    return _svg(side, side, f"{upward} against {across}, a dot a pair of columns", parts, "square")
+    return svg(side, side, f"{upward} against {across}, a dot a pair of columns", parts, "square")
 
 
 def most_telling(names: Sequence[str], weights: NDArray[np.float64]) -> list[int]:

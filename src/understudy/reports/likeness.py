@@ -1,5 +1,5 @@
 """The parts of the owner's report on likeness: columns one by one, several at a time, and how they
-hang together.
+depend on each other.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from understudy.evaluation.result import ColumnComparison, Evaluation, MarginalE
 from understudy.reports.charts import (
     TOGETHER,
     Dot,
-    Shares,
-    Values,
-    distribution,
     dots,
     heat_map,
     key,
@@ -25,6 +22,7 @@ from understudy.reports.charts import (
     most_telling,
     scatter,
 )
+from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.page import (
     Section,
     behind,
@@ -51,10 +49,10 @@ MOST_PAIRS = 20
 def columns(found: Evaluation) -> Section:
     """How often each value comes up in the two tables."""
     lead = (
-        "How often each value comes up in the two tables. The distance is the share of rows that "
-        "would have to change "
-        "their value to make the two alike (total variation): 0% is equal, 100% has nothing in "
-        "common."
+        "How often each value comes up in the two tables, in cells that hold about equally many of "
+        "the real rows; frequent numbers have a cell of their own. The distance is the share of "
+        "rows that would have to change their value to make the two alike (total variation): 0% is "
+        "equal, 100% has nothing in common."
     )
     pictures = BOTH + cards(map(_column, found.columns))
     return Section(
@@ -74,28 +72,11 @@ def _column(column: ColumnComparison) -> str:
             ("synthetic", column.synthetic, column.synthetic_missing),
         )
     ]
-    values = Values(
-        column.name, column.labels, column.ordered, missing, _ends(column), _even(column.edges)
-    )
+    values = Values(column.name, column.labels, column.ordered, missing, column.edges, column.kind)
     facts = f"{column.kind} · distance {percent(column.total_variation)}"
+    if column.lost:
+        facts += f" · <b>lost ({column.state})</b>"
     return card(escaped(column.name), facts, distribution(values, tables))
-
-
-def _ends(column: ColumnComparison) -> tuple[str, str, str]:
-    first, last = column.labels[0], column.labels[-1]
-    if column.edges is None:
-        return first, "", last
-    if column.kind == "real":
-        return f"{column.edges[0]:g}", "", f"{column.edges[-1]:g}"
-    return first.partition(" to ")[0], "", last.rpartition(" to ")[2]
-
-
-def _even(edges: tuple[float, ...] | None) -> bool:
-    if edges is None:
-        return True
-    widths = [b - a for a, b in itertools.pairwise(edges)]
-    whole = all(edge == int(edge) for edge in edges)  # such bins cannot always be equally wide
-    return max(widths) - min(widths) <= max(1.0 if whole else 0.0, 1e-6 * max(widths))
 
 
 def _distances(compared: Sequence[ColumnComparison]) -> str:
@@ -103,7 +84,8 @@ def _distances(compared: Sequence[ColumnComparison]) -> str:
         "Column",
         "Kind",
         "#Distance",
-        "#KS",
+        "#KS<small>by value</small>",
+        "#KS<small>by bin</small>",
         "#KL (bits)",
         "#Missing<small>real</small>",
         "#Missing<small>synthetic</small>",
@@ -114,17 +96,18 @@ def _distances(compared: Sequence[ColumnComparison]) -> str:
             f"<b>{escaped(column.name)}</b>",
             column.kind,
             f"{column.total_variation:.4f}",
-            "" if column.kolmogorov_smirnov is None else f"{column.kolmogorov_smirnov:.4f}",
+            decimals(column.kolmogorov_smirnov),
+            decimals(column.kolmogorov_smirnov_binned),
             f"{column.kullback_leibler:.4f}",
             percent(column.real_missing),
             percent(column.synthetic_missing),
             _in_one_only(column),
         )
-        for column in compared
+        for column in sorted(compared, key=lambda column: -column.total_variation)
     ]
     note = (
         '<p class="small">KS: the largest difference of the cumulative distributions, where values '
-        "have an order. KL: "
+        "have an order; by bin: at the edges of bins alone. KL: "
         "relative entropy of the real from the synthetic distribution, after half a row is added "
         "to every value on "
         "both sides.</p>"
@@ -260,7 +243,7 @@ def pairs(found: Evaluation) -> Section | None:
         "orange was lost on the way to the synthetic table, and blue came in."
     )
     content = _information(found.pairs) + _correlations(found.pairs)
-    return Section("pairs", "How columns hang together", lead, content)
+    return Section("pairs", "How columns depend on each other", lead, content)
 
 
 def _information(pairs: Pairs) -> str:

@@ -6,6 +6,7 @@ It is computed from the real rows, without noise. It says so at the top, and it 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from understudy.attacks import Attacks
 from understudy.data.files import write_text
@@ -13,7 +14,18 @@ from understudy.evaluation.result import Evaluation
 from understudy.models.model import Model
 from understudy.reports.attacks import attacks as attacks_section
 from understudy.reports.likeness import columns, marginals, pairs
-from understudy.reports.page import Section, counted, escaped, key_figures, page, percent, sentence
+from understudy.reports.page import (
+    Page,
+    Section,
+    behind,
+    counted,
+    escaped,
+    key_figures,
+    page,
+    percent,
+    sentence,
+    table,
+)
 from understudy.reports.usefulness import inference, learning, network, propensity
 
 MOST_NOTES = 4
@@ -46,13 +58,14 @@ def write_owner_report(
 
 def owner_report(
     found: Evaluation, *, model: Model | None = None, attacks: Attacks | None = None
-) -> str:
+) -> Page:
     """The owner's report as HTML; see :func:`write_owner_report`."""
     header = f"""<p class="alarm banner"><b>For the owner only. Not for release.</b>
 This page was computed from the real rows, without noise: no guarantee covers it. Whoever may not
 see the real table must not see this page.</p>
 <p class="over">Owner's report</p>
 <h1>How close is the synthetic table to the real one?</h1>
+{_verdict(found)}
 {_guarantee(model)}
 {_key_figures(found)}
 {_unfitting(found)}
@@ -73,6 +86,36 @@ see the real table must not see this page.</p>
     return page("Owner's report: not for release", header, body, footer)
 
 
+def _verdict(found: Evaluation) -> str:
+    """What the table is fit for, on top; the rules, and what spoke against a use, for who looks."""
+    verdict = found.verdict
+    if not verdict.uses:
+        return ""
+    lines = (
+        ("Fit for", verdict.fit_for or ("nothing",), "good" if verdict.fit_for else "poor"),
+        ("Too few rows to tell", verdict.undecided, "unknown"),
+        ("Not for", verdict.not_for, "poor"),
+    )
+    shown = "".join(
+        f'<li class="{grade}"><b>{start}</b><span>{escaped(", ".join(uses))}</span></li>'
+        for start, uses, grade in lines
+        if uses
+    )
+    rules = table(
+        ("Use", "Fit", "What it takes", "What speaks against it"),
+        [
+            (
+                f"<b>{escaped(use.name)}</b>",
+                {True: "yes", False: "no", None: "open"}[use.fit],
+                sentence(use.rule),
+                sentence(use.because),
+            )
+            for use in verdict.uses
+        ],
+    )
+    return f'<ul class="findings uses">{shown}</ul>{behind("The rules of the verdict", rules)}'
+
+
 def _guarantee(model: Model | None) -> str:
     if model is None:
         return ""
@@ -91,7 +134,7 @@ def _key_figures(found: Evaluation) -> str:
             (f"Distance, {counted(errors.order, 'column')}", percent(errors.mean))
             for errors in found.marginals[-2:]
         ),
-        ("Told apart (0.5: not)", f"{found.propensity.auc:.2f}"),
+        ("Told apart (0.5: not)", f"{found.propensity.auc_values:.2f}"),
     ]
     return key_figures(figures)
 
@@ -100,12 +143,22 @@ def _unfitting(found: Evaluation) -> str:
     """The first notes on values outside the domain, where nobody misses them; all of them are in
     the last section.
     """
-    notes = found.shape.notes
+    notes = _fewer_notes(found)
     more = len(notes) - MOST_NOTES
     lines = [escaped(note) for note in notes[:MOST_NOTES]]
     if more > 0:
         lines.append(f'<a href="#notes">{counted(more, "more note")}</a>')
     return "".join(f"<p><b>Note.</b> {line}</p>" for line in lines)
+
+
+def _fewer_notes(found: Evaluation) -> list[str]:
+    """Many notes on values outside the domain would push the findings off the page: they are in
+    the last section.
+    """
+    outside = [note for note in found.shape.notes if hasattr(note, "outside")]
+    if len(outside) <= MOST_NOTES:
+        return list(found.shape.notes)
+    return [note for note in found.shape.notes if not hasattr(note, "outside")]
 
 
 def _findings(found: Evaluation) -> str:
@@ -120,11 +173,35 @@ def _findings(found: Evaluation) -> str:
 
 def _notes(found: Evaluation) -> Section:
     shape = found.shape
-    notes = [f"Real: {shape.real}. Synthetic: {shape.synthetic}.", *shape.notes]
+    outside = [note for note in shape.notes if hasattr(note, "outside")]
+    notes = [f"Real: {shape.real}. Synthetic: {shape.synthetic}."]
+    if len(outside) <= MOST_NOTES:
+        outside = []
+    notes += [note for note in shape.notes if note not in outside]
     if shape.left_out:
         notes.append(f"Identifiers and text are not compared: {', '.join(shape.left_out)}.")
     notes.append(f"Samples, splits and learners were drawn with the seed {found.seed}.")
     listed = "".join(f"<li>{escaped(note)}</li>" for note in notes)
     return Section(
-        "notes", "Notes", "What was compared, and what did not fit.", f"<ul>{listed}</ul>"
+        "notes",
+        "Notes",
+        "What was compared, and what did not fit.",
+        f"<ul>{listed}</ul>{_outside(outside)}",
     )
+
+
+def _outside(notes: list[Any]) -> str:
+    """Values outside the domain, the most first."""
+    if not notes:
+        return ""
+    lines = [
+        (
+            escaped(note.source),
+            f"<b>{escaped(note.outside.column)}</b>",
+            f"{note.outside.count:,}",
+            escaped(note.outside.counted_as),
+            escaped(note.outside.remedy),
+        )
+        for note in sorted(notes, key=lambda note: -note.outside.count)
+    ]
+    return table(("Table", "Column", "#Values outside", "Counted as", "What to do"), lines)

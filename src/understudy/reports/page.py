@@ -19,9 +19,19 @@ from typing import Any
 from understudy.evaluation.result import Finding
 
 
-def page(title: str, header: str, sections: str, footer: str) -> str:
+class Page(str):
+    """A whole page as HTML. A notebook shows it in a frame, where its style stays inside."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:40rem;border:1px solid #dde1e6"
+        return f'<iframe sandbox srcdoc="{html.escape(self)}" style="{style}"></iframe>'
+
+
+def page(title: str, header: str, sections: str, footer: str) -> Page:
     """A whole page; ``title`` is plain text, all else HTML."""
-    return f"""<!doctype html>
+    return Page(f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -40,7 +50,7 @@ def page(title: str, header: str, sections: str, footer: str) -> str:
 <footer>{footer}</footer>
 </body>
 </html>
-"""
+""")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ nothing that the model does not.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,10 @@ from understudy.data.schema import Attribute, Category, Computed, Quantity, Text
 from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.models.network import Node
-from understudy.reports.charts import Shares, Values, distribution, split
+from understudy.reports.charts import split
+from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.page import (
+    Page,
     Section,
     behind,
     card,
@@ -34,17 +38,47 @@ MOST_LISTED = 12
 """Values of a category that the schema's table lists."""
 
 
-def write_report(model: Model, path: str | Path) -> None:
-    """Write the report of a model to an HTML file."""
-    write_text(path, report(model), "report")
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a release is called, and whom to ask about it.
+
+    Parameters
+    ----------
+    title
+        The name of the data set, as it may be published.
+    contact
+        Who answers questions: a name, an address.
+    date
+        The day of the report; today where not given.
+    """
+
+    title: str = ""
+    contact: str = ""
+    date: dt.date | None = None
 
 
-def report(model: Model) -> str:
+def write_report(
+    model: Model,
+    path: str | Path,
+    *,
+    title: str = "",
+    contact: str = "",
+    date: dt.date | None = None,
+) -> None:
+    """Write the report of a model to an HTML file; see :class:`About` for the other parameters."""
+    about = About(title=title, contact=contact, date=date)
+    write_text(path, report(model, about), "report")
+
+
+def report(model: Model, about: About | None = None) -> Page:
     """The report of a model as HTML."""
+    about = about or About()
+    heading = escaped(about.title) or "A synthetic table, and what it is based on"
     header = f"""<p class="over">Release report</p>
-<h1>A synthetic table, and what it is based on</h1>
+<h1>{heading}</h1>
 {_guarantee(model)}
-{_key_figures(model)}"""
+{_key_figures(model)}
+{_about(about)}"""
     columns = cards(_card(model.schema[node.attribute], node) for node in _columns(model))
     parts = [
         Section(
@@ -54,6 +88,7 @@ def report(model: Model) -> str:
             columns + _left_out(model) + _schema(model),
         ).html(),
         _network(model),
+        Section("limits", "Known limits", *_limits(model)).html(),
         _public(model),
         Section("ledger", "The ledger", *_ledger(model)).html(),
     ]
@@ -65,6 +100,21 @@ def report(model: Model) -> str:
 
 
 # --------------------------------------------------------------------------- the top of the page
+
+
+def _about(about: About) -> str:
+    from understudy import __version__
+
+    date = about.date or dt.date.today()
+    facts = (
+        ("Data set", escaped(about.title) or "not named"),
+        ("Date of this report", date.isoformat()),
+        ("Software", f"Understudy {escaped(__version__)}"),
+        ("Contact", escaped(about.contact) or "not given"),
+    )
+    return (
+        '<p class="small">' + " · ".join(f"{name}: <b>{fact}</b>" for name, fact in facts) + "</p>"
+    )
 
 
 def _guarantee(model: Model) -> str:
@@ -122,16 +172,65 @@ def _how_to_read(model: Model) -> str:
         "How often each value comes up in the synthetic table. The thin line at the end of a bar "
         "spans two standard "
         "deviations of the noise that protects the rows: differences smaller than that mean "
-        "nothing."
-    )
+        "nothing. " + _ends_and_others(model)
+    ).rstrip()
+
+
+def _ends_and_others(model: Model) -> str:
+    """A word on the places where values pile up that are not their own."""
+    words = []
+    if any(isinstance(attribute, Quantity) for attribute in model.schema):
+        words.append(
+            "The first and the last bin of a number also hold what lies beyond its bounds."
+        )
+    named = [
+        attribute.other
+        for attribute in model.schema
+        if isinstance(attribute, Category) and attribute.other is not None
+    ]
+    if named:
+        words.append(
+            f"“{escaped(named[0])}” stands for values that the schema does not list; it is shown "
+            "where any are left over."
+        )
+    return " ".join(words)
+
+
+def _limits(model: Model) -> tuple[str, str]:
+    """What the release cannot do, as far as the model tells."""
+    limits = [
+        "A p-value that is computed from synthetic rows is not valid: it takes noise for people, "
+        "and the number of rows can be chosen at will.",
+        "No synthetic row is a person; a row that looks like somebody is so by chance.",
+    ]
+    replaced = [a.name for a in model.schema if isinstance(a, Text)]
+    if replaced:
+        limits.append(f"Text is not in it: {', '.join(replaced)}.")
+    if any(isinstance(attribute, Quantity) for attribute in model.schema):
+        limits.append(
+            "Numbers beyond the bounds of the schema were counted in the first or the last bin; "
+            "extremes are not in it. Inside a bin, values need not lie where the original ones do."
+        )
+    if not model.network.degree and len(model.schema.modelled) > 1 and model.draws is None:
+        limits.append(
+            "Columns were drawn one by one: what they have to do with each other is lost."
+        )
+    elif model.draws is None:
+        limits.append(
+            "Columns depend on each other as the network shows; other relations, and those of "
+            "many columns at once, are kept only as far as they follow from it."
+        )
+    listed = "".join(f"<li>{escaped(limit)}</li>" for limit in limits)
+    return "What this synthetic table should not be used for, or cannot show.", f"<ul>{listed}</ul>"
 
 
 def _columns(model: Model) -> list[Node]:
-    """A node for each column; where the network is over bits, or rows keep constraints, the
-    column's own distribution is worked out from it.
+    """A node for each column, in the order of the table; where the network is over bits, or rows
+    keep constraints, the column's own distribution is worked out from it.
     """
     if model.bits is None and not model.schema.constraints:
-        return list(model.network)
+        by_name = {node.attribute: node for node in model.network}
+        return [by_name[attribute.name] for attribute in model.schema.modelled]
     found = []
     for attribute in model.schema.modelled:
         estimate = model.marginal(attribute.name)
@@ -154,7 +253,7 @@ def _network(model: Model) -> str:
         drawn = f'<div class="wide">{model.plot().svg}</div>'
     except InputError as refusal:  # too large a network: the page is written all the same
         drawn = f"<p>{escaped(refusal)}</p>"
-    return Section("network", "How the columns hang together", lead, drawn).html()
+    return Section("network", "How the columns depend on each other", lead, drawn).html()
 
 
 def _left_out(model: Model) -> str:
@@ -169,7 +268,7 @@ def _instead(attribute: Attribute) -> str:
     if isinstance(attribute, Computed):
         return "computed by its formula"
     if not isinstance(attribute, Text):
-        return "made anew for every synthetic row"
+        return "made for every synthetic row"
     return escaped(attribute.instead)
 
 

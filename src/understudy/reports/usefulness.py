@@ -5,7 +5,7 @@ it away.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from understudy.evaluation.result import (
     Clustering,
@@ -92,6 +92,8 @@ def _task(task: LearningTask) -> str:
 
 
 def _gap(scores: LearnerScores, chief: str) -> str:
+    if chief == "r2" and scores.synthetic_to_real.get(chief, math.nan) < 0:
+        return "no fit"
     gap = scores.synthetic_to_real.get(chief, math.nan) - scores.real_to_real.get(chief, math.nan)
     if not math.isfinite(gap):
         return "–"
@@ -134,7 +136,7 @@ def _scores(task: LearningTask) -> str:
         (
             f"<b>{escaped(scores.learner)}</b>",
             *(
-                decimals(way.get(measure))
+                _score(way, measure)
                 for measure in task.measures
                 for way in (scores.synthetic_to_real, scores.real_to_real, scores.real_to_synthetic)
             ),
@@ -151,6 +153,13 @@ def _scores(task: LearningTask) -> str:
     return behind(
         f"All scores of learning {escaped(task.target)}", table(headings, lines) + _small([trained])
     )
+
+
+def _score(scores: Mapping[str, float], measure: str) -> str:
+    """A score; a regression that does worse than always saying the mean has none."""
+    if scores.get("r2", 0.0) < 0:
+        return "no fit"
+    return decimals(scores.get(measure))
 
 
 def _small(notes: Sequence[str]) -> str:
@@ -217,15 +226,13 @@ def propensity(found: Evaluation) -> Section:
         "A classifier is shown real and synthetic rows and has to say which is which. 0.5 is "
         "guessing: they cannot be "
         "told apart. 1 is always right. One odd column is enough for that, and the others may "
-        "still serve. A synthetic "
-        "number is drawn evenly from its bin, so exact numbers (round ones, say) often give real "
-        "rows away."
+        "still serve. Exact numbers (round ones, say) often give real rows away where bins do not."
     )
     rows = [
         (name, (Dot("synthetic", "AUC", auc),), f"{auc:.2f}" if math.isfinite(auc) else "")
         for name, auc in (
-            ("by bins and categories", seen.auc),
             ("by exact numbers", seen.auc_values),
+            ("by bins and categories", seen.auc),
         )
     ]
     pictures = [
@@ -236,8 +243,8 @@ def propensity(found: Evaluation) -> Section:
         ),
         card(
             "By which columns",
-            "their share in telling rows apart by bins and categories",
-            lengths((name, share, None) for name, share in seen.giveaways),
+            "their share in telling rows apart by exact numbers",
+            lengths((name, share, None) for name, share in seen.giveaways_values or seen.giveaways),
         ),
     ]
     if math.isfinite(seen.ratio):
