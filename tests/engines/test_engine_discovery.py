@@ -27,7 +27,7 @@ from understudy import (
     Schema,
     read_table,
 )
-from understudy.data.csv_files import csv_relation
+from understudy.data.csv_files import MARKS, csv_relation
 from understudy.data.schema import Category
 from understudy.engines import EngineError, columns, encoding
 from understudy.engines import rows as engine_rows
@@ -115,7 +115,7 @@ def test_columns_of_a_csv_file_are_counted_as_in_memory(
     """Whatever few rows are looked at first."""
     path = written(CSV)
     expected = seen_in_memory(read_table(path))
-    monkeypatch.setattr("understudy.data.tables._FEW_ROWS", few)
+    monkeypatch.setattr("understudy.data.kinds._FEW_ROWS", few)
     assert seen_by(csv_engine(path)) == expected == seen_in_memory(read_table(path))
 
 
@@ -151,7 +151,7 @@ def test_a_collation_does_not_join_texts() -> None:
         "CREATE TABLE t AS SELECT unnest(['male', 'MALE', 'f', 'f']) COLLATE NOCASE AS sex"
     )
     _, _, counted = seen_by(DuckDBEngine("t", "T", connection=connection))
-    assert counted["sex"] == ([1, 2, 1], [0] * 11, ["MALE", "f", "male"])
+    assert counted["sex"] == ([1, 2, 1], [0] * len(MARKS), ["MALE", "f", "male"])
 
 
 # --------------------------------------------------------------------------- schemas
@@ -207,7 +207,7 @@ def test_more_columns_than_go_into_one_query(folder: Path, monkeypatch: pytest.M
     method = Independent(epsilon=3.0, person="id", max_rows_per_person=2)
     expected = fitted(method, folder / "people.csv")
     monkeypatch.setattr(columns, "COLUMNS_AT_A_TIME", 3)
-    monkeypatch.setattr("understudy.data.tables._CONDITIONS_AT_A_TIME", 5)
+    monkeypatch.setattr("understudy.data.kinds._CONDITIONS_AT_A_TIME", 5)
     assert fitted(method, folder / "people.csv", engine="duckdb") == expected
 
 
