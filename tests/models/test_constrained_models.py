@@ -24,12 +24,13 @@ from random_networks import by_enumeration, random_network
 
 from examples import content
 from running import run
+from splits import split
 from understudy import InputError, LedgerFile, Model, PrivBayes, Random, Schema
 from understudy.data.encoding import encode
 from understudy.data.marginals import Axis
 from understudy.data.rules import Rules
 from understudy.data.tables import Column, Table, read_table
-from understudy.federation import federate, split
+from understudy.federation import federate
 from understudy.models import constraining
 from understudy.models.constraining import ModelRules, Restriction, check_constraints
 from understudy.models.inference import weighing
