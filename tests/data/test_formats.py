@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import schema_of
-from understudy import read_table
+from understudy import Independent, InputError, read_table
 from understudy.data.encoding import decode
-from understudy.data.formats import CANDIDATES, Format, read_fitting
+from understudy.data.formats import CANDIDATES, Format
+from understudy.privacy.mechanisms import SeededNoise
 
 NUMBERS: dict[str, Any] = {
     "integer": st.integers(-(10**15), 10**15),
@@ -71,21 +72,6 @@ def test_hostile_words_are_read_as_a_number_or_not_at_all(word: str) -> None:
         (fits,) = way.fits([word])
         assert isinstance(float(number), float)
         assert not (fits and np.isnan(number))
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_shapes_rule_nothing_out_that_fits(data: Any) -> None:
-    way = data.draw(st.sampled_from(CANDIDATES))
-    words = way.write([data.draw(NUMBERS[way.kind])])
-    words += data.draw(st.lists(st.text("0123456789.,-€$%/: aTZ", max_size=12), max_size=4))
-    found = dict(read_fitting(words))
-    for candidate in CANDIDATES:
-        fitting = candidate.fits(words)
-        assert (candidate in found) == fitting.any()
-        if fitting.any():
-            expected = np.where(fitting, candidate.read(words), np.nan)
-            np.testing.assert_array_equal(found[candidate], expected)
 
 
 def test_the_public_list_names_each_format_once() -> None:
@@ -194,6 +180,9 @@ def test_a_notation_that_means_nothing_is_refused(kind: str, notation: str) -> N
         ("%Y-%m", "2020-02", "2020-02-01"),
         ("%Y-%j", "2020-366", "2020-12-31"),
         ("%Y-%j", "2019-366", None),
+        ("%Y-%j", "9999-366", None),
+        ("%d %b %Y", "05 ſep 2020", None),
+        ("%d/%m/%Y", "٠٥/٠١/٢٠٢٠", None),
         ("%A, %d %B %Y", "Sunday, 05 January 2020", "2020-01-05"),
         ("%d/%m/%Y", "0000-01-01", None),
     ],
@@ -277,6 +266,27 @@ def test_synthetic_cells_look_like_the_real_ones(tmp_path: Any) -> None:
         way = Format(attribute.kind, attribute.format)  # type: ignore[attr-defined]
         assert way.fits(words).all(), words[:3]
     assert "closed" in table.columns["clock"].words
+
+
+def test_conditions_are_written_like_the_cells() -> None:
+    schema = schema_of(
+        day={"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "format": "%B %-d, %Y"},
+        clock={"kind": "time", "bins": 4, "format": "%I:%M %p"},
+    )
+    table = decode({name: np.arange(4) % 4 for name in schema.names}, schema, *_stream(), 4)
+    model = Independent(epsilon=1e6).fit(table, schema, noise=SeededNoise(0))
+    conditions = {"clock": ("01:00 PM", "02:00 PM"), "day": "March 5, 2020"}
+    drawn = model.sample(20, seed=1, given=conditions)
+    assert set(drawn.columns["day"].values.tolist()) == {days("2020-03-05")}
+    times = Format("time", "%I:%M %p").read(drawn.columns["clock"].words)
+    assert times.min() >= 13 * 3600
+    assert times.max() <= 14 * 3600
+    with pytest.raises(InputError, match="compare it with one such as"):
+        model.sample(1, given={"clock": "noon"})
+
+
+def _stream() -> tuple[np.random.Generator]:
+    return (np.random.default_rng(0),)
 
 
 def test_frames_and_parquet_keep_numbers(tmp_path: Any) -> None:

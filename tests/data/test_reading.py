@@ -215,6 +215,28 @@ def test_single_quotes(tmp_path: Path) -> None:
     assert content(table) == {"class": ["p", "it's"], "odor, if any": ["a,b", "c"]}
 
 
+def test_the_command_line_takes_what_python_takes(tmp_path: Path) -> None:
+    path, schema = tmp_path / "t.csv", tmp_path / "s.json"
+    rows = "'p','caf\u00e9, or so'\n'e','nobody knows'\n" * 200
+    path.write_bytes(rows.encode("latin-1"))
+    attributes = {
+        "column_1": {"kind": "categorical", "values": ["e", "p"]},
+        "column_2": {"kind": "categorical", "values": ["café, or so"], "missing": True},
+    }
+    schema_of(**attributes).save(schema)
+    options = ["--no-header", "--quote", "'", "--encoding", "latin-1"]
+    done = run(
+        *("synthesize", path, "--schema", schema, "--epsilon", 100, "--method", "independent"),
+        *(*options, "--missing-marks", "nobody knows, n/a", "-o", tmp_path / "out.csv"),
+    )
+    assert done.status == 0, done
+    assert "outside the domain" not in done.err
+    missing = [cell is None for cell in content(read_table(tmp_path / "out.csv"))["column_2"]]
+    assert 100 < sum(missing) < 300
+    without = run("synthesize", path, "--schema", schema, *options, "-o", tmp_path / "b.csv")
+    assert "200 values outside the domain" in without.err
+
+
 @pytest.mark.parametrize(
     ("options", "cause"),
     [

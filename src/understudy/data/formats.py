@@ -12,33 +12,19 @@ is a question about private rows: discovery pays for it, and chooses among :data
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.number_formats import NumberNotation
-from understudy.data.shapes import shape_pattern, shapes_of
 from understudy.data.time_formats import TimeNotation
 
 KINDS = ("integer", "real", "date", "time", "datetime")
 """Kinds whose cells have a format."""
-
-
-class Notation(Protocol):
-    """Reads and writes one cell."""
-
-    pattern: str
-    """A regular expression of the words that are written exactly this way."""
-
-    def read(self, word: str) -> float:
-        """The number that a word stands for; NaN where it is none."""
-
-    def write(self, number: float) -> str:
-        """A number as a word."""
 
 
 @dataclass(frozen=True)
@@ -170,41 +156,34 @@ def _money(before: Sequence[str], after: Sequence[str]) -> list[str]:
     ]
 
 
-CANDIDATES: tuple[Format, ...] = (
-    *(Format("integer", notation) for notation in _INTEGERS),
-    *(Format("real", notation) for notation in (*_REALS, *_PERCENTS)),
-    *(Format("date", notation) for notation in _DATES),
-    *(Format("time", notation) for notation in _TIMES),
-    *(Format("datetime", notation) for notation in _DATETIMES),
-    *(
-        Format("integer", notation)
-        for notation in _money(("1,234", "1234"), ("1.234", "1234", "1 234"))
-    ),
-    *(
-        Format("real", notation)
-        for notation in _money(("1,234.50", "1234.50"), ("1.234,50", "1234,50", "1 234,50"))
-    ),
-)
-"""What discovery chooses among, the common ones first; a schema may say others."""
+CANDIDATES: tuple[Format, ...]
+"""What discovery chooses among, the common ones first; a schema may say others. The list is made
+when it is first asked for: most runs have a schema.
+"""
 
 
-def read_fitting(
-    words: Sequence[str], candidates: Sequence[Format] = CANDIDATES
-) -> Iterator[tuple[Format, NDArray[np.float64]]]:
-    """Each format that some words fit, with their numbers: NaN for the words that do not fit it.
+@cache
+def _candidates() -> tuple[Format, ...]:
+    grouped = {
+        "integer": _INTEGERS,
+        "real": (*_REALS, *_PERCENTS),
+        "date": _DATES,
+        "time": _TIMES,
+        "datetime": _DATETIMES,
+    }
+    money = {
+        "integer": _money(("1,234", "1234"), ("1.234", "1234", "1 234")),
+        "real": _money(("1,234.50", "1234.50"), ("1.234,50", "1234,50", "1 234,50")),
+    }
+    return tuple(
+        Format(kind, notation)
+        for group in (grouped, money)
+        for kind, notations in group.items()
+        for notation in notations
+    )
 
-    The same as :meth:`Format.fits` and :meth:`Format.read` of one candidate after the other, but
-    words of a shape that a format does not have are not looked at.
-    """
-    shapes = shapes_of(words)
-    for candidate in candidates:
-        possible = shape_pattern(candidate.pattern)
-        places = [
-            place for shape, found in shapes.items() if possible.fullmatch(shape) for place in found
-        ]
-        some = [words[place] for place in places]
-        fitting = candidate.fits(some)
-        if fitting.any():
-            numbers = np.full(len(words), np.nan)
-            numbers[places] = np.where(fitting, candidate.read(some), np.nan)
-            yield candidate, numbers
+
+def __getattr__(name: str) -> Any:
+    if name == "CANDIDATES":
+        return _candidates()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from functools import cached_property
 
 MAX_LENGTH = 40
 
-_SIGN = r"[^0-9+\-−().,%]{0,10}"
+_SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
     rf"(?P<before>{_SIGN}?)"
     r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|[0-9]+)"

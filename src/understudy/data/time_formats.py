@@ -127,7 +127,8 @@ class TimeNotation:
 
     @cached_property
     def _readable(self) -> re.Pattern[str]:
-        return re.compile(self._join(strict=False), re.IGNORECASE)
+        # ASCII: else a long s would match the s of August.
+        return re.compile(self._join(strict=False), re.IGNORECASE | re.ASCII)
 
     def read(self, word: str) -> float:
         """Days since 1970, seconds since midnight or seconds since 1970; NaN where a word is not
@@ -142,7 +143,7 @@ class TimeNotation:
                 return self._number(found.groupdict())
             if self.kind != "time" and _WHOLE_MOMENT.match(word) is not None:
                 return self._since(dt.datetime.fromisoformat(word))
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
         return _NAN
 

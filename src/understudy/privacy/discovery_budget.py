@@ -23,12 +23,12 @@ SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 ENOUGH_FOR_CATEGORIES = 0.01
 """Of the rows: a larger share is not taken where a category is seen in so few."""
 
-KINDS_STRENGTH, KINDS_SHARE = 100.0, 0.15
+KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.15
 GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.05
-RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_WITHOUT_WORDS = 2000.0, 0.25, 0.5
+RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_WITHOUT_WORDS = 2000.0, 0.15, 0.5
 """The strength n s that each kind of choice gets, if that takes no larger share of what is left."""
 
-WORDS_WEIGHT = 4.0
+WORDS_WEIGHT = 5.0
 """What a column of words gets of the rest, against one of numbers."""
 
 MIN_STRENGTH = 40.0

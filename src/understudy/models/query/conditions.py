@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.columns import in_words
+from understudy.data.formats import Format
 from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
@@ -172,6 +174,8 @@ def _number(attribute: Quantity, value: Any) -> float:
     """A value in the attribute's unit: itself, days or seconds."""
     if isinstance(value, np.generic):
         value = value.item()
+    if attribute.kind == "time":
+        return _time(attribute, value)
     if attribute.kind in ("date", "datetime"):
         moment = _moment(attribute, value)
         if moment is None:
@@ -205,12 +209,23 @@ def _moment(attribute: Quantity, value: Any) -> dt.datetime | None:
         return dt.datetime.fromisoformat(value).replace(tzinfo=None)
     except ValueError:
         pass
-    try:
-        if attribute.format:
-            return dt.datetime.strptime(value, attribute.format or "").replace(tzinfo=None)
+    if not attribute.format:
         return None
-    except ValueError:
+    (number,) = Format("datetime", attribute.format).read([value])
+    if math.isnan(number):
         return None
+    return EPOCH + dt.timedelta(seconds=float(number))
+
+
+def _time(attribute: Quantity, value: Any) -> float:
+    """Seconds since midnight."""
+    for notation in ("", attribute.format or ""):
+        (number,) = Format("time", notation).read([str(value)])
+        if not math.isnan(number):
+            return float(number)
+    raise InputError(
+        f'{attribute.name!r} is a time: compare it with one such as "09:30", not {value!r}.'
+    )
 
 
 def _rounded_up(attribute: Quantity, number: float) -> float:
@@ -495,7 +510,10 @@ def _redrawn(
     values: NDArray[Any] = starts[piece] + np.clip(points - before[piece], 0, None)
     if attribute.whole:
         top = starts[piece] + lengths[piece] - 1
-        return replace(column, values=np.minimum(np.floor(values), top).astype(np.int64))
+        whole = replace(column, values=np.minimum(np.floor(values), top).astype(np.int64))
+        if attribute.kind == "time":
+            return in_words(replace(whole, format=attribute.format or ""), "time")
+        return whole
     unit = float(10**attribute.places)
     # Rounding, here or in the sum above, must not carry a value over an end of its piece.
     ends = np.array([high for _, _, high in pieces])
