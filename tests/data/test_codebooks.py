@@ -435,6 +435,9 @@ DEEP_XML = "<codeBook>" * 100_000 + "</codeBook>" * 100_000
 DEEP_JSON = '{"properties":' * 50_000 + "1" + "}" * 50_000
 DEEP_SQL = f"CREATE TABLE t (a INT CHECK ({'(' * 20_000}a > 0{')' * 20_000}));"
 WIDE_JSON = {"fields": [{"name": f"c{i}"} for i in range(100_000)]}
+WIDE_SQL = f"CREATE TABLE t ({', '.join(f'c{i} INT' for i in range(20_000))});"
+MANY_LABELS = f"""label define x {" ".join(f'{i} "a"' for i in range(70_000))}
+label values c x"""
 WIDE_CSV = "\n".join(f"c{i},0..1" for i in range(100_000))
 CIRCLE = {"properties": {"a": {"$ref": "#/properties/a"}}}
 OUTWARDS = {"properties": {"a": {"$ref": "https://example.org/a.json"}}}
@@ -460,6 +463,9 @@ OUTWARDS = {"properties": {"a": {"$ref": "https://example.org/a.json"}}}
         ("a.json", {"fields": [{"name": "a"}, {"name": "a"}]}, "the column 'a' twice"),
         ("a.sql", DEEP_SQL, "nested too deeply|no CREATE TABLE"),
         ("a.sql", "SELECT 1", "no CREATE TABLE"),
+        ("a.sql", WIDE_SQL, "describes 20,000 columns"),
+        ("a.sql", "-- dump\n" * 600_000, "larger than 4 MB; give its CREATE TABLE alone"),
+        ("a.do", MANY_LABELS, "it has 70000 values"),
         ("a.csv", WIDE_CSV, "describes 100,000 columns"),
         ("a.csv", "a\nb", "has 1 cells"),
         ("a.csv", "age,120..0", "is below"),

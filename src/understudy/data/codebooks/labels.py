@@ -13,19 +13,15 @@ _LEVELS = {"nominal": "categorical", "ordinal": "categorical", "scale": "real"}
 
 @dataclass
 class _Variable:
-    values: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+    """By value."""
     quoted: bool = False
     kind: str | None = None
     ordered: bool = False
     missing: list[str] = field(default_factory=list)
 
     def add(self, value: str, label: str, quoted: bool) -> None:
-        if value in self.values:
-            self.labels[self.values.index(value)] = label
-            return
-        self.values.append(value)
-        self.labels.append(label)
+        self.labels[value] = label
         self.quoted = self.quoted or quoted
 
 
@@ -191,7 +187,7 @@ def _split_outside_quotes(text: str, end: str) -> list[str]:
 
 def _facts(name: str, variable: _Variable) -> Facts:
     missing: bool | str | None = None
-    pairs = list(zip(variable.values, variable.labels, strict=True))
+    pairs = list(variable.labels.items())
     if len(variable.missing) == 1:
         missing = variable.missing[0]
         pairs = [pair for pair in pairs if pair[0] != missing]

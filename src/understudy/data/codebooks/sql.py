@@ -39,8 +39,14 @@ class _Column:
     values: list[Any] = field(default_factory=list)
 
 
+MAX_SQL = 1 << 22
+"""Characters; parsing takes long, and a dump of a whole database holds rows."""
+
+
 def read_sql(text: str, asked: Asked) -> Found:
     """What a CREATE TABLE says of its columns."""
+    if len(text) > MAX_SQL:
+        raise asked.bad(f"is larger than {MAX_SQL >> 20} MB; give its CREATE TABLE alone")
     exp, statements = _parse(text, asked)
     tables = [
         (statement.this.this.name, statement.this)

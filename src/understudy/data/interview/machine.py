@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.data.forms import Entry, Form, NameIndex, lacks
 from understudy.data.interview.guesses import guess_from_name, name_family
 from understudy.data.interview.questions import (
     FACTS,
+    REPLACED,
     Question,
     column_question,
     facts_to_ask,
+    may_have_others,
     read_answer,
 )
+from understudy.data.interview.state import State, Unit
 from understudy.data.interview.table_questions import (
     last_question,
     person_question,
@@ -28,37 +30,6 @@ from understudy.errors import InputError
 
 VERSION = 1
 MAX_ACTIONS = 200_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unit:
-    """Who is protected: single rows, or all rows of a person."""
-
-    person: str | None = None
-    rows_per_person: int = 1
-
-
-@dataclass
-class _State:
-    """Where an interview is."""
-
-    entries: dict[str, Entry]
-    unit: str | None = None
-    person: str | None = None
-    rows_per_person: int | None = None
-    skipped: set[str] = field(default_factory=set)
-    chosen: tuple[str, ...] = ()
-    """The columns that are asked about."""
-    entry: Entry = field(default_factory=dict)
-    """What is known of them, as far as it was asked."""
-    facts: tuple[str, ...] = ()
-    """What is still to be asked of them."""
-    ended: bool = False
-
-    @property
-    def unit_known(self) -> bool:
-        """Whether the questions about the table are answered."""
-        return self.unit == "row" or self.rows_per_person is not None
 
 
 class Interview:
@@ -211,8 +182,8 @@ class Interview:
 
     # ---- steps
 
-    def _begin(self) -> _State:
-        return _State(entries={name: dict(e) for name, e in self._first.entries.items()})
+    def _begin(self) -> State:
+        return State(entries={name: dict(e) for name, e in self._first.entries.items()})
 
     def _act(self, what: str, given: str) -> None:
         steps = {
@@ -256,10 +227,10 @@ class Interview:
             state.facts = FACTS[kind]
             return
         found = read_answer(question, given, state.entry)
-        kept = {k: v for k, v in state.entry.items() if k not in _REPLACED[question.fact]}
+        kept = {k: v for k, v in state.entry.items() if k not in REPLACED[question.fact]}
         entry = {**kept, **found}
         facts = state.facts[1:]
-        if facts[:1] == ("other",) and not _may_have_others(entry):
+        if facts[:1] == ("other",) and not may_have_others(entry):
             facts = facts[1:]
         if not lacks(entry):
             Schema.from_dict({"attributes": {state.chosen[0]: entry}}, "The answer")
@@ -420,21 +391,3 @@ class Interview:
                 state.entries[name] = {"kind": "text", "replacement": None}
         else:
             state.ended = True
-
-
-_REPLACED = {
-    "range": ("min", "max", "edges", "bins"),
-    "values": ("values", "vocabulary", "taxonomy", "ordered", "other"),
-    "spelling": ("values",),
-    "other": ("other",),
-    "format": ("format",),
-    "missing": ("missing",),
-    "pattern": ("pattern",),
-    "replacement": ("replacement", "pattern", "length", "fake", "locale"),
-}
-
-
-def _may_have_others(entry: Entry) -> bool:
-    """Whether "other" can be one of the values: it is a text."""
-    values = entry.get("values") or [0]
-    return isinstance(values[0], str) and "other" not in values

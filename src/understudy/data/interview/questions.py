@@ -332,3 +332,22 @@ _READERS = {
     "pattern": _read_pattern,
     "replacement": _read_replacement,
 }
+
+
+REPLACED = {
+    "range": ("min", "max", "edges", "bins"),
+    "values": ("values", "vocabulary", "taxonomy", "ordered", "other"),
+    "spelling": ("values",),
+    "other": ("other",),
+    "format": ("format",),
+    "missing": ("missing",),
+    "pattern": ("pattern",),
+    "replacement": ("replacement", "pattern", "length", "fake", "locale"),
+}
+"""What an answer takes the place of."""
+
+
+def may_have_others(entry: Entry) -> bool:
+    """Whether "other" can be one of the values: it is a text."""
+    values = entry.get("values") or [0]
+    return isinstance(values[0], str) and "other" not in values
