@@ -516,6 +516,17 @@ def test_what_is_too_large_is_left_to_rejection(monkeypatch):
         check_constraints(Schema.from_dict(impossible))
 
 
+def test_changes_that_would_break_a_rule_are_undone():
+    schema = two_quantities("a < b", bins=5)
+    network = Network(tuple(Node(name, (), np.ones(5)) for name in "ab"))
+    constrained = ModelRules(network, schema, None).constrained
+    before = {"a": np.array([0, 1, 2]), "b": np.array([4, 3, 2])}
+    after = before | {"a": np.array([4, 4, 1])}
+    found = constrained.undo(before, after)
+    np.testing.assert_array_equal(found["a"], [4, 1, 1])  # 8 < 9 is possible, 8 < 7 is not
+    np.testing.assert_array_equal(found["b"], before["b"])
+
+
 def test_a_dependency_is_learned_from_the_model():
     entries = {
         "school": LOANS["school"],
@@ -561,7 +572,7 @@ def test_rows_that_break_a_rule_are_told_to_the_owner_and_to_nobody_else():
     ]
     assert not [note for note in notes[False] if "constraint" in note]
     assert models[True]["ledger"] == models[False]["ledger"]
-    assert models[True]["schema"] == models[False]["schema"]
+    assert models[True]["schema"]["constraints"] == models[False]["schema"]["constraints"] == RULES
     assert str(broken) not in json.dumps(models[True]["method"])
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +33,11 @@ from understudy.models.inference import (
 )
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset
+from understudy.models.rule_tables import Table, factor_of, product_of, table_of
 from understudy.models.sampling import Codes, ancestral
 
 MAX_CELLS = 1 << 22
 """Of a table that conditioning on constraints goes through."""
-
-MAX_SIDES = 24
-"""Of a table: numpy has a limit of its own."""
-
-MAX_RULE_CELLS = 1 << 20
-"""Of the table of one rule, where values inside bins must be tried for each cell."""
 
 MAX_JOINT_CELLS = 1 << 18
 """Of the table of several rules that share columns."""
@@ -60,20 +53,6 @@ SMOOTHING = 1e-3
 """Rows added to every cell of a network that leaves the constraints no row."""
 
 Draw = Callable[[int, np.random.Generator], Codes]
-
-
-@dataclass(frozen=True)
-class Table:
-    """Which combinations of codes rules allow."""
-
-    text: str
-    names: tuple[str, ...]
-    allowed: NDArray[np.bool_]
-
-    def fits(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
-        """Where rows are allowed."""
-        found: NDArray[np.bool_] = self.allowed[tuple(codes[name] for name in self.names)]
-        return found
 
 
 class Restriction:
@@ -111,7 +90,7 @@ class Restriction:
         joint = table_of(group)
         assert joint is not None
         # Rules that leave room for each other are better kept apart: tables of few columns.
-        if None in single or not np.array_equal(_product(single, joint), joint.allowed):
+        if None in single or not np.array_equal(product_of(single, joint), joint.allowed):
             self.tables.append(joint)
         else:
             self._add(single, group)
@@ -147,7 +126,9 @@ class Restriction:
         found = network
         if factors:
             found = conditioned(network, schema, factors)
-        return Constrained(found, factors, tuple(rejected), tuple(self.unlisted))
+        return Constrained(
+            found, factors, tuple(rejected), tuple(self.unlisted), tuple(self.tables)
+        )
 
 
 @dataclass(frozen=True)
@@ -162,12 +143,15 @@ class Constrained:
         These tables, as factors of the network.
     tables, unlisted
         What is left to rejection.
+    every_table
+        All tables, those that the network was given included.
     """
 
     network: Network
     factors: Mapping[str, Factor] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
     unlisted: tuple[Rules, ...] = ()
+    every_table: tuple[Table, ...] = ()
 
     def draw(self, draw: Draw, rows: int, rng: np.random.Generator) -> Codes:
         """Rows that keep the constraints, from whatever draws rows of the network."""
@@ -189,16 +173,29 @@ class Constrained:
             tried += wanted
         return {name: np.concatenate([part[name] for part in kept])[:rows] for name in codes}
 
+    def undo(self, before: Codes, after: Codes) -> Codes:
+        """Rows that were changed after they had been drawn, as they were where they would break a
+        constraint.
+        """
+        broken = ~self._fits(self.every_table, after)
+        if not broken.any():
+            return after
+        return {name: np.where(broken, before[name], codes) for name, codes in after.items()}
+
     def keep(self, codes: Codes) -> Codes:
         """Those of some rows that keep what is left to rejection."""
+        fits = self._fits(self.tables, codes)
+        return {name: column[fits] for name, column in codes.items()}
+
+    def _fits(self, tables: Sequence[Table], codes: Codes) -> NDArray[np.bool_]:
         fits = np.ones(_rows(codes), dtype=bool)
-        for table in self.tables:
+        for table in tables:
             fits &= table.fits(codes)
         for rules in self.unlisted:
             left = np.flatnonzero(fits)
             own = {name: codes[name][left] for name in rules.names}
             fits[left] = place(rules, own)[0]
-        return {name: column[fits] for name, column in codes.items()}
+        return fits
 
     def listed(self) -> str:
         """The rules that are left to rejection."""
@@ -207,60 +204,8 @@ class Constrained:
         return ", ".join(dict.fromkeys(texts))
 
 
-# ------------------------------------------------------------- tables over codes
-
-
-def table_of(rules: Rules) -> Table | None:
-    """Which combinations of codes leave room for the rules; None where there are too many."""
-    sizes = [rules.schema[name].size for name in rules.names]
-    limit = MAX_RULE_CELLS if rules.loose else MAX_CELLS
-    if math.prod(sizes) > limit or len(sizes) > MAX_SIDES:
-        return None
-    places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
-    allowed, _ = place(rules, dict(zip(rules.names, places, strict=True)))
-    text = " and ".join(dict.fromkeys(rule.text for rule in rules.rules))
-    return Table(text, rules.names, allowed.reshape(sizes))
-
-
 def _cells(rules: Rules) -> int:
     return math.prod(rules.schema[name].size for name in rules.names)
-
-
-def _product(tables: Sequence[Table | None], joint: Table) -> NDArray[np.bool_]:
-    """What tables allow together, over the columns of another one."""
-    spread = []
-    for table in tables:
-        assert table is not None
-        order = [table.names.index(name) for name in joint.names if name in table.names]
-        shape = [
-            size if name in table.names else 1
-            for name, size in zip(joint.names, joint.allowed.shape, strict=True)
-        ]
-        spread.append(table.allowed.transpose(order).reshape(shape))
-    product = reduce(np.logical_and, spread)
-    return np.broadcast_to(product, joint.allowed.shape)
-
-
-def factor_of(table: Table, schema: Schema, bits: Bits | None) -> Factor | None:
-    """A table as a factor over what the network holds of its columns; None where it has too many
-    sides.
-    """
-    cells = table.allowed.astype(np.float64)
-    axes: list[tuple[Any, int]] = []
-    shape: list[int] = []
-    for side, name in enumerate(table.names):
-        attribute = schema[name]
-        if bits is None:
-            axes.append((name, 0))
-            shape.append(attribute.size)
-        else:
-            cells = np.take(cells, bits.code_of(attribute), axis=side)
-            names = bits.names(attribute) if attribute.size > 1 else []
-            axes += [(bit, 0) for bit in names]
-            shape += [2] * len(names)
-    if len(shape) > MAX_SIDES:
-        return None
-    return Factor(tuple(axes), cells.reshape(shape))
 
 
 def fits_in(network: Network, schema: Schema, factors: Sequence[Factor]) -> bool:

@@ -25,7 +25,7 @@ from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import opened
-from understudy.models.constraining import table_of
+from understudy.models.rule_tables import table_of
 from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
 from understudy.privacy.fingerprints import fingerprint
 from understudy.release.callbacks import OutsideNote
