@@ -26,7 +26,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from published import published
 from understudy import PrivBayes, Schema, Table
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Marginal, marginal
@@ -36,6 +35,10 @@ from understudy.federation.analyst import Federation, Session
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Parties
 from understudy.privacy.wire import pack_marginals
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "studies"))
+
+from published import published
 
 COMMAND = Path(sys.executable).with_name("understudy")
 WAYS: dict[str, list[str]] = {

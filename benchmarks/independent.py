@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,12 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from published import published
 from understudy import Independent, Table, read_table
 from understudy.data.encoding import decode, encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "studies"))
+
+from published import published
 
 
 def best_of(times: int, job: Callable[[], object]) -> float:

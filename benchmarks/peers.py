@@ -30,10 +30,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from published import published
 from understudy import Schema
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.marginals import marginals_of_order, total_variation
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "studies"))
+
+from published import published
 
 RUNNERS = Path(__file__).parent / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "understudy" / "peers"

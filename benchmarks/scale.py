@@ -175,6 +175,7 @@ def line(what: str, done: dict[str, Any], target: str = "", reached: bool | None
 
 def make_rows(data: Path, folder: Path, rows: int) -> None:
     """Files of 10^7 rows each, drawn from a model of Adult, as many as are needed."""
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "studies"))
     from published import published
     from understudy import Model, PrivBayes
 

@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from published_tables import published
+from published import published
 from study import Claim, Options, Part, Row, Settings, Study, curves, grid, means, seed_of, where
 from understudy.data.demo import demo_frame, demo_schema
 from understudy.data.encoding import Coded, encode

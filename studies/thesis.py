@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from published_tables import published
+from published import published
 from study import (
     Claim,
     Options,

@@ -18,8 +18,9 @@ settings.register_profile(
 )
 settings.load_profile("understudy")
 
-# What reads the published tables is not part of the product.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+# What tests share across folders: the published tables, and holders in memory.
+for folder in ("studies", "tests/federation"):
+    sys.path.append(str(Path(__file__).resolve().parents[1] / folder))
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.hinge_svm import hinge_svm
-from published_tables import published
+from published import published
 from study import Options, seed_of
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded, encode

@@ -578,7 +578,7 @@ def test_rows_that_break_a_rule_are_told_to_the_owner_and_to_nobody_else():
 
 @pytest.mark.parametrize("way", ["secure", "voting", "models"])
 def test_federated_models_keep_rules(way):
-    from federation.memory_holders import holders_of
+    from memory_holders import holders_of
 
     parts = split(coded_loans(3_000), "equal", 3)
     method = PrivBayes(epsilon=4.0, degree=1)
@@ -587,7 +587,7 @@ def test_federated_models_keep_rules(way):
 
 
 def test_each_holder_would_learn_a_mapping_of_its_own():
-    from federation.memory_holders import holders_of
+    from memory_holders import holders_of
 
     entries = [*RULES[:-2], {"dependency": "school -> level"}]
     attributes = {name: entry for name, entry in LOANS.items() if name != "payment"}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_holders import SCHEMA, five
 
 from examples import content, every_kind_schema, every_kind_table, schema_of
-from federation.memory_holders import SCHEMA, five
 from understudy import (
     MST,
     Adaptive,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from memory_holders import rows
 
-from federation.memory_holders import rows
 from splits import split
 from understudy.errors import InputError
 

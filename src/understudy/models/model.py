@@ -334,14 +334,14 @@ class Model:
                 codes = self.bits.join(codes, rows)
             return codes
 
-        # Rows that are drawn one by one, under a condition or a rule, are as the network has them.
+        # Rows that are drawn one by one, or under a condition, are as the network has them.
         gathers = bool(self.schema.missing_cells) and spread == "even" and not subsets
-        gathers = gathers and self.schema.constraints is None
 
         def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
             codes = restricted.draw(codes_of, rows, rng)
             if gathers:
-                codes = gather_missing(codes, self.schema, rng, rows)
+                gathered = gather_missing(codes, self.schema, rng, rows)
+                codes = restricted.undo(codes, gathered)
             table = confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
             if self.schema.constraints is None:
                 return table
