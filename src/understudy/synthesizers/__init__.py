@@ -74,7 +74,7 @@ class Synthesizer(ABC):
     delta: float = 0.0
     neighbours: Neighbours = "add_remove"
     discovery: float = 0.1
-    refinement: float = 0.05
+    refinement: float = 0.1
     person: str | None = None
     max_rows_per_person: int = 1
 
