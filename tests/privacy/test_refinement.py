@@ -164,6 +164,20 @@ def test_less_than_is_left_is_never_answered() -> None:
         refine(schema_of_loans(), code, ledger, Ledger(1.0).budget, SeededNoise(1))
 
 
+def test_noise_alone_makes_no_spikes() -> None:
+    table, _ = as_table(loans(300))
+    given = schema_of_loans(bins=16)
+    changed = 0
+    for seed in range(20):
+        ledger = Ledger(0.5)
+        share, _ = ledger.budget.split(0.05, 0.95)
+        found = refine(
+            given, lambda schema: encode(table, schema), ledger, share, SeededNoise(seed)
+        )
+        changed += sum(a.detail != () for a in found.modelled if isinstance(a, Quantity))
+    assert changed <= 2
+
+
 @pytest.mark.parametrize("rows", [1, 40, 300])
 def test_few_rows_leave_the_schema_as_good_as_it_was(rows: int) -> None:
     frame = loans(rows)

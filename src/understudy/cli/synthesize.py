@@ -95,7 +95,7 @@ def synthesize(
         typer.Option(
             metavar="SHARE", help="Share of the budget for what lies inside bins; 0 for none."
         ),
-    ] = 0.05,
+    ] = 0.1,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,

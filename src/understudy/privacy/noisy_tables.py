@@ -14,6 +14,9 @@ from understudy.privacy.shapes import nearest_counts
 FALSE_ALARM = 0.05
 """Probability that noise alone makes some cell of a histogram stand out."""
 
+ENOUGH = 8.0
+"""How many times what stands out of the noise the rows must be, before a shape is made of them."""
+
 SURE = 3.0
 """Standard deviations by which rows that lack several cells must be more than chance has them."""
 
@@ -40,6 +43,10 @@ class NoisyTable:
         if self.gaussian:
             return self.scale * math.sqrt(2 * logarithm)
         return self.scale * logarithm
+
+    def enough_rows(self) -> bool:
+        """Whether the rows are so many against the noise that a shape can be seen."""
+        return int(self.counts.sum()) >= ENOUGH * self.stands_out(len(self.counts))
 
     @property
     def deviation(self) -> float:

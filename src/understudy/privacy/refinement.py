@@ -284,6 +284,8 @@ def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
     found = asker.count("values inside bins", asked, {c.name: c.cells_cost for c in columns})
     for column in columns:
         partition, table = cells[column.name], found[column.name]
+        if not table.enough_rows():
+            continue
         column.shape = smooth(
             partition.edges,
             partition.sizes,
@@ -308,7 +310,9 @@ def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
             asked[column.name] = parted[column.name].cells.coded()
     found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
     for column in columns:
-        if column.name in found:
+        if column.name in found and not found[column.name].enough_rows():
+            column.shape = None
+        elif column.name in found:
             column.shape = parted[column.name].learn(found[column.name])
 
 

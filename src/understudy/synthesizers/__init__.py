@@ -82,7 +82,7 @@ class Synthesizer(ABC):
     neighbours: Neighbours = "add_remove"
     discovery: float | None = None
     keep_going: bool = False
-    refinement: float = 0.05
+    refinement: float = 0.1
     person: str | None = None
     max_rows_per_person: int = 1
 
