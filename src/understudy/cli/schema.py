@@ -76,7 +76,9 @@ def schema_command(
     nothing.
     """
     from understudy.data.files import writable_file, write_json
+    from understudy.data.schema import check_columns
     from understudy.engines.urls import is_url
+    from understudy.privacy.budget import DEFAULT_DELTA
     from understudy.privacy.discovery import Discovery, Draft
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.wording import list_public
@@ -95,9 +97,16 @@ def schema_command(
         "rows_per_person": rows_per_person,
         "unit": "row" if person is None else "person",
     }
-    if not delta:
+    if not delta and not blank:
         raise InputError("Discovering words needs a --delta above 0, such as 1e-9.")
-    book = Ledger(epsilon, delta, relation_of(neighbours), "rho", delta / 2, **unit)
+    book = Ledger(
+        epsilon,
+        delta or DEFAULT_DELTA,
+        relation_of(neighbours),
+        "rho",
+        (delta or DEFAULT_DELTA) / 2,
+        **unit,
+    )
     book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
     notes: list[str] = []
     with (
@@ -119,6 +128,7 @@ def schema_command(
         if blank:
             document = _blank_schema(draft)
         else:
+            check_columns(draft.asked and draft.names, draft.source)
             if found := source.spellings():
                 talk.note(str(found))
             with reserve(file, "schema", book, fingerprint, notes.append):

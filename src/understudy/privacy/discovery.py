@@ -660,7 +660,7 @@ def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
         return ends.end_odds - 4.0 * np.log(ends.widths)
     slopes = {
         1.0: 3.0,
-        2.0: 3.0 + 0.008 * evidence,
+        2.0: 3.0 + 0.005 * evidence,
         20.0: 3.0 + 0.002 * evidence,
         100.0: 2.0 + 0.0005 * evidence,
     }
