@@ -42,7 +42,9 @@ from understudy.data.schema import Category
 from understudy.data.tables import read_table
 from understudy.errors import InputError
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.discovery import _KINDS, Discovery, _Kind
+from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_scores import KINDS as CHOICES
+from understudy.privacy.discovery_scores import Kind
 from understudy.release.callbacks import OwnerWarning
 from understudy.reports.release import report
 from understudy.synthesizers import Synthesizer
@@ -731,7 +733,7 @@ class Follows(SameAnswers):
         return self.place % len(scores)
 
 
-PLACES = [_KINDS.index(_Kind(format=CANDIDATES.index(Format(kind)))) for kind in KINDS]
+PLACES = [CHOICES.index(Kind(format=CANDIDATES.index(Format(kind)))) for kind in KINDS]
 """Where plain numbers and dates stand among the kinds."""
 
 WITHOUT_SCHEMA = [
@@ -790,7 +792,7 @@ def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     def look_at_all(self: Discovery) -> Any:
         kinds = choose(self)
         numbers = all(word.isdigit() for word in self._tallies["age"].words)
-        return {**kinds, "age": _Kind(format=0) if numbers else _Kind()}
+        return {**kinds, "age": Kind(format=0) if numbers else Kind()}
 
     here, there = tmp_path / "here", tmp_path / "there"
     plain = [str(20 + i % 12) for i in range(24)]

@@ -191,7 +191,6 @@ def test_a_cell_that_cannot_be_read_is_noted_and_ends_no_run(folder: Path, case:
 
 
 UNDISCOVERABLE: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "an empty column": (b"age,ward\n1,\n2,\n3,\n", ("column 'ward'", "no values", "schema")),
     "identifiers only": (b"id,patient_id\n1,2\n3,4\n", ("identifiers",)),
     "header only": (HEADER, ("no rows",)),
 }
@@ -301,7 +300,7 @@ def test_demo_into_a_file(folder: Path) -> None:
 
 def test_schema_needs_a_delta_for_categories(folder: Path) -> None:
     arguments = ["schema", folder / "patients.csv", "-o", folder / "new.json", "--delta", "0"]
-    refused(folder, arguments, "categories", "--delta")
+    refused(folder, arguments, "words", "--delta")
 
 
 # --------------------------------------------------------------------------- places to write to

@@ -34,15 +34,9 @@ from understudy.data.formats import CANDIDATES
 from understudy.data.schema import Category, Identifier, Quantity, Text
 from understudy.data.tables import Column, Table, read_table
 from understudy.privacy.budget import Budget, exact, total
-from understudy.privacy.discovery import (
-    Discovery,
-    Draft,
-    count_grids,
-    count_kinds,
-    count_ranges,
-    discover,
-)
+from understudy.privacy.discovery import Discovery, Draft, discover
 from understudy.privacy.discovery_budget import Protection, noise_tail
+from understudy.privacy.discovery_scores import count_grids, count_kinds, count_ranges
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
 
 ROWS = 20_000

@@ -12,7 +12,7 @@ from understudy import Independent, InputError
 from understudy.data.tables import Column, Table
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.privacy.plan import noise_of, plan, sampling_error
+from understudy.privacy.plan import noise_of, plan, plan_discovery, sampling_error
 
 
 def test_every_attribute_with_more_than_one_value_is_planned_for() -> None:
@@ -117,3 +117,23 @@ def test_a_schema_with_nothing_to_measure_is_refused() -> None:
             10,
             1.0,
         )
+
+
+@pytest.mark.parametrize(("rows", "stops"), [(768, True), (48_842, False)])
+def test_what_discovery_can_find_is_told_without_a_schema(rows: int, stops: bool) -> None:
+    planned = plan_discovery(15, rows, 1.0)
+    assert planned.stops == stops
+    assert 0.09 < planned.share <= 0.35
+    assert planned.rounds is not None
+    with pytest.raises(InputError, match="columns"):
+        plan_discovery(0, rows, 1.0)
+    wider = plan_discovery(60, rows, 1.0)
+    assert wider.outlook.category_rows > planned.outlook.category_rows
+
+
+def test_adaptive_is_planned_for() -> None:
+    assert plan(schema_of(a={"kind": "boolean"}), 100, 1.0).rounds is None
+    few, many = (plan(small_schema(), rows, 1.0).rounds for rows in (100, 100_000))
+    assert few is not None
+    assert many is not None
+    assert few.cells < many.cells

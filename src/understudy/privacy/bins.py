@@ -78,7 +78,7 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
 
 def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
     """Each stretch as a bin, without those at both ends that hold no more than noise would."""
-    held = np.flatnonzero(cells.counts > 2 * cells.deviation)
+    held = np.flatnonzero(cells.counts > 1.5 * cells.deviation)
     if len(held) == 0:
         return tuple(cells.edges.tolist())
     return tuple(cells.edges[held[0] : held[-1] + 2].tolist())

@@ -63,7 +63,6 @@ from understudy.privacy.discovery_budget import (
     RANGES_STRENGTH,
     WORDS_WEIGHT,
     Outlook,
-    Protection,
     choice_price,
     foresee,
     foresee_by_need,
@@ -71,19 +70,23 @@ from understudy.privacy.discovery_budget import (
     price_count,
     subtract,
 )
+from understudy.privacy.discovery_questions import Asker, NoisyHistogram
+from understudy.privacy.discovery_scores import (
+    KINDS,
+    WORDS,
+    Kind,
+    count_grids,
+    count_kinds,
+    count_ranges,
+    grid_odds,
+    kind_odds,
+    range_odds,
+)
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     Noise,
     SystemNoise,
-    add_noise,
-    choice_scale,
-    describe_noise,
-    gridded,
-    table_scale,
 )
-
-FALSE_ALARM = 0.01
-"""Probability that noise alone makes some cell of a histogram look occupied."""
 
 MAX_CATEGORIES = 1000
 MAX_FEW_VALUES = 20
@@ -190,97 +193,7 @@ def discover(
     return Draft(table, person).discover(ledger, budget, delta, noise)
 
 
-# --------------------------------------------------------------------------- questions
-
-
-@dataclass(frozen=True)
-class _Histogram:
-    counts: NDArray[np.int64]
-    scale: float
-    currency: str
-
-    def stands_out(self, cells: int | None = None) -> float:
-        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any cell."""
-        among = len(self.counts)
-        if cells is not None:
-            among = cells
-        return noise_tail(self.scale, self.currency, FALSE_ALARM / max(among, 1))
-
-    @property
-    def deviation(self) -> float:
-        """Of the noise in each count, about."""
-        if self.currency == "rho":
-            return self.scale
-        return self.scale * 2**0.5
-
-
-class _Asker:
-    """Puts questions about single columns: debits first, then answers."""
-
-    def __init__(self, ledger: Ledger, noise: Noise) -> None:
-        self.ledger = ledger
-        self.noise = noise
-        self.protection = Protection(
-            neighbours=ledger.neighbours, rows_per_person=ledger.rows_per_person
-        )
-
-    def histogram(
-        self, question: str, counts: Sequence[int] | NDArray[np.int64], cost: Budget, delta: float
-    ) -> _Histogram:
-        """Noisy counts of cells, of which one row is in at most one."""
-        scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
-        self.ledger.debit(question, cost, describe_noise(cost.currency, scale), delta)
-        exact_counts = np.array(counts, dtype=np.int64)
-        noisy = add_noise(self.noise, exact_counts, cost.currency, scale)
-        return _Histogram(noisy, scale, cost.currency)
-
-    def choose(
-        self,
-        question: str,
-        counts: Sequence[int] | NDArray[np.int64],
-        log_odds: NDArray[np.float64],
-        cost: Budget,
-    ) -> int:
-        """The place of one of several domains, by how many cells belong to each.
-
-        A row adds one cell of the column: each count grows by one or stays. So the scores have
-        sensitivity 1 and are monotone under add_remove. Under replace one row leaves and another
-        comes: a count may fall by one while another grows by one, so the scores have sensitivity 1
-        and are not monotone. A person's M rows change each count by at most M, all in the same
-        direction under add_remove.
-
-        Parameters
-        ----------
-        question
-            What is asked, for the ledger.
-        counts
-            How many cells belong to each domain.
-        log_odds
-            What speaks for each domain beforehand; from public values.
-        cost
-            The price.
-        """
-        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
-        self.ledger.debit(question, cost, "exponential, by counts")
-        most = float(self.ledger.rows_per_person)
-        offsets = log_odds / self.protection.strength(cost)
-        scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
-        return self.noise.choose(scores, scale, "exponential")
-
-
 # --------------------------------------------------------------------------- the steps
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """What a column was chosen to be: a format, a vocabulary, or (neither) any words."""
-
-    format: int | None = None
-    vocabulary: int | None = None
-
-    @property
-    def words(self) -> bool:
-        return self.format is None and self.vocabulary is None
 
 
 @dataclass(frozen=True)
@@ -290,14 +203,6 @@ class _Range:
     first: int
     last: int
     """The places of the ends among those of the kind."""
-
-
-_WORDS = _Kind()
-_KINDS = (
-    _WORDS,
-    *(_Kind(vocabulary=place) for place in range(len(VOCABULARIES))),
-    *(_Kind(format=place) for place in range(len(CANDIDATES))),
-)
 
 
 class Discovery:
@@ -338,7 +243,7 @@ class Discovery:
         self.delta = delta
         self.budget = budget
         self.left = budget
-        self.asker = _Asker(ledger, noise if noise is not None else SystemNoise())
+        self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
         self.protection = self.asker.protection
         self.rows = 0.0
         if not self.asker.noise.private:
@@ -418,35 +323,35 @@ class Discovery:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
 
-    def _divide_rest(self, kinds: Mapping[str, _Kind]) -> dict[str, Budget]:
+    def _divide_rest(self, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
         """Most of what is left goes to columns of words."""
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
         return dict(zip(kinds, self.left.split(*weights), strict=True))
 
     # ---- step 2
 
-    def _choose_kinds(self) -> dict[str, _Kind]:
+    def _choose_kinds(self) -> dict[str, Kind]:
         columns = [name for name in self.draft.asked if name not in self.draft.words]
         if not columns:
-            return dict.fromkeys(self.draft.asked, _WORDS)
+            return dict.fromkeys(self.draft.asked, WORDS)
         need = KINDS_STRENGTH, KINDS_SHARE
         cost = choice_price(self.protection, self.left, self.rows, need, len(columns))
         self.left = subtract(self.left, cost, len(columns))
         evidence = self.rows * self.protection.strength(cost)
-        log_odds = _kind_odds(evidence)
+        log_odds = kind_odds(evidence)
         chosen = {
-            name: _KINDS[
+            name: KINDS[
                 self.asker.choose(
                     f"kind of {name}", count_kinds(self._tallies[name]), log_odds, cost
                 )
             ]
             for name in columns
         }
-        return {name: chosen.get(name, _WORDS) for name in self.draft.asked}
+        return {name: chosen.get(name, WORDS) for name in self.draft.asked}
 
     # ---- step 3
 
-    def _choose_ranges(self, kinds: Mapping[str, _Kind], share: float) -> dict[str, _Range]:
+    def _choose_ranges(self, kinds: Mapping[str, Kind], share: float) -> dict[str, _Range]:
         if not kinds:
             return {}
         need = RANGES_STRENGTH, share
@@ -459,7 +364,7 @@ class Discovery:
             form = CANDIDATES[kind.format]
             ends = ends_of(form.kind)
             counts = count_ranges(self._tallies[name], kind.format, ends)
-            odds = _range_odds(form.kind, ends, evidence)
+            odds = range_odds(form.kind, ends, evidence)
             place = self.asker.choose(f"range of {name}", counts, odds, cost)
             first, last = int(ends.lows[place]), int(ends.highs[place])
             low, high = float(ends.edges[first]), float(ends.edges[last])
@@ -467,7 +372,7 @@ class Discovery:
         return found
 
     def _choose_grids(
-        self, kinds: Mapping[str, _Kind], ranges: Mapping[str, _Range]
+        self, kinds: Mapping[str, Kind], ranges: Mapping[str, _Range]
     ) -> dict[str, int]:
         """Steps of integers and decimals of reals, where they matter."""
         asked = {}
@@ -487,13 +392,13 @@ class Discovery:
             assert place is not None
             counts = count_grids(self._tallies[name], place)
             evidence = self.rows * self.protection.strength(cost)
-            odds = _grid_odds(kind, evidence)
+            odds = grid_odds(kind, evidence)
             chosen = self.asker.choose(f"grid of {name}", counts, odds, cost)
             found[name] = grids_of(kind)[chosen]
         return found
 
     @staticmethod
-    def _format_of(kind: _Kind) -> Format:
+    def _format_of(kind: Kind) -> Format:
         assert kind.format is not None
         return CANDIDATES[kind.format]
 
@@ -539,7 +444,7 @@ class Discovery:
         return Category(name, kind, _missing_mark(asked, asked.counts), values), True
 
     def _find_numbers(
-        self, name: str, kind: _Kind, stretch: _Range, grid: int | None, cost: Budget
+        self, name: str, kind: Kind, stretch: _Range, grid: int | None, cost: Budget
     ) -> tuple[Attribute, bool]:
         form = self._format_of(kind)
         assert kind.format is not None
@@ -619,89 +524,6 @@ class Discovery:
         return _quantity(name, form, missing, bins, step), held
 
 
-# --------------------------------------------------------------------------- scores and offsets
-
-
-def count_kinds(tally: Tally) -> NDArray[np.int64]:
-    """How many cells belong to each kind; a mark for a missing value may stand among numbers."""
-    marks = int(tally.missing[1:].sum())
-    numbers = np.zeros(len(CANDIDATES), dtype=np.int64)
-    for place, found in tally.formats.items():
-        numbers[place] = found.cells.sum()
-    return np.concatenate([[tally.present], tally.vocabularies, numbers + marks]).astype(np.int64)
-
-
-def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
-    """How many cells lie in each range."""
-    if place not in tally.formats:
-        return np.zeros(len(ends.lows), dtype=np.int64)
-    return ends.count(tally.formats[place].cells)
-
-
-def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
-    """How many cells lie on each grid. Zero lies on all of them and tells nothing: it is not
-    counted.
-    """
-    if place not in tally.formats:
-        return np.zeros(len(grids_of(CANDIDATES[place].kind)), dtype=np.int64)
-    return tally.formats[place].on_grid
-
-
-def _kind_odds(evidence: float) -> NDArray[np.float64]:
-    """What speaks for a kind beforehand.
-
-    Any words hold every cell, so a narrower domain that holds nearly all of them is favoured. Of
-    formats that claim the same words, the plain one is.
-    """
-    words = -14.0 - 0.04 * evidence
-    vocabularies = [-6.0 - len(listed) / 10 for listed in VOCABULARIES]
-    formats = [_format_odds(form, evidence) for form in CANDIDATES]
-    return np.array([words, *vocabularies, *formats])
-
-
-def _format_odds(form: Format, evidence: float) -> float:
-    if form.kind == "integer" and not form.notation:
-        return 0.0
-    if form.kind == "real" and not form.notation:
-        return -5.0 - 0.005 * evidence
-    if form.kind == "date" and form.notation == "%Y%m%d":
-        return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
-    odds = -10.0 - 0.01 * evidence
-    if form.kind == "real":
-        odds -= 3.0 + 0.005 * evidence
-        if "234" in form.notation:
-            odds -= 2.0  # with thousands apart, rather than without
-    return odds
-
-
-def _range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
-    """Narrow ranges are favoured, by a factor for each doubling of their width; most among codes,
-    where one value more or less is many rows, and least among large numbers, whose tails are long.
-    """
-    if kind != "integer":
-        return ends.end_odds - 4.0 * np.log(ends.widths)
-    slopes = {
-        1.0: 3.0,
-        2.0: 3.0 + 0.008 * evidence,
-        20.0: 3.0 + 0.002 * evidence,
-        100.0: 2.0 + 0.0005 * evidence,
-    }
-    bends = [*slopes, np.inf]
-    odds = ends.end_odds.copy()
-    for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
-        odds -= slope * np.log(np.clip(ends.widths, low, high) / low)
-    return odds
-
-
-def _grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
-    """Coarse grids are favoured."""
-    step = 1.0 + 0.002 * evidence
-    grids = np.arange(len(grids_of(kind)), dtype=np.float64)
-    if kind == "integer":
-        return grids * step
-    return -grids * step
-
-
 # --------------------------------------------------------------------------- post-processing
 
 
@@ -716,7 +538,7 @@ def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
     return [stretch.first, *between, stretch.last]
 
 
-def _missing_mark(asked: _Histogram, counts: NDArray[np.int64]) -> str | None:
+def _missing_mark(asked: NoisyHistogram, counts: NDArray[np.int64]) -> str | None:
     """How missing values are written, where there are any: most often by nothing."""
     if counts[0] >= asked.stands_out(1) and counts[0] >= counts.max():
         return MARKS[0]
@@ -748,4 +570,14 @@ def _quantity(
     if form.kind == "real":
         return Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
     edges = tuple(int(edge) for edge in bins)
-    return Quantity(name, form.kind, missing, edges, False, notation)
+    step = None
+    if form.kind == "integer" and _every_bin_holds_one(edges, grid):
+        step = grid
+    return Quantity(name, form.kind, missing, edges, False, notation, step=step)
+
+
+def _every_bin_holds_one(edges: Sequence[int], grid: int | None) -> bool:
+    """Whether some multiple of a grid coarser than 1 lies in each bin."""
+    if grid is None or grid <= 1:
+        return False
+    return all(-(-low // grid) * grid < high for low, high in itertools.pairwise(edges))

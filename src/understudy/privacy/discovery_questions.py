@@ -1,0 +1,101 @@
+"""The two questions of discovery: a noisy histogram, and a choice among domains by their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.privacy.budget import Budget
+from understudy.privacy.discovery_budget import Protection, noise_tail
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import (
+    Noise,
+    add_noise,
+    choice_scale,
+    describe_noise,
+    gridded,
+    table_scale,
+)
+
+FALSE_ALARM = 0.01
+"""Probability that noise alone makes some cell of a histogram look occupied."""
+
+
+@dataclass(frozen=True)
+class NoisyHistogram:
+    """Noisy counts, and what their noise is."""
+
+    counts: NDArray[np.int64]
+    scale: float
+    currency: str
+
+    def stands_out(self, cells: int | None = None) -> float:
+        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any cell."""
+        among = len(self.counts)
+        if cells is not None:
+            among = cells
+        return noise_tail(self.scale, self.currency, FALSE_ALARM / max(among, 1))
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise in each count, about."""
+        if self.currency == "rho":
+            return self.scale
+        return self.scale * 2**0.5
+
+
+class Asker:
+    """Puts questions about single columns: debits first, then answers."""
+
+    def __init__(self, ledger: Ledger, noise: Noise) -> None:
+        self.ledger = ledger
+        self.noise = noise
+        self.protection = Protection(
+            neighbours=ledger.neighbours, rows_per_person=ledger.rows_per_person
+        )
+
+    def histogram(
+        self, question: str, counts: Sequence[int] | NDArray[np.int64], cost: Budget, delta: float
+    ) -> NoisyHistogram:
+        """Noisy counts of cells, of which one row is in at most one."""
+        scale = table_scale(cost, self.ledger.neighbours, self.ledger.rows_per_person)
+        self.ledger.debit(question, cost, describe_noise(cost.currency, scale), delta)
+        exact_counts = np.array(counts, dtype=np.int64)
+        noisy = add_noise(self.noise, exact_counts, cost.currency, scale)
+        return NoisyHistogram(noisy, scale, cost.currency)
+
+    def choose(
+        self,
+        question: str,
+        counts: Sequence[int] | NDArray[np.int64],
+        log_odds: NDArray[np.float64],
+        cost: Budget,
+    ) -> int:
+        """The place of one of several domains, by how many cells belong to each.
+
+        A row adds one cell of the column: each count grows by one or stays. So the scores have
+        sensitivity 1 and are monotone under add_remove. Under replace one row leaves and another
+        comes: a count may fall by one while another grows by one, so the scores have sensitivity 1
+        and are not monotone. A person's M rows change each count by at most M, all in the same
+        direction under add_remove.
+
+        Parameters
+        ----------
+        question
+            What is asked, for the ledger.
+        counts
+            How many cells belong to each domain.
+        log_odds
+            What speaks for each domain beforehand; from public values.
+        cost
+            The price.
+        """
+        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
+        self.ledger.debit(question, cost, "exponential, by counts")
+        most = float(self.ledger.rows_per_person)
+        offsets = log_odds / self.protection.strength(cost)
+        scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
+        return self.noise.choose(scores, scale, "exponential")
