@@ -40,6 +40,7 @@ from understudy.counting.partition import (
     grids_of,
 )
 from understudy.data.formats import CANDIDATES, Format
+from understudy.data.inside_files import with_details
 from understudy.data.schema import (
     MAX_TEXT_LENGTH,
     Attribute,
@@ -96,7 +97,10 @@ MAX_UNIT_BINS = 32
 """A range of up to this many whole numbers has a bin for each."""
 
 MAX_LEFT_OVER = 0.02
-"""Of the rows: codes may leave so many to values that cannot be told from the noise."""
+"""Of the rows: codes may leave this many to values that cannot be told from the noise."""
+
+MAX_STEP_PLACES = 6
+"""Reals with more places after the point than this are taken to have no step."""
 
 MIN_HELD = 0.1
 """Of the rows: where a range holds less, nothing was found."""
@@ -568,16 +572,20 @@ def _quantity(
 ) -> Quantity:
     notation = form.notation or None
     if form.kind == "real":
-        return Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
+        found = Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
+        if grid is None or grid > MAX_STEP_PLACES:
+            return found
+        return _with_step(found, 10.0**-grid)
     edges = tuple(int(edge) for edge in bins)
-    step = None
-    if form.kind == "integer" and _every_bin_holds_one(edges, grid):
-        step = grid
-    return Quantity(name, form.kind, missing, edges, False, notation, step=step)
+    found = Quantity(name, form.kind, missing, edges, False, notation)
+    if form.kind != "integer" or grid is None or grid <= 1:
+        return found
+    return _with_step(found, grid)
 
 
-def _every_bin_holds_one(edges: Sequence[int], grid: int | None) -> bool:
-    """Whether some multiple of a grid coarser than 1 lies in each bin."""
-    if grid is None or grid <= 1:
-        return False
-    return all(-(-low // grid) * grid < high for low, high in itertools.pairwise(edges))
+def _with_step(attribute: Quantity, step: float) -> Quantity:
+    """The attribute with a step, if every bin holds a multiple of it."""
+    try:
+        return with_details(attribute, {"step": step})
+    except ValueError:
+        return attribute

@@ -143,7 +143,10 @@ def _best_runs(sizes: NDArray[np.float64], counts: NDArray[np.float64], price: f
     gain = np.zeros(cells + 1)
     came_from = np.zeros(cells + 1, dtype=np.int64)
     for end in range(1, cells + 1):
-        explained = (products[end] - products[:end]) ** 2 / (squares[end] - squares[:end])
+        # A run of very narrow cells beside wide ones may have no width left, as numbers go.
+        width = squares[end] - squares[:end]
+        weighted = (products[end] - products[:end]) ** 2
+        explained = np.divide(weighted, width, out=np.zeros(end), where=width > 0)
         total = gain[:end] + explained - price
         came_from[end] = int(np.argmax(total))
         gain[end] = total[came_from[end]]
