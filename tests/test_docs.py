@@ -78,6 +78,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         *(
             "index.md",
+            "from-your-file.md",
             "tutorial.md",
             "how-to.md",
             "reference.md",
