@@ -24,6 +24,9 @@ TRIMMED_SHARE = 0.003
 TRIMMED_NOISE = 0.02
 """A tail is cut off where its noisy sum is a small share of all, and the noise in it is, too."""
 
+MAX_TRIMMED_BY_NOISE = 0.01
+"""Noise may make a tail look smaller than it is; never is more cut off on its account."""
+
 
 def trim(cells: NoisyCells) -> NoisyCells:
     """Without the outer stretches that hold next to nothing, as far as one can tell."""
@@ -47,7 +50,8 @@ def _first_held(counts: NDArray[np.int64], deviation: float) -> int:
     certain = len(counts)
     if held.any():
         certain = int(held.argmax())
-    free = np.flatnonzero((sums <= TRIMMED_SHARE * whole + noise)[:certain])
+    allowed = TRIMMED_SHARE * whole + np.minimum(noise, MAX_TRIMMED_BY_NOISE * whole)
+    free = np.flatnonzero((sums <= allowed)[:certain])
     if len(free) == 0:
         return 0
     return int(free[-1]) + 1
