@@ -41,8 +41,8 @@ WARDS = ("attic", "east", "north", "south", "west")
 
 
 def people(rows: int = 1500, seed: int = 0) -> Table:
-    """Persons whose columns hang together; some values lie outside of the schema's domains, some
-    are missing.
+    """Persons whose columns depend on each other; some values lie outside of the schema's domains,
+    some are missing.
     """
     rng = np.random.default_rng(seed)
     age = rng.integers(0, 105, rows)

@@ -15,7 +15,7 @@ Table = NDArray[np.float64]
 
 
 def elimination_steps(candidates: int, attributes: int) -> Any:
-    """The module that eliminates so many attributes for so many candidates."""
+    """The module that eliminates this many attributes for this many candidates."""
     return _KERNELS.kernels_for(candidates * plain.elimination_seconds(attributes)) or plain
 
 
