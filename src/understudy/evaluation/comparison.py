@@ -146,13 +146,7 @@ def compare_tables(real: Frame, synthetic: Frame, schema: Schema | None = None) 
     schema
         What the columns are.
     """
-    tables = (
-        named_table(as_table(real)[0], "The real table"),
-        named_table(as_table(synthetic, header=True)[0], "The synthetic table"),
-    )
-    for table in tables:
-        if table.rows == 0:
-            raise InputError(f"{table.source} has no rows; there is nothing to compare.")
+    tables = read_both(real, synthetic)
     if schema is None:
         schema = common_schema(*tables)
     else:
@@ -167,6 +161,18 @@ def compare_tables(real: Frame, synthetic: Frame, schema: Schema | None = None) 
     one, other = (Side(table, encode(table, modelled)) for table in narrowed)
     left_out = tuple(attribute.name for attribute in schema if not attribute.modelled)
     return Comparison(modelled, one, other, left_out)
+
+
+def read_both(real: Frame, synthetic: Frame) -> tuple[Table, Table]:
+    """The two tables, under names of their own, each with some rows."""
+    tables = (
+        named_table(as_table(real)[0], "The real table"),
+        named_table(as_table(synthetic, header=True)[0], "The synthetic table"),
+    )
+    for table in tables:
+        if table.rows == 0:
+            raise InputError(f"{table.source} has no rows; there is nothing to compare.")
+    return tables
 
 
 def named_table(table: Table, name: str) -> Table:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from understudy.data.encoding import Coded
 from understudy.data.formats import Format
-from understudy.data.frames import Frame, as_table
+from understudy.data.frames import Frame
 from understudy.data.schema import Attribute, Category, Identifier, Schema, Text
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.cells import Cut, cut_numbers, cut_words
-from understudy.evaluation.comparison import Comparison, Side, named_table, within_sentence
+from understudy.evaluation.comparison import Comparison, Side, read_both, within_sentence
 from understudy.evaluation.reading import (
     KIND_SHARE,
     Hint,
@@ -78,13 +78,7 @@ def compare_originals(
         The schema of the model that made the rows, for how cells are written. What it gave up as
         text was not the owner's choice, and counts as lost.
     """
-    tables = (
-        named_table(as_table(real)[0], "The real table"),
-        named_table(as_table(synthetic, header=True)[0], "The synthetic table"),
-    )
-    for table in tables:
-        if table.rows == 0:
-            raise InputError(f"{table.source} has no rows; there is nothing to compare.")
+    tables = read_both(real, synthetic)
     if not set(tables[0].names) & set(tables[1].names):
         raise InputError(
             f"{tables[0].source} and {within_sentence(tables[1].source)} have no column in common; "
