@@ -186,6 +186,11 @@ class Release:
 
     def _check_schema(self, schema: Schema) -> None:
         """The rules of the schema must leave room, and the method agree to it."""
+        if not schema.modelled:
+            raise InputError(
+                f"{self.source.columns.source} has no column to model: the schema holds only "
+                "identifiers and text."
+            )
         check_constraints(schema)
         self.method.check(self.source.order(schema))
 
