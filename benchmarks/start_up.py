@@ -26,7 +26,7 @@ from pathlib import Path
 COMMANDS = {
     "--help": "--help",
     "synthesize, cold": "synthesize t.csv --epsilon 1 --keep-going -o out.csv --quiet",
-    "synthesize, warm": "synthesize t.csv --epsilon 1 --keep-going -o out.csv --model m.json --quiet",
+    "synthesize, warm": "synthesize t.csv --epsilon 1 --keep-going -o out.csv --model m.json -q",
     "privbayes, cold": "synthesize t.csv --method privbayes --keep-going -o out.csv --quiet",
     "show": "show m.json",
     "sample": "sample m.json --rows 100 -o more.csv --quiet",

@@ -456,7 +456,8 @@ class Schema:
                     "it "
                     f"or drop it."
                 )
-        return replace(self, attributes=tuple(self[name] for name in names))
+        # How a file is written is of no interest once its rows are here.
+        return replace(self, attributes=tuple(self[name] for name in names), reading={})
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The schema") -> Schema:
