@@ -274,7 +274,7 @@ def test_conditions_are_written_like_the_cells() -> None:
         clock={"kind": "time", "bins": 4, "format": "%I:%M %p"},
     )
     table = decode({name: np.arange(4) % 4 for name in schema.names}, schema, *_stream(), 4)
-    model = Independent(epsilon=1e6).fit(table, schema, noise=SeededNoise(0))
+    model = Independent(epsilon=1e6, refinement=0).fit(table, schema, noise=SeededNoise(0))
     conditions = {"clock": ("01:00 PM", "02:00 PM"), "day": "March 5, 2020"}
     drawn = model.sample(20, seed=1, given=conditions)
     assert set(drawn.columns["day"].values.tolist()) == {days("2020-03-05")}
