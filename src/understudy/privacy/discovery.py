@@ -465,7 +465,10 @@ class Discovery:
             return self._find_values(name, kind.format, stretch, step, cost)
         tally = self._tallies[name]
         ends = ends_of(form.kind)
-        kept = _places_to_cut(ends, stretch)
+        decimals = None
+        if form.kind == "real":
+            decimals = grid
+        kept = _places_to_cut(ends, stretch, decimals)
         cells = np.zeros(len(kept) - 1, dtype=np.int64)
         if kind.format in tally.formats:
             below = np.cumsum(tally.formats[kind.format].cells)[:-1]
@@ -531,14 +534,17 @@ class Discovery:
 # --------------------------------------------------------------------------- post-processing
 
 
-def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
+def _places_to_cut(ends: Ends, stretch: _Range, decimals: int | None = None) -> list[int]:
     """The edges inside a range at which its cells are counted: the round ones, unless these are
-    few.
+    few. None is finer than the numbers are.
     """
-    inside = range(stretch.first + 1, stretch.last)
+    inside = list(range(stretch.first + 1, stretch.last))
+    if decimals is not None:
+        written = np.round(ends.edges, decimals) == ends.edges
+        inside = [place for place in inside if written[place]]
     between = [place for place in inside if ends.round[place]]
     if len(between) < MIN_CUTS:
-        between = list(inside)
+        between = inside
     return [stretch.first, *between, stretch.last]
 
 
