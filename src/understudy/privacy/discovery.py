@@ -423,7 +423,7 @@ class Discovery:
         ]
         kept = sorted(kept, key=lambda pair: -pair[1])[:MAX_CATEGORIES]
         if not kept:
-            return Text(name, "text"), False
+            return self._give_up(name, "", asked.counts[-1:]), False
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only
         # against noise.
         missing = None
@@ -440,12 +440,16 @@ class Discovery:
 
     def _find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
         tally = self._tallies[name]
-        asked = self.asker.histogram(f"missing values of {name}", tally.missing, cost, 0.0)
+        counts = np.append(tally.vocabularies[place], tally.missing)
+        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
+        missing = _missing_mark(asked, asked.counts[1:])
+        if not self._holds_enough(asked.counts[:1]):
+            return self._give_up(name, missing, asked.counts[1:]), False
         values = VOCABULARIES[place]
         kind = "categorical"
         if place < BOOLEAN_VOCABULARIES:
             kind = "boolean"
-        return Category(name, kind, _missing_mark(asked, asked.counts), values), True
+        return Category(name, kind, missing, values), True
 
     def _find_numbers(
         self, name: str, kind: Kind, stretch: _Range, grid: int | None, cost: Budget
@@ -480,9 +484,18 @@ class Discovery:
             edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
         )
         missing = _missing_mark(asked, asked.counts[len(cells) :])
-        held = self._holds_enough(found.counts)
+        if not self._holds_enough(found.counts):
+            return self._give_up(name, missing, asked.counts[len(cells) :]), False
         bins = cut_bins(trim(found))
-        return _quantity(name, form, missing, bins, grid), held
+        return _quantity(name, form, missing, bins, grid), True
+
+    def _give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
+        """A column in which nothing was found says so in every row: numbers from a range that is a
+        guess would look as if they meant something. Where most cells are missing, all are.
+        """
+        if missing is not None and counts.max() > self.rows / 2:
+            return Text(name, "text", replacement=missing)
+        return Text(name, "text")
 
     def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
         """Whether a range holds a fair share of the rows."""
@@ -504,7 +517,8 @@ class Discovery:
         missing = _missing_mark(asked, asked.counts[len(values) :])
         line = asked.stands_out(len(values))
         out = noisy > line
-        held = self._holds_enough(noisy)
+        if not self._holds_enough(noisy):
+            return self._give_up(name, missing, asked.counts[len(values) :]), False
         within = (values >= low) & (values < high)
         sentinels = values[~within & out]
         codes = values[out]
@@ -515,7 +529,7 @@ class Discovery:
         few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
         if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
             listed = tuple(int(code) for code in codes)
-            return Category(name, "categorical", missing, listed, True), held
+            return Category(name, "categorical", missing, listed, True), True
         found = NoisyCells(
             edges=np.append(inside, inside[-1] + step).astype(np.float64),
             counts=noisy[within],
@@ -528,7 +542,7 @@ class Discovery:
         else:
             bins = cut_bins(found)
         bins = _with_sentinels(bins, sentinels.tolist())
-        return _quantity(name, form, missing, bins, step), held
+        return _quantity(name, form, missing, bins, step), True
 
 
 # --------------------------------------------------------------------------- post-processing
