@@ -4,6 +4,7 @@ in the ledger.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from dataclasses import replace
@@ -31,7 +32,7 @@ from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.encoding import encode
 from understudy.data.formats import CANDIDATES
-from understudy.data.schema import Category, Identifier, Quantity, Text
+from understudy.data.schema import EPOCH, Category, Identifier, Quantity, Text
 from understudy.data.tables import Column, Table, read_table
 from understudy.privacy.budget import Budget, exact, total
 from understudy.privacy.discovery import Discovery, Draft, discover
@@ -43,6 +44,7 @@ from understudy.privacy.discovery_scores import (
     count_kinds,
     count_ranges,
     kind_odds,
+    range_odds,
 )
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
 
@@ -656,3 +658,32 @@ def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
     found, held = run._find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
     assert isinstance(found, Text)
     assert not held
+
+
+@pytest.mark.parametrize(
+    ("name", "person", "told"),
+    [("patient_id", None, True), ("patient_id", "patient_id", False), ("id", None, False)],
+)
+def test_who_gives_no_person_is_told_that_rows_are_protected(
+    name: str, person: str | None, told: bool
+) -> None:
+    rows = 5000
+    table = Table(
+        {name: Column("integer", np.arange(rows)), "n": integers(*(i % 9 for i in range(rows)))}
+    )
+    notes: list[str] = []
+    Independent(epsilon=3.0, person=person).fit(table, notify=notes.append)
+    assert any(note.startswith(f"{name} may say whose row it is") for note in notes) == told
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime"])
+def test_dates_of_three_years_get_no_fourth(kind: str) -> None:
+    unit = {"date": 1, "datetime": 86400}[kind]
+    ends = ends_of(kind)
+    first, last = (int((dt.datetime(year, 1, 1) - EPOCH).days) * unit for year in (2021, 2024))
+    days = np.linspace(first, last - 1, 1000)
+    cells = np.bincount(ends.places(days), minlength=len(ends.edges) + 1)
+    scores = ends.count(cells) / 1000 * 100 + range_odds(kind, ends, 100.0)
+    chances = np.exp(scores - scores.max())
+    exact_range = (ends.edges[ends.lows] == first) & (ends.edges[ends.highs] == last)
+    assert chances[exact_range].sum() / chances.sum() > 0.7
