@@ -301,7 +301,7 @@ def test_any_number_of_plain_texts_is_read(
 ) -> None:
     path = written({"x": [form.format(i) for i in range(1, 10)] * 100})
     expected = fitted(Independent(epsilon=50.0), path)
-    monkeypatch.setattr(encoding, "MOST_WORDS", 0)
+    monkeypatch.setattr(encoding, "MAX_WORDS", 0)
     assert fitted(Independent(epsilon=50.0), path, engine="duckdb") == expected
 
 

@@ -9,7 +9,7 @@ itself.
 
 The codes are those of the *extended* attribute, in which what lies outside the domain has codes of
 its own: so the engine can tell the owner how much there is of it, at no further pass.
-:func:`folded` joins them with the codes that they count as.
+:func:`fold_codes` joins them with the codes that they count as.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from understudy.engines.dialects import Dialect
 from understudy.engines.spellings import plain_moment, plain_number
 from understudy.errors import InputError
 
-MOST_WORDS = 1 << 22
+MAX_WORDS = 1 << 22
 """The most texts of a column that are read as numbers or dates one by one."""
 
 LISTED_KEYS = 64
@@ -65,7 +65,7 @@ class Raw:
 # --------------------------------------------------------------------------- extended attributes
 
 
-def extended(attribute: Attribute) -> Attribute:
+def extend_attribute(attribute: Attribute) -> Attribute:
     """The attribute with codes of their own for values below, above or not in the domain, and for
     missing ones.
     """
@@ -87,7 +87,7 @@ def extended(attribute: Attribute) -> Attribute:
     )
 
 
-def folded(attribute: Attribute) -> NDArray[np.uint32]:
+def fold_codes(attribute: Attribute) -> NDArray[np.uint32]:
     """For each code of the extended attribute the attribute's own."""
     if isinstance(attribute, ValueClasses):
         codes = [*range(attribute.values_size)]
@@ -152,7 +152,7 @@ class CellCode:
     def __init__(
         self, attribute: Attribute, raw: Raw, dialect: Dialect, source: str, place: int
     ) -> None:
-        self.attribute = extended(attribute)
+        self.attribute = extend_attribute(attribute)
         self.raw = raw
         self.dialect = dialect
         self.source = source
@@ -222,9 +222,9 @@ class CellCode:
             unknown = self.attribute.outside
         found = zip(keys, self._encoded(keys), strict=True)
         self.lookup.update((word, code) for word, code in found if code != unknown)
-        if len(self.lookup) > MOST_WORDS:
+        if len(self.lookup) > MAX_WORDS:
             raise InputError(
-                f"{self.source}, column {self.raw.name!r} holds more than {MOST_WORDS:,} texts "
+                f"{self.source}, column {self.raw.name!r} holds more than {MAX_WORDS:,} texts "
                 "that must be read "
                 f"one by one; store it as {_article(self.attribute.kind)} there."
             )

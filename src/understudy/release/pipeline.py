@@ -17,7 +17,7 @@ from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
-from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, rounded_down
+from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, round_down
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Discovery, Draft, is_owner
@@ -307,7 +307,7 @@ class Release:
         """Learn what lies inside bins, for a share of the budget."""
         if not self.method.asks or not self.method.refinement:
             return schema
-        rest = rounded_down(1 - exact(self.method.refinement))
+        rest = round_down(1 - exact(self.method.refinement))
         share, _ = ledger.budget.split(self.method.refinement, rest)
         self.progress("looking inside bins", 0, 1)
         return refine(schema, lambda fine: self.source.code(fine)[0], ledger, share, self.noise)
