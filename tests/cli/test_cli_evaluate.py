@@ -331,3 +331,19 @@ def test_notes_on_many_columns_are_one_table_the_worst_first(tmp_path: Path) -> 
         *("--method", "independent", "-o", tmp_path / "o.csv", "-q"),
     )
     assert quiet.err == ""
+
+
+def test_a_long_table_of_notes_ends_with_how_many_more(tmp_path: Path) -> None:
+    names = [f"c{place}" for place in range(30)]
+    rows = [",".join(str(99 if row <= place else 5) for place in range(30)) for row in range(50)]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    narrow = {name: {"kind": "integer", "min": 0, "max": 9, "bins": 2} for name in names}
+    Schema.from_dict({"attributes": narrow}).save(tmp_path / "s.json")
+    ran = run(
+        *("synthesize", tmp_path / "t.csv", "--schema", tmp_path / "s.json"),
+        *("--method", "independent", "-o", tmp_path / "o.csv"),
+    )
+    assert ran.status == 0
+    lines = ran.err.splitlines()
+    assert "  and 10 more, of at most 10 values each" in lines
+    assert sum(line.startswith("  c") for line in lines) == 1 + 20

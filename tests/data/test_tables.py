@@ -462,3 +462,8 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, where: str) -
     with pytest.raises(InputError, match=r"t\.|folder"):
         Table({"a": integers(1)}).write(tmp_path / where)
     assert [p.name for p in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_a_table_shows_no_value_of_its_own() -> None:
+    table = Table({"age": Column("integer", np.array([41, 42])), "n": Column("real", np.ones(2))})
+    assert repr(table) == "<Table of 2 rows, 2 columns (age: integer, n: real)>"

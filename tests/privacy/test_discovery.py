@@ -4,6 +4,7 @@ in the ledger.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from dataclasses import replace
@@ -31,12 +32,20 @@ from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.encoding import encode
 from understudy.data.formats import CANDIDATES
-from understudy.data.schema import Category, Identifier, Quantity, Text
+from understudy.data.schema import EPOCH, Category, Identifier, Quantity, Text
 from understudy.data.tables import Column, Table, read_table
 from understudy.privacy.budget import Budget, exact, total
 from understudy.privacy.discovery import Discovery, Draft, discover
 from understudy.privacy.discovery_budget import Protection, noise_tail
-from understudy.privacy.discovery_scores import count_grids, count_kinds, count_ranges
+from understudy.privacy.discovery_scores import (
+    KINDS,
+    WORDS,
+    count_grids,
+    count_kinds,
+    count_ranges,
+    kind_odds,
+    range_odds,
+)
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
 
 ROWS = 20_000
@@ -318,11 +327,55 @@ def found_of(*texts: str, epsilon: float = 5.0) -> Any:
         (["yes", "no"], "categorical", None),
         (["north", "south"], "categorical", None),
         (["007", "042", "999"], "categorical", None),  # codes that must keep their zeros
+        (["123456789012345678", "99999999999999999999"], "categorical", None),  # beyond any range
     ],
 )
 def test_kind_and_format_are_chosen_by_the_words(texts: list[str], kind: str, form: Any) -> None:
     found = found_of(*texts * (1200 // len(texts)))
     assert (found.kind, getattr(found, "format", None)) == (kind, form)
+
+
+@pytest.mark.parametrize(
+    "text", ["4.3%", "1.234,50 €", "$1,234.50", "12,5 %", "1,234.50", "07:45", "12", "2.5"]
+)
+def test_no_format_loses_to_any_words(text: str) -> None:
+    """A column whose cells all fit a format is hardly ever taken for words, nor the other way
+    round.
+    """
+    for evidence in (60.0, 50.0):
+        tally = Tally(2)
+        tally.add([text], [1000])
+        scores = count_kinds(tally) / 1000 * evidence + kind_odds(evidence)
+        best = KINDS[int(scores.argmax())]
+        assert best.format is not None
+        assert scores.max() - scores[KINDS.index(WORDS)] > 5
+        tally = Tally(2)
+        tally.add([text, "some words"], [500, 500])
+        scores = count_kinds(tally) / 1000 * evidence + kind_odds(evidence)
+        assert scores.argmax() == KINDS.index(WORDS)
+
+
+def test_a_column_that_is_mostly_empty_keeps_its_format() -> None:
+    tally = Tally(2)
+    tally.add(["", "08.12.2022", "31.12.2022"], [800, 100, 100])
+    scores = count_kinds(tally) / 1000 * 60 + kind_odds(60.0)
+    place = KINDS[int(scores.argmax())].format
+    assert place is not None
+    assert CANDIDATES[place].notation == "%d.%m.%Y"
+
+
+@pytest.mark.parametrize(
+    ("mark", "marked", "replacement"),
+    [("", 2900, ""), ("", 500, "[text]"), (None, 20, "[text]")],
+)
+def test_a_column_in_which_nothing_is_found_holds_no_numbers(
+    mark: str | None, marked: int, replacement: str
+) -> None:
+    table = Table({"x": cells(*["1.5"] * 3000)})
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
+    run.count_rows()
+    assert run._give_up("x", mark, np.array([marked, 3])).replacement == replacement
 
 
 @pytest.mark.parametrize("odd", ["n/a", "abc", "31/12/2020", "", "1e300", "-5", "2.5"])
@@ -561,12 +614,21 @@ def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Pa
     )
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
     method = Independent(epsilon=1.0, delta=1e-9)
-    with pytest.raises(InputError, match=r"nothing in comment is frequent enough"):
+    with pytest.raises(InputError, match=r"nothing in comment stands out of the noise"):
         method.fit(table, ledger=book)
     [release] = book.read()["releases"]
     assert 0 < release["epsilon"] < 0.6
     model = replace(method, keep_going=True).fit(table, notify=lambda _: None)
     assert isinstance(model.schema["comment"], Text)
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_where_every_column_is_empty_there_is_nothing_to_go_on_with(keep_going: bool) -> None:
+    table = Table({"comment": words(*(f"text {i}" for i in range(20_000)))})
+    method = Independent(epsilon=1.0, delta=1e-9, keep_going=keep_going)
+    with pytest.raises(InputError, match="nothing in comment stands out of the noise") as stop:
+        method.fit(table, notify=lambda _: None)
+    assert "--keep-going" not in str(stop.value)
 
 
 def test_columns_of_a_file_are_told_apart_by_their_words(tmp_path: Path) -> None:
@@ -577,3 +639,51 @@ def test_columns_of_a_file_are_told_apart_by_their_words(tmp_path: Path) -> None
     schema = discover(table, ledger, ledger.budget, 1e-9, SeededNoise(0))
     assert schema["when"].to_dict()["format"] == "%d/%m/%Y"
     assert [schema[name].kind for name in ("flag", "n")] == ["integer", "integer"]
+
+
+def test_no_word_of_a_vocabulary_marks_a_missing_value() -> None:
+    """Both are counted in one histogram, in which a row may have one place only."""
+    for place, values in enumerate(VOCABULARIES):
+        tally = Tally(2)
+        tally.add(values, [1] * len(values))
+        assert tally.vocabularies[place] == len(values)
+        assert tally.missing.sum() == 0
+
+
+def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
+    ledger = Ledger(3.0, 1e-9, threshold_delta=1e-9)
+    table = Table({"x": cells(*["yes", "no"] * 50, *["maybe"] * 2900)})
+    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
+    run.count_rows()
+    found, held = run._find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
+    assert isinstance(found, Text)
+    assert not held
+
+
+@pytest.mark.parametrize(
+    ("name", "person", "told"),
+    [("patient_id", None, True), ("patient_id", "patient_id", False), ("id", None, False)],
+)
+def test_who_gives_no_person_is_told_that_rows_are_protected(
+    name: str, person: str | None, told: bool
+) -> None:
+    rows = 5000
+    table = Table(
+        {name: Column("integer", np.arange(rows)), "n": integers(*(i % 9 for i in range(rows)))}
+    )
+    notes: list[str] = []
+    Independent(epsilon=3.0, person=person).fit(table, notify=notes.append)
+    assert any(note.startswith(f"{name} may say whose row it is") for note in notes) == told
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime"])
+def test_dates_of_three_years_get_no_fourth(kind: str) -> None:
+    unit = {"date": 1, "datetime": 86400}[kind]
+    ends = ends_of(kind)
+    first, last = (int((dt.datetime(year, 1, 1) - EPOCH).days) * unit for year in (2021, 2024))
+    days = np.linspace(first, last - 1, 1000)
+    cells = np.bincount(ends.places(days), minlength=len(ends.edges) + 1)
+    scores = ends.count(cells) / 1000 * 100 + range_odds(kind, ends, 100.0)
+    chances = np.exp(scores - scores.max())
+    exact_range = (ends.edges[ends.lows] == first) & (ends.edges[ends.highs] == last)
+    assert chances[exact_range].sum() / chances.sum() > 0.7

@@ -18,7 +18,8 @@ import pytest
 
 from understudy import MST, Schema
 from understudy.counting.columns import MemoryColumns
-from understudy.data import encoding, tables
+from understudy.data import tables
+from understudy.data.cells import CellEncoder
 from understudy.engines.columns import EngineColumns
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.rows import EngineTable
@@ -57,10 +58,10 @@ class Trace:
             return
         code, local = frame.f_code, frame.f_locals
         self.calls[code] += 1
-        if code is encoding._Encoder.__init__.__code__:
+        if code is CellEncoder.__init__.__code__:
             self.encoded[local["attribute"].name] += 1
-        if code in (MemoryColumns.counted.__code__, EngineColumns.counted.__code__):
-            self.counted.update(local["asked"].keys())
+        if code in (MemoryColumns.count.__code__, EngineColumns.count.__code__):
+            self.counted.update(local["tallies"].keys())
 
     def times(self, function: Callable[..., Any]) -> int:
         """How often a function was called."""
@@ -121,7 +122,9 @@ def trace(
             age, sex, town = lots.randint(18, 90), lots.choice("FM"), lots.choice("abc")
             writer.writerow([age, sex, town, row // 2])
     ledger = LedgerFile.create(tmp_path / "l.ledger", 10.0, 1e-3, unit="person")
-    method = MST(epsilon=5.0, delta=1e-6, person="who", max_rows_per_person=2)
+    # What lies inside bins is further questions, for which rows are coded by further schemas.
+    questions: Any = {"keep_going": True, "refinement": 0}
+    method = MST(epsilon=5.0, delta=1e-6, person="who", max_rows_per_person=2, **questions)
     with traced() as found:
         method.fit(
             tmp_path / "people.csv",
@@ -192,9 +195,9 @@ def test_the_ledger_file_is_asked_before_anything_is_spent_and_again_under_its_l
 def test_the_trace_would_see_a_second_time() -> None:
     def twice() -> None:
         for _ in range(2):
-            MemoryColumns(tables.Table({})).counted({})
+            MemoryColumns(tables.Table({})).count({})
 
     with traced() as found:
         twice()
-    assert found.times(MemoryColumns.counted) == 2
+    assert found.times(MemoryColumns.count) == 2
     assert found.times(twice) == 1

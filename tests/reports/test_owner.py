@@ -286,3 +286,16 @@ def test_a_lost_column_is_called_lost() -> None:
     lost = dataclasses.replace(found.columns[0], state="replaced")
     page = owner_report(dataclasses.replace(found, columns=(lost, *found.columns[1:])))
     assert "<b>lost (replaced)</b>" in page
+
+
+def test_a_picture_that_would_be_empty_is_left_out() -> None:
+    """Of codes 1, 2, 99, no row lies between 3 and 98."""
+    edges = (1.0, 2.0, 3.0, 99.0, 100.0)
+    values = Values("n", ("1", "2", "3 to 98", "99"), True, False, edges, "integer")
+    real = Shares("real", np.array([0.5, 0.4, 0.0, 0.1]), 0.0)
+    made = Shares("synthetic", np.array([0.6, 0.4, 0.0, 0.0]), 0.0)
+    drawn = distribution(values, [real, made])
+    assert "area of a bar" not in drawn
+    assert "99" in drawn
+    some = Shares("synthetic", np.array([0.5, 0.3, 0.2, 0.0]), 0.0)
+    assert "area of a bar" in distribution(values, [real, some])

@@ -231,7 +231,7 @@ BAD: list[tuple[dict[str, Any], Table | None, str]] = [
     ({"epsilon": 1.0, "neighbours": "near"}, None, "neighbours"),
     ({"epsilon": 1.0, "repair": "hope"}, None, "repair"),
     ({"epsilon": 1.0}, Table({"a": booleans(True)}), "no column 'b'"),
-    ({"epsilon": 1.0}, Table({"a": words("x"), "b": words("y"), "c": words("z")}), "column"),
+    ({"epsilon": 1.0}, Table({"a": words("x"), "b": words("y"), "d": words("z")}), "column"),
 ]
 
 

@@ -371,13 +371,11 @@ def _learn(
 
 
 def _say_undiscovered(released: Any, talk: Talk) -> None:
-    """A column whose values all stayed below the threshold comes out as text; nobody should have to
-    wonder why.
-    """
+    """A column in which nothing was found comes out as text; nobody should have to wonder why."""
     names = [attribute.name for attribute in released.schema if attribute.kind == "text"]
     if names:
         talk.say(
-            f"No value of {', '.join(names)} is frequent enough to be told from the noise, so "
-            "every row has [text] "
-            f"there; list the values in a schema (understudy schema --blank), or give more budget."
+            f"Nothing in {', '.join(names)} stands out of the noise, so every row has [text], or "
+            "nothing, there; describe the column in a schema (understudy schema --blank), or give "
+            "more budget."
         )

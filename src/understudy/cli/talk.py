@@ -15,6 +15,9 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
+MAX_OUTSIDE_LINES = 20
+"""Of the table of values outside a domain: more would hide what else is said."""
+
 
 class Talk:
     """What is said on standard error: progress, notes for the owner, a summary."""
@@ -96,9 +99,11 @@ def _outside_heading(source: str, notes: list[Any]) -> str:
 
 def _outside_lines(outside: list[Any]) -> Iterator[str]:
     """A table, indented, and below it what can be done."""
-    remedies = list(dict.fromkeys(found.remedy for found in outside))
     rows = [("column", "values", "counted as", "remedy")]
-    for found in sorted(outside, key=lambda found: -found.count):
+    worst = sorted(outside, key=lambda found: -found.count)
+    shown, rest = worst[:MAX_OUTSIDE_LINES], worst[MAX_OUTSIDE_LINES:]
+    remedies = list(dict.fromkeys(found.remedy for found in shown))
+    for found in shown:
         remedy = chr(ord("a") + remedies.index(found.remedy))
         rows.append((found.column, f"{found.count:,}", found.counted_as, remedy))
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
@@ -106,6 +111,9 @@ def _outside_lines(outside: list[Any]) -> Iterator[str]:
         yield (
             f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {counted_as:<{widths[2]}}  {remedy}"
         ).rstrip()
+    if rest:
+        most = rest[0].count
+        yield f"  and {len(rest):,} more, of at most {most:,} value{'s' * (most != 1)} each"
     for place, remedy in enumerate(remedies):
         yield f"  {chr(ord('a') + place)}: {remedy}"
 

@@ -147,7 +147,7 @@ def _integer_ends() -> Ends:
 def _real_ends() -> Ends:
     positive = _decades(-6, 15)
     lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
-    lows |= dict.fromkeys(positive[::2], -4.0) | {-1.0: -1.0, 1.0: -2.0}
+    lows |= dict.fromkeys(positive[::2], -4.0) | {1.0: -2.0}
     highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
     highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
     return _pair(lows, highs)

@@ -62,7 +62,7 @@ def in_words(column: Column, kind: str) -> Column:
     return replace(column, kind="text", values=places, words=tuple(words), format="")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows in memory, column by column.
 
@@ -76,6 +76,11 @@ class Table:
     columns: Mapping[str, Column]
     source: str = "The table"
     """What to call the table in messages."""
+
+    def __repr__(self) -> str:
+        """What is in it, without a value: the rows may be private."""
+        kinds = ", ".join(f"{name}: {column.kind}" for name, column in self.columns.items())
+        return f"<Table of {self.rows:,} rows, {len(self.columns):,} columns ({kinds})>"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ TRIMMED_NOISE = 0.02
 MAX_TRIMMED_BY_NOISE = 0.01
 """Noise may make a tail look smaller than it is; never is more cut off on its account."""
 
+NEXT_TO_ZERO = 0.01
+"""As a part of the range: an end this close to zero is zero."""
+
 
 def trim(cells: NoisyCells) -> NoisyCells:
     """Without the outer stretches that hold next to nothing, as far as one can tell."""
@@ -34,11 +37,27 @@ def trim(cells: NoisyCells) -> NoisyCells:
     last = len(cells.counts) - _first_held(cells.counts[::-1], cells.deviation)
     if last <= first:
         return cells
+    first, last = _snap_to_zero(cells.edges, first, last)
     return NoisyCells(
         edges=cells.edges[first : last + 1],
         counts=cells.counts[first:last],
         deviation=cells.deviation,
     )
+
+
+def _snap_to_zero(edges: NDArray[np.float64], first: int, last: int) -> tuple[int, int]:
+    """The places of both ends, moved to zero where they lie next to it: a column that begins at
+    0.0025 and goes to 80 begins at 0.
+    """
+    zero = int(np.searchsorted(edges, 0.0))
+    if zero == len(edges) or edges[zero] != 0:
+        return first, last
+    near = NEXT_TO_ZERO * (edges[last] - edges[first])
+    if abs(edges[first]) <= near and zero < last:
+        first = zero
+    elif abs(edges[last]) <= near and zero > first:
+        last = zero
+    return first, last
 
 
 def _first_held(counts: NDArray[np.int64], deviation: float) -> int:

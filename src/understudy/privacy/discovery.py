@@ -115,6 +115,9 @@ _IDENTIFIER_NAME = re.compile(
     r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)"
 )
 
+_ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index))")
+"""Identifiers that tell rows apart, hardly persons."""
+
 
 @dataclass(frozen=True)
 class Discovered:
@@ -183,6 +186,11 @@ class Draft:
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
     return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
+
+
+def is_owner(name: str) -> bool:
+    """Whether an identifier may say whose row it is, as ``patient_id`` does: by its name."""
+    return is_identifier(name) and _ROW_NUMBER_NAME.fullmatch(name) is None
 
 
 def discover(
@@ -423,7 +431,7 @@ class Discovery:
         ]
         kept = sorted(kept, key=lambda pair: -pair[1])[:MAX_CATEGORIES]
         if not kept:
-            return Text(name, "text"), False
+            return self._give_up(name, "", asked.counts[-1:]), False
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only
         # against noise.
         missing = None
@@ -440,12 +448,16 @@ class Discovery:
 
     def _find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
         tally = self._tallies[name]
-        asked = self.asker.histogram(f"missing values of {name}", tally.missing, cost, 0.0)
+        counts = np.append(tally.vocabularies[place], tally.missing)
+        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
+        missing = _missing_mark(asked, asked.counts[1:])
+        if not self._holds_enough(asked.counts[:1]):
+            return self._give_up(name, missing, asked.counts[1:]), False
         values = VOCABULARIES[place]
         kind = "categorical"
         if place < BOOLEAN_VOCABULARIES:
             kind = "boolean"
-        return Category(name, kind, _missing_mark(asked, asked.counts), values), True
+        return Category(name, kind, missing, values), True
 
     def _find_numbers(
         self, name: str, kind: Kind, stretch: _Range, grid: int | None, cost: Budget
@@ -465,7 +477,10 @@ class Discovery:
             return self._find_values(name, kind.format, stretch, step, cost)
         tally = self._tallies[name]
         ends = ends_of(form.kind)
-        kept = _places_to_cut(ends, stretch)
+        decimals = None
+        if form.kind == "real":
+            decimals = grid
+        kept = _places_to_cut(ends, stretch, decimals)
         cells = np.zeros(len(kept) - 1, dtype=np.int64)
         if kind.format in tally.formats:
             below = np.cumsum(tally.formats[kind.format].cells)[:-1]
@@ -477,9 +492,18 @@ class Discovery:
             edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
         )
         missing = _missing_mark(asked, asked.counts[len(cells) :])
-        held = self._holds_enough(found.counts)
+        if not self._holds_enough(found.counts):
+            return self._give_up(name, missing, asked.counts[len(cells) :]), False
         bins = cut_bins(trim(found))
-        return _quantity(name, form, missing, bins, grid), held
+        return _quantity(name, form, missing, bins, grid), True
+
+    def _give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
+        """A column in which nothing was found says so in every row: numbers from a range that is a
+        guess would look as if they meant something. Where most cells are missing, all are.
+        """
+        if missing is not None and counts.max() > self.rows / 2:
+            return Text(name, "text", replacement=missing)
+        return Text(name, "text")
 
     def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
         """Whether a range holds a fair share of the rows."""
@@ -501,7 +525,8 @@ class Discovery:
         missing = _missing_mark(asked, asked.counts[len(values) :])
         line = asked.stands_out(len(values))
         out = noisy > line
-        held = self._holds_enough(noisy)
+        if not self._holds_enough(noisy):
+            return self._give_up(name, missing, asked.counts[len(values) :]), False
         within = (values >= low) & (values < high)
         sentinels = values[~within & out]
         codes = values[out]
@@ -512,7 +537,7 @@ class Discovery:
         few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
         if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
             listed = tuple(int(code) for code in codes)
-            return Category(name, "categorical", missing, listed, True), held
+            return Category(name, "categorical", missing, listed, True), True
         found = NoisyCells(
             edges=np.append(inside, inside[-1] + step).astype(np.float64),
             counts=noisy[within],
@@ -525,20 +550,23 @@ class Discovery:
         else:
             bins = cut_bins(found)
         bins = _with_sentinels(bins, sentinels.tolist())
-        return _quantity(name, form, missing, bins, step), held
+        return _quantity(name, form, missing, bins, step), True
 
 
 # --------------------------------------------------------------------------- post-processing
 
 
-def _places_to_cut(ends: Ends, stretch: _Range) -> list[int]:
+def _places_to_cut(ends: Ends, stretch: _Range, decimals: int | None = None) -> list[int]:
     """The edges inside a range at which its cells are counted: the round ones, unless these are
-    few.
+    few. None is finer than the numbers are.
     """
-    inside = range(stretch.first + 1, stretch.last)
+    inside = list(range(stretch.first + 1, stretch.last))
+    if decimals is not None:
+        written = np.round(ends.edges, decimals) == ends.edges
+        inside = [place for place in inside if written[place]]
     between = [place for place in inside if ends.round[place]]
     if len(between) < MIN_CUTS:
-        between = list(inside)
+        between = inside
     return [stretch.first, *between, stretch.last]
 
 

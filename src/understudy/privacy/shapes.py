@@ -137,15 +137,15 @@ def _best_runs(sizes: NDArray[np.float64], counts: NDArray[np.float64], price: f
     The cost of a run is the sum of squares that remains when its counts are explained by one
     density, ``sum(y^2) - sum(y w)^2 / sum(w^2)``.
     """
-    products = np.concatenate([[0.0], np.cumsum(counts * sizes)])
-    squares = np.concatenate([[0.0], np.cumsum(sizes**2)])
+    products, squares = counts * sizes, sizes**2
     cells = len(counts)
     gain = np.zeros(cells + 1)
     came_from = np.zeros(cells + 1, dtype=np.int64)
     for end in range(1, cells + 1):
-        # A run of very narrow cells beside wide ones may have no width left, as numbers go.
-        width = squares[end] - squares[:end]
-        weighted = (products[end] - products[:end]) ** 2
+        # Sums of each run by itself: cells differ in size by many powers of ten, and the narrow
+        # ones would be lost in a difference of two sums over all cells.
+        width = np.cumsum(squares[:end][::-1])[::-1]
+        weighted = np.cumsum(products[:end][::-1])[::-1] ** 2
         explained = np.divide(weighted, width, out=np.zeros(end), where=width > 0)
         total = gain[:end] + explained - price
         came_from[end] = int(np.argmax(total))

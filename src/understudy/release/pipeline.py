@@ -20,7 +20,7 @@ from understudy.models.model import Model
 from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, round_down
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
-from understudy.privacy.discovery import Discovery, Draft
+from understudy.privacy.discovery import Discovery, Draft, is_owner
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine
@@ -183,6 +183,18 @@ class Release:
                     f"{name!r} looks like an identifier, which is never read; "
                     f"give a schema if it is not."
                 )
+        self._say_rows_are_protected()
+
+    def _say_rows_are_protected(self) -> None:
+        """Whose rows they are decides what the guarantee is worth; told by names alone."""
+        method, draft = self.method, self._draft
+        owners = [name for name in draft.names if name in draft.identifiers and is_owner(name)]
+        if owners and method.person is None and method.max_rows_per_person == 1:
+            self.notify(
+                f"{', '.join(owners)} may say whose row it is, and each row is protected by "
+                "itself. If somebody can have several rows, name that column with --person and "
+                "--rows-per-person (in Python person= and max_rows_per_person=)."
+            )
 
     def _check_schema(self, schema: Schema) -> None:
         """The rules of the schema must leave room, and the method agree to it."""

@@ -46,20 +46,25 @@ def check_outlook(
 def check_found(
     found: Discovered, draft: Draft, ledger: Ledger, *, keep_going: bool = False
 ) -> None:
-    """Stop where a column came back empty: the method's share of the budget is not spent."""
-    if keep_going or not found.empty:
+    """Stop where a column came back empty: the method's share of the budget is not spent. Where all
+    did, there is nothing to go on with.
+    """
+    if not found.empty or (keep_going and found.schema.modelled):
         return
     ledger.stop()
-    raise InputError(
-        f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}, make it "
-        "text in a schema, or go on without what it holds with --keep-going."
-    )
+    sentence = f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}"
+    if found.schema.modelled:
+        sentence += (
+            ", or go on with --keep-going: such a column then holds [text], or nothing, in every "
+            "row"
+        )
+    raise InputError(f"{sentence}.")
 
 
 def name_empty(found: Discovered) -> str:
     """Which columns came back empty, in a sentence."""
     names = ", ".join(found.empty)
-    return f"nothing in {names} is frequent enough to be told from the noise."
+    return f"nothing in {names} stands out of the noise."
 
 
 def round_up(number: float) -> int:

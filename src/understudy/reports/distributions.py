@@ -295,7 +295,10 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     heights[: len(widths)] = 1 / np.maximum(widths * unit, 1e-9)
     outside = [code for code in range(len(heights)) if code not in shown]
     heights[outside] = 0.0
-    top = max(_reach(table, heights) for table in tables) or 1.0
+    top = max(_reach(table, heights) for table in tables)
+    if top == 0 and not beyond:  # nothing but single values: a picture would be empty
+        return _bars(values, tables, _held(below, tables))
+    top = top or 1.0
     boxes = [
         _Box(
             code,
@@ -313,11 +316,16 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     if beyond:
         told = "; ".join(f"{values.labels[code]}: {_spoken(code, tables)}" for code in beyond)
         note += f" Beyond the picture: {told}."
-    kept = [code for code in below if any(table.shares[code] > 0 for table in tables)]
+    kept = _held(below, tables)
     bars = ""
     if kept or values.missing:
         bars = _bars(values, tables, kept)
     return f'{picture}<p class="small">{escape_html(note)}</p>{bars}'
+
+
+def _held(codes: Sequence[int], tables: Sequence[Shares]) -> list[int]:
+    """Those that some row has."""
+    return [code for code in codes if any(table.shares[code] > 0 for table in tables)]
 
 
 def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:

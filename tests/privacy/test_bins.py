@@ -1,0 +1,57 @@
+"""Ends of ranges, and steps of shapes, as people would draw them."""
+
+import numpy as np
+import pytest
+
+from understudy.counting.partition import ends_of
+from understudy.privacy.bins import NoisyCells, trim
+from understudy.privacy.discovery import _places_to_cut, _Range
+from understudy.privacy.shapes import smooth
+
+
+def trimmed_ends(edges: list[float], counts: list[int]) -> tuple[float, float]:
+    cells = NoisyCells(edges=np.array(edges), counts=np.array(counts), deviation=1.0)
+    kept = trim(cells).edges
+    return float(kept[0]), float(kept[-1])
+
+
+@pytest.mark.parametrize(
+    ("edges", "counts", "ends"),
+    [
+        # Next to zero, from above and from below: zero.
+        ([0, 2.5e-6, 0.5, 40, 80], [0, 0, 3000, 4000], (0, 80)),
+        ([-1, -0.02, 0, 0.5, 40, 80], [0, 0, 0, 3000, 4000], (0, 80)),
+        ([-80, -40, -0.5, -0.02, 0], [4000, 3000, 0, 0], (-80, 0)),
+        # Far from zero, or where all numbers are small: as the rows have it.
+        ([0, 20, 40, 80], [0, 3000, 4000], (20, 80)),
+        ([0, 1e-6, 2e-6, 3e-6], [0, 3000, 4000], (1e-6, 3e-6)),
+        ([-60, -40, 0, 40, 80], [0, 2000, 3000, 4000], (-40, 80)),
+    ],
+)
+def test_ranges_end_at_zero_rather_than_next_to_it(
+    edges: list[float], counts: list[int], ends: tuple[float, float]
+) -> None:
+    assert trimmed_ends(edges, counts) == ends
+
+
+def test_no_cell_is_finer_than_the_numbers_are() -> None:
+    ends = ends_of("real")
+    first, last = np.searchsorted(ends.edges, [0.0, 80.0]).tolist()
+    stretch = _Range(0.0, 80.0, first, last)
+    fine = ends.edges[_places_to_cut(ends, stretch)]
+    coarse = ends.edges[_places_to_cut(ends, stretch, 1)]
+    assert min(fine[fine > 0]) < 1e-5
+    assert min(coarse[coarse > 0]) == 0.1
+    assert {0.0, 80.0} <= set(coarse)
+
+
+@pytest.mark.parametrize("wide_cells_first", [0, 1, 20])
+def test_a_spike_in_a_narrow_cell_is_seen_wherever_wide_cells_lie(wide_cells_first: int) -> None:
+    # Reals without a step have cells whose sizes differ by twelve powers of ten.
+    sizes = np.array([1e10] * wide_cells_first + [1.0, 2.0, 4.0, 8.0] + [1e10] * 20)
+    counts = np.full(len(sizes), 50)
+    counts[wide_cells_first] = 4000
+    counts[wide_cells_first + 1 : wide_cells_first + 4] = 0
+    edges = (0.0, *np.cumsum(sizes).tolist())
+    masses = smooth(edges, sizes, counts, 200.0, 1.0).masses
+    assert masses[wide_cells_first] == pytest.approx(4000, rel=0.01)
