@@ -80,6 +80,8 @@ def _format_odds(form: Format, evidence: float) -> float:
         return -5.0 - 0.005 * evidence
     if form.kind == "date" and form.notation == "%Y%m%d":
         return 1.0 + 0.01 * evidence  # every such date is a number, but hardly the other way round
+    if form.kind == "date" and not form.notation:
+        return -5.0 - 0.005 * evidence  # every such date is a datetime at midnight, too
     odds = -10.0 - 0.01 * evidence
     if form.kind == "real":
         odds -= 3.0 + 0.005 * evidence
