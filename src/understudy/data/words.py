@@ -32,13 +32,13 @@ def write_word(value: float, kind: str) -> str:
 
 
 def _write_since(value: int, kind: str) -> str:
-    unit, code = dt.timedelta(seconds=1), "s"
+    seconds = value
     if kind == "date":
-        unit, code = dt.timedelta(days=1), "D"
+        seconds = value * 86_400
     try:
-        return write_moment(_EPOCH + value * unit)
+        return write_moment(_EPOCH + dt.timedelta(seconds=seconds))
     except OverflowError:  # frames know years that the calendar does not
-        return str(np.datetime64(value, code))
+        return str(np.datetime64(seconds, "s")).replace("T", " ").removesuffix(_MIDNIGHT)
 
 
 def write_number(value: float) -> str:
