@@ -408,7 +408,8 @@ class CellCode:
         if self.raw.kind == "text":
             return value
         if self.raw.kind == "datetime":
-            return cast(self.dialect.seconds(value), "text")
+            moment = cast(self.dialect.seconds(value), "text")
+            return f"replace({moment}, ' 00:00:00', '')"
         if self.raw.kind == "real":  # dates written as numbers: 20200131, say
             whole = (
                 f"{self.dialect.whole(value)} AND abs({value}) < "
