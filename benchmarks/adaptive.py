@@ -34,7 +34,7 @@ from published import published, rows_where
 from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.classifiers import CLASSIFIERS
-from understudy.evaluation.comparison import compared
+from understudy.evaluation.comparison import compare_tables
 from understudy.evaluation.learning import classification_scores, examples, scores
 from understudy.evaluation.marginals import marginals_of_order, total_variation
 
@@ -363,7 +363,7 @@ def learning(arguments: argparse.Namespace) -> None:
 
 
 def accuracy(learner: str, train: Table, test: Table, schema: Any) -> float:
-    tables = compared(test, train, schema)
+    tables = compare_tables(test, train, schema)
     held, shown = (examples(side, schema, "income") for side in tables)
     return scores(
         CLASSIFIERS[learner], shown, [held], classification_scores, ("accuracy",), 0

@@ -42,7 +42,7 @@ RUNNERS = Path(__file__).parent / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "understudy" / "peers"
 DELTA = 1e-9
 ORDERS = (2, 3)
-MOST_MARGINALS = 600
+MAX_MARGINALS = 600
 LOOK_EVERY = 0.05
 INSTALL_CAP = 1200.0
 ENDED = "ended at the cap of"
@@ -399,7 +399,7 @@ def judged(result: Result, job: Job, real: Coded) -> Result:
         return replace(result, problem=f"wrote no such rows: {error}")
     errors = []
     for order in ORDERS:
-        marginals = marginals_of_order(real.schema, order, MOST_MARGINALS)
+        marginals = marginals_of_order(real.schema, order, MAX_MARGINALS)
         errors.append(statistics.fmean(total_variation(real, synthetic, marginals)))
     return replace(result, errors=tuple(errors))
 

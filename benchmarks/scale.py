@@ -197,7 +197,7 @@ def make_rows(data: Path, folder: Path, rows: int) -> None:
 
 
 def files_of(folder: Path, rows: int) -> str:
-    """A relation of so many rows: whole files, or the beginning of the first."""
+    """A relation of this many rows: whole files, or the beginning of the first."""
     from understudy.data.tables import parquet_relation
 
     parts = [folder / f"part-{part}.parquet" for part in range(-(-rows // ROWS_A_FILE))]

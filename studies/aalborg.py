@@ -47,7 +47,7 @@ from understudy.data.marginals import Marginal, marginal
 from understudy.data.tables import Column
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
-from understudy.models.parameters import repaired
+from understudy.models.parameters import repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import Noise, draw_smoothing
@@ -321,7 +321,9 @@ class FixedOrder(Synthesizer):
         ]
         measured = curator.measure(families, parameters)
         nodes = [
-            Node(NAMES[i], m.marginal[:-1], repaired(m.counts, COPULA_ROWS, "clip"), m.deviation)
+            Node(
+                NAMES[i], m.marginal[:-1], repair_counts(m.counts, COPULA_ROWS, "clip"), m.deviation
+            )
             for i, m in enumerate(measured)
         ]
         return Model(

@@ -247,7 +247,7 @@ again.
 
 
 def merged(measured: Measurement, deviations: float) -> NDArray[np.int64]:
-    """All values with fewer rows than so many deviations of the noise become one, the last."""
+    """All values with fewer rows than this many deviations of the noise become one, the last."""
     rare = measured.counts < deviations * measured.deviation
     if rare.sum() < 2:
         return np.arange(len(rare))

@@ -34,7 +34,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from understudy.data.files import write_json, write_text, written_whole
+from understudy.data.files import write_json, write_text, write_whole
 from understudy.errors import UnderstudyError
 from understudy.privacy.mechanisms import Noise, SeededNoise, SystemNoise
 
@@ -392,7 +392,7 @@ def curves(
 
 def _write_csv(path: Path, rows: list[Row]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with written_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+    with write_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(rows)
@@ -405,6 +405,6 @@ def _write_figure(path: Path, figure: Any) -> None:
     # smaller too.
     with (
         matplotlib.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}),
-        written_whole(path) as beside,
+        write_whole(path) as beside,
     ):
         figure.savefig(beside, format="svg", metadata={"Date": None})

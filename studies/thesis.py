@@ -65,7 +65,7 @@ SLOW = ("SVC", "MLP", "gradient boosting")
 MOST_ROWS_SLOW = 2_000
 UNIFORM_SHARE = 0.01
 HEART_REPEATS = 3
-"""Heart is run so many times as often as the others: its test part has 61 rows."""
+"""Heart is run this many times as often as the others: its test part has 61 rows."""
 QUICK_TABLES = ("heart",)
 QUICK_EPSILONS = (0.1, 10.0)
 QUICK_LEARNERS = ("CART", "Gaussian NB", "LDA")

@@ -74,7 +74,7 @@ def test_it_runs_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
     path = os.pathsep.join(
         [str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     )
-    # Numba would compile everything anew for this folder: slow, and not what is tested here.
+    # Numba would compile everything again for this folder: slow, and not what is tested here.
     env = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "NUMBA_DISABLE_JIT": "1"}
 
     def python(*arguments: str) -> str:

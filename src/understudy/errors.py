@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONGEST_MESSAGE = 2000
+MAX_MESSAGE_LENGTH = 2000
 
 
 class UnderstudyError(Exception):
@@ -14,8 +14,8 @@ class UnderstudyError(Exception):
 
     def __init__(self, message: object = "") -> None:
         message = str(message)
-        if len(message) > LONGEST_MESSAGE:
-            half = LONGEST_MESSAGE // 2
+        if len(message) > MAX_MESSAGE_LENGTH:
+            half = MAX_MESSAGE_LENGTH // 2
             message = f"{message[:half]} ... {message[-half:]}"
         super().__init__(message)
 

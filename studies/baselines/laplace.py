@@ -32,5 +32,5 @@ def laplace(
 
 
 def scale(tables: int, epsilon: float) -> float:
-    """The scale of the noise in each cell of so many tables."""
+    """The scale of the noise in each cell of this many tables."""
     return 2 * tables / epsilon

@@ -16,7 +16,7 @@ BLOCK = 8
 
 @lru_cache(maxsize=16)
 def hadamard(bits: int) -> NDArray[np.float64]:
-    """The matrix of (-1)^popcount(i & j), for numbers of so many bits; its square is 2^bits times
+    """The matrix of (-1)^popcount(i & j), for numbers of this many bits; its square is 2^bits times
     the identity.
     """
     matrix = np.ones((1, 1))

@@ -11,8 +11,8 @@ from understudy.attacks.rows import (
     ONE,
     distances,
     groups,
-    joined,
-    picked,
+    join_rows,
+    pick_rows,
     some,
 )
 from understudy.data.encoding import encode
@@ -67,7 +67,7 @@ def test_some_rows_are_rows_of_the_table(most: int) -> None:
     table = coded(people(50, 3))
     kept = some(table, most, np.random.default_rng(1))
     assert kept.rows == min(most, 50)
-    both = joined(kept, picked(table, np.arange(3)))
+    both = join_rows(kept, pick_rows(table, np.arange(3)))
     assert both.rows == kept.rows + 3
     (inside, whole), count = groups([both, table], SCHEMA.names)
     assert set(inside) <= set(whole)

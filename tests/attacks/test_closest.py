@@ -7,8 +7,8 @@ import pytest
 from people import coded, people
 
 from understudy.attacks import Attack, Promise
-from understudy.attacks.closest import closest_record, exact_copies, nearer_share, shuffled_shares
-from understudy.attacks.rows import copied, groups, joined, picked
+from understudy.attacks.closest import closest_record, exact_copies, nearer_share, shuffle_shares
+from understudy.attacks.rows import groups, join_rows, look_copied, pick_rows
 from understudy.attacks.verdicts import among_shuffled
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import no_progress
@@ -43,7 +43,7 @@ def test_copies_of_the_holdout_are_no_concern() -> None:
 
 
 def test_what_a_large_epsilon_allows_is_within_the_promise() -> None:
-    mixed = joined(FRESH, picked(REAL, np.arange(100)))
+    mixed = join_rows(FRESH, pick_rows(REAL, np.arange(100)))
     for attack in both(REAL, mixed, HOLDOUT, Promise(5.0)):
         assert attack.verdict == "within the promise"
         assert attack.allowed is not None
@@ -69,7 +69,7 @@ def test_the_deviation_is_that_of_shuffled_records() -> None:
     shuffled = [rng.permutation(weights)[:45].sum() / weights.sum() for _ in range(20_000)]
     assert np.mean(shuffled) == pytest.approx(0.75, abs=0.003)
     assert np.std(shuffled) == pytest.approx(deviation, rel=0.03)
-    shares = shuffled_shares(weights.astype(np.float64), 45, rng)
+    shares = shuffle_shares(weights.astype(np.float64), 45, rng)
     levels = np.linspace(0.05, 0.95, 7)
     assert np.quantile(shares, levels) == pytest.approx(np.quantile(shuffled, levels), abs=0.015)
 
@@ -82,15 +82,15 @@ def test_one_record_closest_to_most_rows_is_chance() -> None:
         weights = np.zeros(1000)
         weights[rng.integers(1000, size=3)] += (400, 50, 50)
         alarms += (
-            among_shuffled(nearer_share(weights, 100)[0], shuffled_shares(weights, 100, rng)) < 0.01
+            among_shuffled(nearer_share(weights, 100)[0], shuffle_shares(weights, 100, rng)) < 0.01
         )
     assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
     everybody = coded(people(1000, 7))
     (found,), _ = groups([everybody], everybody.schema.names)
     unlike_others = np.flatnonzero(np.bincount(found)[found] == 1)[0]
-    always_one = picked(everybody, np.full(50, unlike_others))
+    always_one = pick_rows(everybody, np.full(50, unlike_others))
     for attack in both(
-        picked(everybody, np.arange(100)), always_one, picked(everybody, np.arange(100, 1000))
+        pick_rows(everybody, np.arange(100)), always_one, pick_rows(everybody, np.arange(100, 1000))
     ):
         assert attack.measured == 1.0
         assert attack.p_value == pytest.approx(0.1, abs=0.03)
@@ -129,10 +129,10 @@ def test_a_table_of_copies_is_seen_without_a_holdout_and_whatever_was_claimed() 
 def test_equal_rows_are_no_copies_where_rows_are_often_equal() -> None:
     (rows, fresh), _ = groups([REAL, FRESH], ["town", "ill"])
     assert np.isin(np.unique(fresh), rows).mean() > 0.9
-    assert not copied(fresh, rows)
+    assert not look_copied(fresh, rows)
 
 
 def test_one_row_is_enough() -> None:
-    lone = picked(REAL, np.array([0]))
+    lone = pick_rows(REAL, np.array([0]))
     assert [attack.verdict for attack in both(lone, lone, None)] == ["not judged", "not judged"]
-    assert both(lone, lone, picked(HOLDOUT, np.array([0])))[0].measured == 1.0
+    assert both(lone, lone, pick_rows(HOLDOUT, np.array([0])))[0].measured == 1.0

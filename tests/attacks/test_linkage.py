@@ -8,7 +8,7 @@ from people import coded, people
 
 from understudy.attacks import Promise
 from understudy.attacks.linkage import linkage
-from understudy.attacks.rows import picked
+from understudy.attacks.rows import pick_rows
 
 REAL, HOLDOUT, FRESH = (coded(people(500, seed)) for seed in (1, 2, 3))
 KNOWN = ["age", "town"]
@@ -49,7 +49,7 @@ def test_the_figures_are_those_of_a_search_by_hand() -> None:
 
 
 def test_where_nobody_is_unique_nothing_is_judged() -> None:
-    twice = picked(REAL, np.repeat(np.arange(50), 2))
+    twice = pick_rows(REAL, np.repeat(np.arange(50), 2))
     attack = linkage(twice, FRESH, HOLDOUT, ["grade"], None, None)
     assert attack.verdict == "not judged"
     assert attack.figures["unique_people"] == 0

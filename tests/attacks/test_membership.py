@@ -17,7 +17,7 @@ from understudy import Independent, PrivBayes, SmoothedHistogram
 from understudy.attacks import GameRules, Membership, Promise, membership
 from understudy.attacks.features import random_queries, table_features, target_features
 from understudy.attacks.membership import _chance_of, _surely
-from understudy.attacks.rows import picked
+from understudy.attacks.rows import pick_rows
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
@@ -242,7 +242,7 @@ def test_targeted_features_count_agreement() -> None:
 
 def test_features_of_no_rows_are_features_too() -> None:
     rows = coded(people(30, 4))
-    empty = picked(rows, np.array([], dtype=np.int64))
+    empty = pick_rows(rows, np.array([], dtype=np.int64))
     some, none = table_features(rows), table_features(empty)
     assert {name: len(values) for name, values in some.items()} == {
         name: len(values) for name, values in none.items()

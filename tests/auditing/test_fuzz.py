@@ -31,7 +31,7 @@ from understudy.data.marginals import Axis
 from understudy.data.tables import read_table
 from understudy.errors import UnderstudyError
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import given_from_text
+from understudy.models.query.conditions import parse_conditions
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 
@@ -521,7 +521,7 @@ texts = st.one_of(
 @pytest.mark.thorough
 def test_any_conditions_on_the_command_line(folder_of: Path, conditions: list[str]) -> None:
     with refused_or_fine(folder_of):
-        MODEL.sample(2, seed=1, given=given_from_text(conditions, MODEL.schema))
+        MODEL.sample(2, seed=1, given=parse_conditions(conditions, MODEL.schema))
 
 
 # ------------------------------------ fixtures that outlive an example

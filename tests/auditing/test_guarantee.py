@@ -23,11 +23,11 @@ from understudy.auditing.discovery import discovery, naming_probability, without
 from understudy.auditing.doors import PausedRun, exact_loss
 from understudy.auditing.neighbours import (
     choice_pair,
+    make_unknown_pairs,
     person_pairs,
     small_pair,
     tiny_pair,
     unheard_pair,
-    unknown_pairs,
     worst_pairs,
 )
 from understudy.auditing.subjects import (
@@ -40,7 +40,13 @@ from understudy.auditing.subjects import (
     settings_of,
 )
 from understudy.data.tables import Column, Table
-from understudy.privacy.mechanisms import Noise, SeededNoise, choice_scale, draw_smoothing, gridded
+from understudy.privacy.mechanisms import (
+    Noise,
+    SeededNoise,
+    choice_scale,
+    draw_smoothing,
+    round_to_grid,
+)
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import methods
 
@@ -67,8 +73,8 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
     ),
     "scores for one row per person": (
         understudy.privacy.answering,
-        "gridded",
-        lambda scores, sensitivity, offsets=None: gridded(
+        "round_to_grid",
+        lambda scores, sensitivity, offsets=None: round_to_grid(
             scores, sensitivity / (3 if sensitivity == 6 else 1), offsets
         ),
     ),
@@ -171,7 +177,7 @@ def test_no_synthesizer_is_forgotten() -> None:
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_pairs_are_neighbours(neighbours: Any) -> None:
     of_choices = [choice_pair(s, neighbours, two) for s in "RFI" for two in (False, True)]
-    unknown = [*unknown_pairs(neighbours), unheard_pair(neighbours)]
+    unknown = [*make_unknown_pairs(neighbours), unheard_pair(neighbours)]
     for pair in [
         *worst_pairs(neighbours),
         small_pair(neighbours),

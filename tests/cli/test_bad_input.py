@@ -550,7 +550,7 @@ def test_model_cut_short(
 
 
 def test_model_that_unpacks_without_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.data.files.LARGEST_DOCUMENT", 1 << 20)
+    monkeypatch.setattr("understudy.data.files.MAX_DOCUMENT_BYTES", 1 << 20)
     (folder / "m.json").write_bytes(gzip.compress(b" " * (10 << 20)))
     refused(folder, ["show", folder / "m.json"], "larger")
 

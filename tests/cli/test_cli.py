@@ -341,7 +341,7 @@ def test_show(folder: Path, columns: int) -> None:
             "admitted",
             "2010-01-01 to 2019-12-31",
             "eye, heart, lung, missing",
-            "made anew",
+            "generated",
             "table of ",
         ):
             assert words in ran.out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from understudy import InputError
 from understudy.counting import rollups
 from understudy.counting.memory import MemoryCounter
-from understudy.counting.planning import SETS_AT_A_TIME, groups, planned
+from understudy.counting.planning import SETS_AT_A_TIME, groups, plan_groupings
 from understudy.counting.rollups import RollUps, Room
 from understudy.data.marginals import marginal
 
@@ -134,14 +134,14 @@ def test_a_few_questions_roll_nothing_up() -> None:
 
 def test_several_groupings_share_a_query_where_they_fit() -> None:
     sizes = dict.fromkeys("abcd", 10)
-    plan = planned(
+    plan = plan_groupings(
         {frozenset(pair) for pair in ("ab", "bc", "cd")}, sizes, distinct=10**9, most=250
     )
     assert [len(query) for query in plan.queries] == [2, 1]
 
 
 def test_everything_is_asked_for_at_once_where_it_fits() -> None:
-    plan = planned({frozenset("ab"), frozenset("c")}, SIZES, distinct=1000, most=1000)
+    plan = plan_groupings({frozenset("ab"), frozenset("c")}, SIZES, distinct=1000, most=1000)
     assert plan.queries == ((frozenset(SIZES),),)
 
 
@@ -152,7 +152,7 @@ def test_everything_is_asked_for_at_once_where_it_fits() -> None:
 def test_a_plan_holds_all_that_is_wanted_within_the_limit(
     wanted: set[frozenset[str]], most: int
 ) -> None:
-    plan = planned(wanted, SIZES, distinct=10**9, most=most)
+    plan = plan_groupings(wanted, SIZES, distinct=10**9, most=most)
     sets = [attributes for query in plan.queries for attributes in query]
     for need in wanted:
         assert any(need <= attributes for attributes in sets)
@@ -168,5 +168,5 @@ def test_a_plan_holds_all_that_is_wanted_within_the_limit(
 def test_pairs_share_groupings() -> None:
     sizes = {f"x{i}": 4 for i in range(12)}
     pairs = {frozenset(pair) for pair in itertools.combinations(sizes, 2)}
-    plan = planned(pairs, sizes, distinct=10**9, most=4**6)
+    plan = plan_groupings(pairs, sizes, distinct=10**9, most=4**6)
     assert sum(len(query) for query in plan.queries) < len(pairs) / 4

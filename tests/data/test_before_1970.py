@@ -18,7 +18,7 @@ from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.data.marginals import marginal
 from understudy.data.tables import Column, Table, read_table
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 
 HALF = dt.timedelta(milliseconds=500)
 MIDNIGHT = dt.datetime(1970, 1, 1)
@@ -95,7 +95,7 @@ def test_codes_are_those_of_the_second_or_the_day(tmp_path: Path, source: str, k
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("file", [csv_file, parquet_file])
 def test_an_engine_gives_the_same_codes(tmp_path: Path, file: Any, kind: str) -> None:
-    with opened(file(tmp_path), "duckdb") as (table, _):
+    with open_rows(file(tmp_path), "duckdb") as (table, _):
         (counts,) = CuboidCounter(table.coded(SCHEMAS[kind])).count([marginal("t")])
     assert counts.tolist() == np.bincount(CODES[kind], minlength=len(counts)).tolist()
 

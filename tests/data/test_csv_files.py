@@ -11,7 +11,7 @@ import pytest
 from running import run
 from understudy import Independent, InputError, read_table
 from understudy.data.csv_files import MAX_LINE
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 
 
 def names_in_memory(path: Path, header: bool | None) -> tuple[tuple[str, ...], int]:
@@ -20,7 +20,7 @@ def names_in_memory(path: Path, header: bool | None) -> tuple[tuple[str, ...], i
 
 
 def names_in_engine(path: Path, header: bool | None) -> tuple[tuple[str, ...], int]:
-    with opened(path, "duckdb", header=header) as (table, _):
+    with open_rows(path, "duckdb", header=header) as (table, _):
         # Every cell is asked for: an engine reads the file when it must.
         cells = ", ".join(f"count({table.engine.dialect.quoted(name)})" for name in table.names)
         count, *_ = table.engine.numbers(f"SELECT count(*), {cells} FROM {table.engine.relation}")

@@ -17,7 +17,7 @@ from understudy.data.files import (
     writable_file,
     write_json,
     write_text,
-    written_whole,
+    write_whole,
 )
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
@@ -69,7 +69,7 @@ def test_a_hostile_document_is_refused_in_a_sentence_that_names_it(
 def test_no_more_than_the_limit_is_ever_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
-    monkeypatch.setattr(files, "LARGEST_DOCUMENT", 1 << 20)
+    monkeypatch.setattr(files, "MAX_DOCUMENT_BYTES", 1 << 20)
     bomb = b" " * (1 << 24) + b"{}"
     path = tmp_path / "m.json"
     path.write_bytes(gzip.compress(bomb) if packed else bomb)
@@ -126,7 +126,7 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     path.write_text("before")
 
     def fail() -> None:
-        with written_whole(path) as beside:
+        with write_whole(path) as beside:
             beside.write_text("aft")
             assert path.read_text() == "before"
             raise RuntimeError("half-way")
@@ -140,14 +140,14 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     with (
         pytest.raises(InputError, match=r"No space left on device\); nothing was left there"),
-        written_whole(path),
+        write_whole(path),
     ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_name_beside_keeps_the_suffixes_and_the_folder(tmp_path: Path) -> None:
-    with written_whole(tmp_path / "t.csv.gz") as beside:
+    with write_whole(tmp_path / "t.csv.gz") as beside:
         assert beside.name.endswith(".csv.gz")
         assert beside.parent == tmp_path
         beside.touch()

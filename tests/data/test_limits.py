@@ -18,7 +18,7 @@ from understudy import Independent, InputError, Model, Schema
 from understudy.cli import show
 from understudy.data.schema import MAX_ATTRIBUTES, MAX_CODES, MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from understudy.data.tables import Table
-from understudy.errors import LONGEST_MESSAGE
+from understudy.errors import MAX_MESSAGE_LENGTH
 from understudy.privacy.ledger import MAX_ENTRIES
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -180,7 +180,7 @@ def test_a_model_that_asks_for_too_much_is_refused(
         assert (ran.status, ran.out) == (2, "")
         assert "m.json" in ran.err
         assert "Traceback" not in ran.err
-        assert len(ran.err) < LONGEST_MESSAGE + 100
+        assert len(ran.err) < MAX_MESSAGE_LENGTH + 100
 
 
 def test_a_wide_model_is_shown_in_part(tmp_path: Path) -> None:

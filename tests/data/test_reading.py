@@ -20,7 +20,7 @@ from running import run
 from understudy import Independent, InputError, Schema, Table, read_table
 from understudy.data.encoding import encode
 from understudy.data.frames import as_table
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 from understudy.privacy.mechanisms import SeededNoise
 
 NAMES = ("age", "city", "dose", "day")
@@ -269,7 +269,7 @@ def test_marks_of_the_owners_own_are_missing_in_files_and_frames(tmp_path: Path)
     frame = pandas.DataFrame({"age": [30, -99, 41], "city": ["refused", "here", "gone"]})
     table, _ = as_table(frame, missing_marks=marks)
     assert content(table) == {"age": [30, None, 41], "city": [None, "here", "gone"]}
-    with opened(path, "duckdb", missing_marks=marks) as (rows, _):
+    with open_rows(path, "duckdb", missing_marks=marks) as (rows, _):
         counts = rows.engine.numbers(f"SELECT count(age), count(city) FROM {rows.engine.relation}")
         assert [int(count[0]) for count in counts] == [2, 2]
 

@@ -41,7 +41,7 @@ WARDS = ("attic", "east", "north", "south", "west")
 
 
 def people(rows: int = 1500, seed: int = 0) -> Table:
-    """Persons whose columns hang together; some values lie outside of the schema's domains, some
+    """Persons whose columns depend on each other; some values lie outside of the schema's domains, some
     are missing.
     """
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ from understudy.engines.dialects import DUCKDB
 from understudy.engines.duckdb import DuckDBEngine
 from understudy.engines.folders import PREFIX
 from understudy.engines.rows import EngineTable
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 from understudy.privacy.mechanisms import SeededNoise
 
 # --------------------------------------------------------------------------- codes
@@ -164,7 +164,7 @@ def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: 
     schema = Schema((Quantity("t", "datetime", None, (midnight - 9, midnight, midnight + 9)),))
     assert read_table(path).columns["t"].values.tolist() == [midnight - 1]
     assert encode(read_table(path), schema).codes["t"].tolist() == [0]
-    with opened(path, "duckdb") as (table, _):
+    with open_rows(path, "duckdb") as (table, _):
         assert isinstance(table, EngineTable)
         assert table.coded(schema).grouped([("t",)])[0].codes["t"].tolist() == [0]
 

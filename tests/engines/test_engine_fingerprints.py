@@ -7,7 +7,7 @@ from typing import Any
 from servers import Server
 
 from understudy.engines.fingerprints import engine_fingerprint
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 
 KEY = bytes(range(32))
 ROWS: list[tuple[Any, ...]] = [(i % 7, ("x", "y:1", "", None)[i % 4], i / 4) for i in range(500)]
@@ -19,7 +19,7 @@ CHANGED = {
 
 
 def mark(place: Any) -> str:
-    with opened(place) as (table, _):
+    with open_rows(place) as (table, _):
         return engine_fingerprint(table, KEY)
 
 

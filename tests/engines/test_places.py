@@ -13,7 +13,7 @@ from engine_people import SCHEMA
 
 from running import run
 from understudy import Independent, InputError
-from understudy.data.files import holds_password, shown
+from understudy.data.files import holds_password, show_name
 from understudy.engines.urls import place_of
 from understudy.release.targets import check_target
 
@@ -130,8 +130,8 @@ def test_nor_where_no_url_is_expected(secret: str, command: str) -> None:
         "PGPASSWORD or use a "
         "password file.\n"
     )
-    assert SECRET not in shown(secret)
-    assert SECRET not in shown(Path(secret).parent)
+    assert SECRET not in show_name(secret)
+    assert SECRET not in show_name(Path(secret).parent)
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_options_that_are_not_for_a_url_are_refused(option: str) -> None:
         ),
     ],
 )
-def test_a_url_is_taken_apart(url: str, shown: str, parameters: dict[str, str]) -> None:
+def test_a_url_is_taken_apart(url: str, show_name: str, parameters: dict[str, str]) -> None:
     place = place_of(url)
-    assert str(place) == shown
+    assert str(place) == show_name
     assert place.parameters() == parameters
     assert place.table in ("t", "s.t")
 

@@ -127,7 +127,7 @@ def test_a_collation_does_not_join_texts_and_queries_hold_none(
 def test_an_executor_is_lost_in_the_middle(
     spark: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark works out anew what was lost, and gets the same."""
+    """Spark works out again what was lost, and gets the same."""
     keep = SparkEngine.keep
 
     def bereft(self: SparkEngine, name: str, query: str) -> None:

@@ -10,7 +10,7 @@ from understudy.data.schema import Category, Quantity, Schema
 from understudy.data.tables import Column, Table, read_table
 from understudy.errors import InputError
 from understudy.evaluation import evaluate
-from understudy.evaluation.comparison import MOST_CATEGORIES, common_schema, compared
+from understudy.evaluation.comparison import MAX_COMPARED_CATEGORIES, common_schema, compare_tables
 
 
 def table(**columns: Column) -> Table:
@@ -68,7 +68,7 @@ def test_a_constant_column_has_one_bin(column: Column) -> None:
 def test_numbers_beyond_exact_floats_are_told_apart() -> None:
     times = np.arange(40) * 10**12
     one, other = integers(*(times + 17 * 10**17)), integers(*(times + 12 * 10**17))
-    tables = compared(table(x=one), table(x=other))
+    tables = compare_tables(table(x=one), table(x=other))
     assert tables.schema["x"].kind == "real"
     assert np.isin(tables.synthetic.codes("x"), tables.real.codes("x")).mean() < 0.05
     assert len(set(tables.real.codes("x"))) == 8
@@ -76,7 +76,7 @@ def test_numbers_beyond_exact_floats_are_told_apart() -> None:
 
 
 def test_few_real_numbers_get_a_bin_each() -> None:
-    tables = compared(table(x=reals(0.5, 0.5, 2.5)), table(x=reals(1.5, 1.5, 2.5)))
+    tables = compare_tables(table(x=reals(0.5, 0.5, 2.5)), table(x=reals(1.5, 1.5, 2.5)))
     assert (tables.real.codes("x").tolist(), tables.synthetic.codes("x").tolist()) == (
         [0, 0, 2],
         [1, 1, 2],
@@ -90,7 +90,9 @@ def test_whole_and_other_numbers_are_numbers() -> None:
 
 def test_a_column_without_values_on_one_side_is_all_missing_there() -> None:
     empty = Column("empty", np.zeros(2, dtype=np.int64), missing=np.ones(2, dtype=np.uint8))
-    tables = compared(table(x=integers(1, 2), y=integers(1, 2)), table(x=empty, y=integers(1, 2)))
+    tables = compare_tables(
+        table(x=integers(1, 2), y=integers(1, 2)), table(x=empty, y=integers(1, 2))
+    )
     attribute = tables.schema["x"]
     assert tables.synthetic.codes("x").tolist() == [attribute.values_size] * 2
     assert np.isnan(tables.synthetic.numbers(attribute)).all()  # type: ignore[arg-type]
@@ -98,15 +100,15 @@ def test_a_column_without_values_on_one_side_is_all_missing_there() -> None:
 
 def test_infinite_numbers_count_at_the_edge() -> None:
     numbers = reals(1.0, np.inf, 3.0)
-    tables = compared(table(x=numbers), table(x=numbers))
+    tables = compare_tables(table(x=numbers), table(x=numbers))
     assert tables.real.numbers(tables.schema["x"]).tolist() == [1.0, 3.0, 3.0]  # type: ignore[arg-type]
 
 
 def test_identifiers_and_free_text_are_left_out() -> None:
-    many = words(*(f"note {number}" for number in range(MOST_CATEGORIES + 1)))
-    numbers = integers(*range(MOST_CATEGORIES + 1))
+    many = words(*(f"note {number}" for number in range(MAX_COMPARED_CATEGORIES + 1)))
+    numbers = integers(*range(MAX_COMPARED_CATEGORIES + 1))
     one = table(patient_id=numbers, note=many, age=numbers)
-    tables = compared(one, one)
+    tables = compare_tables(one, one)
     assert tables.left_out == ("patient_id", "note")
     assert tables.schema.names == ("age",)
 
@@ -114,7 +116,7 @@ def test_identifiers_and_free_text_are_left_out() -> None:
 def test_files_are_read_alike_whatever_their_order_of_columns(tmp_path) -> None:
     (tmp_path / "real.csv").write_text("a,b\nx,1\ny,?\n")
     (tmp_path / "other.csv").write_text("b,a\n2,y\n1,x\n")
-    tables = compared(tmp_path / "real.csv", tmp_path / "other.csv")
+    tables = compare_tables(tmp_path / "real.csv", tmp_path / "other.csv")
     assert tables.schema.names == ("a", "b")
     assert tables.real.codes("b").tolist() == [0, 2]
     assert tables.synthetic.codes("b").tolist() == [1, 0]
@@ -135,7 +137,7 @@ SCHEMA = Schema.from_dict(
 
 
 def test_what_a_schema_leaves_out_need_not_be_there() -> None:
-    tables = compared(
+    tables = compare_tables(
         table(id=integers(1, 2), age=integers(3, 4), note=words("a", "b")),
         table(age=integers(3, 12)),
         SCHEMA,
@@ -206,13 +208,13 @@ def test_a_wrong_column_is_named_with_its_file(tmp_path) -> None:
     with pytest.raises(
         InputError, match=r"synthetic\.csv has a column 'sex' that the schema does not describe"
     ):
-        compared(real, synthetic, schema)
+        compare_tables(real, synthetic, schema)
     with pytest.raises(
         InputError, match=r"real\.csv has no column 'sex', which the table .*synthetic\.csv has"
     ):
-        compared(real, synthetic)
+        compare_tables(real, synthetic)
 
 
 def test_a_cell_that_cannot_be_read_is_outside_the_domain() -> None:
-    found = compared(table(age=integers(1)), table(age=words("old")), SCHEMA)
+    found = compare_tables(table(age=integers(1)), table(age=words("old")), SCHEMA)
     assert found.synthetic.outside == {"age": 1.0}

@@ -17,7 +17,7 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.columns import column_comparisons, kolmogorov_smirnov, kullback_leibler
-from understudy.evaluation.comparison import Comparison, compared
+from understudy.evaluation.comparison import Comparison, compare_tables
 from understudy.evaluation.marginals import distance_by_chance, marginals_by_order, total_variation
 from understudy.evaluation.pairs import correlation, pairs
 from understudy.evaluation.ranges import SANITY, range_errors
@@ -56,7 +56,7 @@ def random_table(rows: int, seed: int, **sizes: int) -> Table:
 def test_marginals_by_hand() -> None:
     real = coded_table(a=[0, 0, 1, 1], b=[0, 1, 0, 1])
     synthetic = coded_table(a=[0, 0], b=[0, 0])
-    tables = compared(real, synthetic, categories(a=2, b=2))
+    tables = compare_tables(real, synthetic, categories(a=2, b=2))
     single = marginals_by_order(tables, 1)
     assert (single.mean, single.largest, single.measured, single.of) == (0.5, 0.5, 2, 2)
     pair = marginals_by_order(tables, 2)
@@ -66,7 +66,7 @@ def test_marginals_by_hand() -> None:
 
 def test_the_worst_come_first_and_a_sample_says_so() -> None:
     sizes = dict.fromkeys("abcdefgh", 3)
-    tables = compared(
+    tables = compare_tables(
         random_table(50, 0, **sizes), random_table(50, 1, **sizes), categories(**sizes)
     )
     everything = marginals_by_order(tables, 3, most=None)
@@ -80,7 +80,7 @@ def test_the_worst_come_first_and_a_sample_says_so() -> None:
 
 
 def test_marginals_of_more_attributes_than_there_are_are_refused() -> None:
-    tables = compared(coded_table(a=[0]), coded_table(a=[0]), categories(a=2))
+    tables = compare_tables(coded_table(a=[0]), coded_table(a=[0]), categories(a=2))
     with pytest.raises(InputError, match="no marginals of 2 attributes in a table of 1"):
         marginals_by_order(tables, 2)
 
@@ -89,7 +89,7 @@ def test_tables_too_large_to_hold_are_measured_by_their_occupied_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes = {"a": 7, "b": 5, "c": 6}
-    tables = compared(
+    tables = compare_tables(
         random_table(80, 0, **sizes), random_table(70, 1, **sizes), categories(**sizes)
     )
     wanted = [marginal(*names) for names in itertools.combinations(sizes, 2)] + [marginal(*sizes)]
@@ -120,7 +120,7 @@ def test_a_column_by_hand() -> None:
     gone = np.array([0, 0, 0, 1], dtype=np.uint8)
     real = Table({"x": Column("integer", np.array([0, 2, 3, 0]), missing=gone)})
     synthetic = Table({"x": Column("integer", np.array([1, 1, 2, 3]))})
-    (column,) = column_comparisons(compared(real, synthetic, schema))
+    (column,) = column_comparisons(compare_tables(real, synthetic, schema))
     assert column.labels == ("0 to 1", "2 to 3", "4 to 5")
     assert column.edges == (0, 2, 4, 6)
     assert (column.real, column.real_missing) == ((0.25, 0.5, 0.0), 0.25)
@@ -137,7 +137,7 @@ def test_a_column_by_hand() -> None:
 
 def test_values_that_occur_on_one_side_only_are_named() -> None:
     (column,) = column_comparisons(
-        compared(coded_table(a=[0, 1]), coded_table(a=[1, 2]), categories(a=4))
+        compare_tables(coded_table(a=[0, 1]), coded_table(a=[1, 2]), categories(a=4))
     )
     assert (column.only_real, column.only_synthetic) == (("0",), ("2",))
     assert column.kolmogorov_smirnov is None
@@ -174,7 +174,7 @@ def test_range_queries_by_brute_force() -> None:
         }
     )
     real, synthetic = random_table(40, 0, x=10, a=3), random_table(60, 1, x=10, a=3)
-    found = range_errors(compared(real, synthetic, schema), queries=300, seed=3)
+    found = range_errors(compare_tables(real, synthetic, schema), queries=300, seed=3)
     assert found.queries == 300
     assert found.sanity == SANITY
     for query in found.worst:
@@ -208,7 +208,7 @@ def _answer(table: Table, question: str) -> float:
 def test_information_by_hand() -> None:
     real = coded_table(a=[0, 0, 1, 1], b=[0, 0, 1, 1], c=[0, 1, 0, 1])
     synthetic = coded_table(a=[0, 0, 1, 1], b=[0, 1, 0, 1], c=[0, 0, 0, 0])
-    found = pairs(compared(real, synthetic, categories(a=2, b=2, c=3)))
+    found = pairs(compare_tables(real, synthetic, categories(a=2, b=2, c=3)))
     assert found.information_real.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     assert found.information_synthetic.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
     assert found.information_difference[0, 1] == -1
@@ -220,7 +220,7 @@ def test_information_by_hand() -> None:
 def test_information_is_scikit_learn_s() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     real = random_table(200, 0, a=5, b=3)
-    found = pairs(compared(real, real, categories(a=5, b=3)))
+    found = pairs(compare_tables(real, real, categories(a=5, b=3)))
     nats = metrics.mutual_info_score(real.columns["a"].values, real.columns["b"].values)
     assert found.information_real[0, 1] == pytest.approx(nats / math.log(2))
 
@@ -259,7 +259,7 @@ def test_correlation_of_no_rows_is_undefined_and_silent(recwarn: pytest.Warnings
 def itself() -> Comparison:
     sizes = {"a": 4, "b": 2, "c": 3}
     one = random_table(60, 5, **sizes)
-    return compared(one, one, categories(**sizes))
+    return compare_tables(one, one, categories(**sizes))
 
 
 def test_a_table_does_not_differ_from_itself(itself: Comparison) -> None:
@@ -280,6 +280,6 @@ def test_repeated_and_reordered_rows_change_nothing(itself: Comparison) -> None:
     twice = Table(
         {name: Column("integer", c.values[rows]) for name, c in itself.real.table.columns.items()}
     )
-    tables = compared(itself.real.table, twice, itself.schema)
+    tables = compare_tables(itself.real.table, twice, itself.schema)
     assert marginals_by_order(tables, 3).largest == pytest.approx(0, abs=1e-12)
     assert np.abs(pairs(tables).information_difference).max() < 1e-12

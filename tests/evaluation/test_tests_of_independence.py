@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.evaluation.comparison import compared
+from understudy.evaluation.comparison import compare_tables
 from understudy.evaluation.inference import (
     PEARSON,
     SPEARMAN,
@@ -79,7 +79,8 @@ def test_spearman_is_scipy_s_ties_and_missing_values_included() -> None:
 def test_verdicts_on_two_tables() -> None:
     linked, unlinked = draws(1000, 0, linked=True), draws(800, 1, linked=False)
     lost = {
-        found.test: found for found in agreements(compared(linked, unlinked, SCHEMA), level=0.001)
+        found.test: found
+        for found in agreements(compare_tables(linked, unlinked, SCHEMA), level=0.001)
     }
     for test in (PEARSON, SPEARMAN):
         assert (lost[test].pairs, lost[test].both, lost[test].neither) == (3, 0, 2)
@@ -87,26 +88,28 @@ def test_verdicts_on_two_tables() -> None:
         (differing,) = lost[test].disagreements
         assert differing.attributes == ("a", "b")
         assert differing.real_p < 0.001 <= differing.synthetic_p
-    invented = agreements(compared(unlinked, linked, SCHEMA), level=0.001)
+    invented = agreements(compare_tables(unlinked, linked, SCHEMA), level=0.001)
     assert [(found.missed, found.false_alarms) for found in invented] == [(0, 1), (0, 1)]
-    same = agreements(compared(linked, linked, SCHEMA), level=0.001)
+    same = agreements(compare_tables(linked, linked, SCHEMA), level=0.001)
     assert [(found.both, found.neither, found.disagreements) for found in same] == [(1, 2, ())] * 2
 
 
 def test_both_tables_are_tested_on_equally_many_rows() -> None:
     """A dependence that only many rows show is no miss of a small table."""
     large, small = draws(30_000, 0, linked=True), draws(60, 1, linked=True)
-    found = agreements(compared(large, large, SCHEMA), level=1e-100)
+    found = agreements(compare_tables(large, large, SCHEMA), level=1e-100)
     assert found[0].both == 1
-    (ranks,) = agreements(compared(large, small, SCHEMA), level=1e-100)
+    (ranks,) = agreements(compare_tables(large, small, SCHEMA), level=1e-100)
     assert (ranks.missed, ranks.false_alarms) == (0, 0)
 
 
 def test_chance_is_what_two_samples_of_the_real_rows_show() -> None:
     alike = table(**{name: np.zeros(1000, dtype=np.int64) for name in "abc"})
-    assert all(found.by_chance == 0 for found in agreements(compared(alike, alike, SCHEMA)))
+    assert all(found.by_chance == 0 for found in agreements(compare_tables(alike, alike, SCHEMA)))
     independent = draws(2000, 0, linked=False)
-    for found in agreements(compared(independent, independent, SCHEMA), level=0.5):  # a coin's toss
+    for found in agreements(
+        compare_tables(independent, independent, SCHEMA), level=0.5
+    ):  # a coin's toss
         assert found.by_chance > 0
 
 
@@ -121,13 +124,13 @@ def test_missing_values_are_left_out_of_the_tests() -> None:
             for name, column in rows.columns.items()
         }
     )
-    pearson, ranks = agreements(compared(holes, rows, SCHEMA), level=0.001)
+    pearson, ranks = agreements(compare_tables(holes, rows, SCHEMA), level=0.001)
     assert (pearson.neither, ranks.neither) == (3, 3)
 
 
 def test_pairs_with_too_few_rows_for_pearson_are_not_tested() -> None:
     few = draws(60, 0, linked=True)
-    assert [found.test for found in agreements(compared(few, few, SCHEMA))] == [SPEARMAN]
+    assert [found.test for found in agreements(compare_tables(few, few, SCHEMA))] == [SPEARMAN]
 
 
 # --------------------------------------------------------------------------- size and power

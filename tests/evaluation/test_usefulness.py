@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.evaluation.classifiers import CLASSIFIERS, FAST, THESIS, chosen_classifiers
+from understudy.evaluation.classifiers import CLASSIFIERS, FAST, THESIS, choose_classifiers
 from understudy.evaluation.clustering import clustering
-from understudy.evaluation.comparison import Comparison, compared
+from understudy.evaluation.comparison import Comparison, compare_tables
 from understudy.evaluation.learning import (
     classification_scores,
     examples,
@@ -62,7 +62,7 @@ def people(rows: int, seed: int, *, linked: bool = True) -> Table:
 
 
 def both(*, linked: bool = True, rows: int = 1500) -> Comparison:
-    return compared(people(1000, 0), people(rows, 1, linked=linked), SCHEMA)
+    return compare_tables(people(1000, 0), people(rows, 1, linked=linked), SCHEMA)
 
 
 # --------------------------------------------------------------------------- learners
@@ -72,13 +72,13 @@ def test_the_twelve_of_the_thesis_and_the_svm_of_the_paper_are_there() -> None:
     assert len(THESIS) == 12
     svm = CLASSIFIERS["SVM"](0)
     assert (type(svm).__name__, svm.loss, svm.C) == ("LinearSVC", "hinge", 1.0)
-    assert chosen_classifiers("all") == tuple(CLASSIFIERS)
-    assert chosen_classifiers("fast") == FAST
-    assert chosen_classifiers(["CART", "LDA", "CART"]) == ("CART", "LDA")
+    assert choose_classifiers("all") == tuple(CLASSIFIERS)
+    assert choose_classifiers("fast") == FAST
+    assert choose_classifiers(["CART", "LDA", "CART"]) == ("CART", "LDA")
     with pytest.raises(InputError, match="There is no learner 'cart'; known are XGBoost, CART"):
-        chosen_classifiers("cart")
+        choose_classifiers("cart")
     with pytest.raises(InputError, match="No learner is named; known are XGBoost"):
-        chosen_classifiers([])
+        choose_classifiers([])
 
 
 def test_every_classifier_learns_what_can_be_learned() -> None:
@@ -136,7 +136,7 @@ def test_features_are_the_same_columns_on_both_sides() -> None:
     columns = dict(one_colour.columns) | {
         "colour": Column("text", np.zeros(20, dtype=np.int64), ("green",))
     }
-    tables = compared(people(50, 0), Table(columns), SCHEMA)
+    tables = compare_tables(people(50, 0), Table(columns), SCHEMA)
     real, synthetic = (examples(side, SCHEMA, "ill") for side in tables)
     assert real.flags.shape[1] == synthetic.flags.shape[1] == 4  # is y missing; three colours
     assert synthetic.flags[:, 1:].sum(axis=0).tolist() == [0, 20, 0]
@@ -146,14 +146,16 @@ def test_features_are_the_same_columns_on_both_sides() -> None:
 
 def test_a_synthetic_target_that_is_constant_is_always_said() -> None:
     constant = dict(people(100, 1).columns) | {"ill": Column("boolean", np.ones(100, dtype=bool))}
-    task = learning_task(compared(people(1000, 0), Table(constant), SCHEMA), "ill", ["CART"])
+    task = learning_task(compare_tables(people(1000, 0), Table(constant), SCHEMA), "ill", ["CART"])
     (learner,) = task.learners
     assert learner.synthetic_to_real["accuracy"] == pytest.approx(1 - task.majority["accuracy"])
 
 
 def test_a_learner_that_cannot_be_trained_is_named() -> None:
     lone = dict(people(30, 1).columns) | {"ill": Column("boolean", np.arange(30) == 0)}
-    task = learning_task(compared(people(200, 0), Table(lone), SCHEMA), "ill", ["QDA", "CART"])
+    task = learning_task(
+        compare_tables(people(200, 0), Table(lone), SCHEMA), "ill", ["QDA", "CART"]
+    )
     assert math.isnan(task.learners[0].synthetic_to_real["accuracy"])
     assert math.isfinite(task.learners[1].synthetic_to_real["accuracy"])
     assert len(task.notes) == 1
@@ -183,14 +185,14 @@ def in_order(count: int, classes: int, seed: int, kind: str = "text") -> Table:
 
 def test_the_svm_tells_more_than_two_classes() -> None:
     (svm,) = learning_task(
-        compared(in_order(400, 5, 0), in_order(400, 5, 1)), "answer", ["SVM"]
+        compare_tables(in_order(400, 5, 0), in_order(400, 5, 1)), "answer", ["SVM"]
     ).learners
     assert svm.synthetic_to_real["accuracy"] > 0.9
 
 
 def test_many_classes_are_learned_by_cheap_learners_only() -> None:
     told: list[str] = []
-    tables = compared(in_order(600, 60, 0), in_order(600, 60, 1))
+    tables = compare_tables(in_order(600, 60, 0), in_order(600, 60, 1))
     task = learning_task(tables, "answer", ["XGBoost", "CART", "SVM"], tell=told.append)
     assert told == [learner.learner for learner in task.learners] == ["CART"]
     assert task.notes == ("Of 60 values, answer was learned by CART only: others are slow.",)
@@ -199,7 +201,7 @@ def test_many_classes_are_learned_by_cheap_learners_only() -> None:
 
 def test_a_number_of_few_values_is_said_to_be_a_number() -> None:
     task = learning_task(
-        compared(in_order(80, 5, 0, "integer"), in_order(80, 5, 1, "integer")), "answer", FAST
+        compare_tables(in_order(80, 5, 0, "integer"), in_order(80, 5, 1, "integer")), "answer", FAST
     )
     assert (task.task, task.floor) == ("regression", "the mean")
     assert "answer is a number, so linear regression was used and no classifier" in task.notes[0]
@@ -220,7 +222,7 @@ def test_targets_that_cannot_be_learned_are_refused(target: str, sentence: str) 
         "constant": Column("integer", np.zeros(5, dtype=np.int64)),
         "x": Column("integer", np.arange(5)),
     }
-    tables = compared(Table(columns), Table(columns))
+    tables = compare_tables(Table(columns), Table(columns))
     with pytest.raises(InputError, match=sentence):
         learning_task(tables, target, ["CART"])
 
@@ -250,7 +252,7 @@ BLOBS = Schema.from_dict(
 
 
 def test_centres_of_a_faithful_table_serve_the_real_rows() -> None:
-    found = clustering(compared(blobs([-5, 5], 0), blobs([-5, 5], 1), BLOBS))
+    found = clustering(compare_tables(blobs([-5, 5], 0), blobs([-5, 5], 1), BLOBS))
     assert found.rand == found.information == 1
     assert found.cost_synthetic == pytest.approx(found.cost_real, rel=0.05)
     # Variance by the square of the real range, which is some 11.4 wide.
@@ -259,13 +261,13 @@ def test_centres_of_a_faithful_table_serve_the_real_rows() -> None:
 
 
 def test_centres_of_another_table_do_not() -> None:
-    found = clustering(compared(blobs([-5, 5], 0), blobs([4, 6], 1), BLOBS))
+    found = clustering(compare_tables(blobs([-5, 5], 0), blobs([4, 6], 1), BLOBS))
     assert found.cost_synthetic > 20 * found.cost_real
 
 
 def test_rows_that_are_all_alike_have_one_centre() -> None:
     alike = Table({name: Column("real", np.ones(10)) for name in ("x", "z")})
-    found = clustering(compared(alike, alike, BLOBS))
+    found = clustering(compare_tables(alike, alike, BLOBS))
     assert max(found.cost_one, found.cost_real, found.cost_synthetic) < 1e-12
     assert found.rand == 1
 
@@ -287,7 +289,7 @@ def test_lost_dependence_is_seen_by_trees_and_lost_values_by_both() -> None:
     shifted = dict(people(1000, 1).columns) | {
         "x": Column("real", people(1000, 1).columns["x"].values + 2)
     }
-    moved = propensity(compared(people(1000, 0), Table(shifted), SCHEMA))
+    moved = propensity(compare_tables(people(1000, 0), Table(shifted), SCHEMA))
     assert moved.auc > 0.9
     assert moved.giveaways[0][0] in ("x", "y")
     assert moved.ratio > 10
@@ -311,7 +313,7 @@ def test_expected_pmse_is_what_samples_of_one_population_show() -> None:
 
 
 def test_two_rows_are_not_told_apart(recwarn: pytest.WarningsRecorder) -> None:
-    found = propensity(compared(people(50, 0), people(1, 1), SCHEMA))
+    found = propensity(compare_tables(people(50, 0), people(1, 1), SCHEMA))
     assert math.isnan(found.auc)
     assert found.giveaways == ()
     assert len(recwarn) == 0
@@ -324,8 +326,8 @@ def test_two_rows_are_not_told_apart(recwarn: pytest.WarningsRecorder) -> None:
 def test_network_quality_is_the_sum_of_mutual_information(encoding: Any) -> None:
     real = people(400, 0)
     model = PrivBayes(epsilon=50, encoding=encoding).fit(real, SCHEMA, noise=SeededNoise(0))
-    found = network_quality(compared(real, model.sample(400, seed=0), SCHEMA), model)
-    codes: dict[str, NDArray[Any]] = dict(compared(real, real, SCHEMA).real.coded.codes)
+    found = network_quality(compare_tables(real, model.sample(400, seed=0), SCHEMA), model)
+    codes: dict[str, NDArray[Any]] = dict(compare_tables(real, real, SCHEMA).real.coded.codes)
     if model.bits is not None:
         codes = dict(model.bits.split(codes))
     total = 0.0
@@ -362,8 +364,8 @@ def test_a_network_is_judged_under_the_model_s_schema() -> None:
     real = people(300, 0)
     model = PrivBayes(epsilon=50).fit(real, SCHEMA, noise=SeededNoise(0))
     synthetic = model.sample(300, seed=0)
-    own = network_quality(compared(real, synthetic, SCHEMA), model)
-    assert network_quality(compared(real, synthetic), model) == own
+    own = network_quality(compare_tables(real, synthetic, SCHEMA), model)
+    assert network_quality(compare_tables(real, synthetic), model) == own
     without = [
         Table({name: table.columns[name] for name in itertools.islice(table.names, 3)})
         for table in (real, synthetic)
@@ -371,4 +373,4 @@ def test_a_network_is_judged_under_the_model_s_schema() -> None:
     with pytest.raises(
         InputError, match="The model has an attribute 'ill' that the tables do not have"
     ):
-        network_quality(compared(*without), model)
+        network_quality(compare_tables(*without), model)

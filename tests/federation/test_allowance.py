@@ -12,7 +12,7 @@ from memory_holders import rows
 
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.holder import MOST_SESSIONS
+from understudy.federation.holder import MAX_SESSIONS
 from understudy.federation.messages import Message
 from understudy.privacy.ledger import LedgerFile
 
@@ -117,7 +117,7 @@ def test_an_opening_is_not_taken_twice_however_many_came_between(start):
     recorded = opening(holder, epsilon=0.1)
     assert said(holder, recorded).kind == "opened"
     said(holder, Message("close", {"session": "s1"}))
-    for place in range(MOST_SESSIONS + 1):
+    for place in range(MAX_SESSIONS + 1):
         said(holder, opening(holder, f"x{place}", 0.1))
         said(holder, Message("close", {"session": f"x{place}"}))
     assert "there was a session of that name before" in sentence(holder, recorded)

@@ -195,7 +195,7 @@ def test_masks_do_not_cancel_over_different_questions(monkeypatch):
     """An analyst who asks one holder for less noise than the others reads nothing at all, look as
     it may.
     """
-    monkeypatch.setattr("understudy.federation.analyst.LARGEST_SUM", (1 << 63) - 1)
+    monkeypatch.setattr("understudy.federation.analyst.MAX_SUM", (1 << 63) - 1)
     holders = five()
     names, arrays = pack_marginals([marginal("a")])
 

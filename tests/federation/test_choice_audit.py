@@ -25,7 +25,7 @@ from understudy.federation import Federation, HolderRefused, MemoryLink, delegat
 from understudy.federation.analyst import Session
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.messages import Message
-from understudy.federation.noise_shares import SHARED_GRID, delegated_scale, top_scale
+from understudy.federation.noise_shares import SHARED_GRID, delegate_scale, top_scale
 from understudy.federation.secure_sums import SecureSum
 from understudy.privacy import answering
 from understudy.privacy.budget import Budget
@@ -73,7 +73,7 @@ def test_what_a_delegate_chooses_costs_what_is_said(rho):
     """Two candidates that change places by all that a row can move them; the noise in the sums is
     the same for both.
     """
-    scale = delegated_scale(rho)
+    scale = delegate_scale(rho)
     for noise in (0, 300, -100_000):
         ahead = np.array([SHARED_GRID / 2 + noise, -SHARED_GRID / 2])
         behind = np.array([-SHARED_GRID / 2 + noise, SHARED_GRID / 2])
@@ -138,7 +138,7 @@ def test_a_delegates_choice_loses_no_more_than_its_price(score, neighbours, delt
 def test_a_delegate_with_too_little_noise_is_flagged(delta, price, monkeypatch):
     """A control: half of the noise in the sums, or of that of the delegate's own choice."""
     monkeypatch.setattr(noise_shares, "top_scale", lambda epsilon: top_scale(epsilon) / 2)
-    monkeypatch.setattr(delegates, "delegated_scale", lambda rho: delegated_scale(rho) / 2)
+    monkeypatch.setattr(delegates, "delegate_scale", lambda rho: delegate_scale(rho) / 2)
     assert choice_loss("R", "add_remove", delta, price) > 1.5 * price.amount
 
 
@@ -180,7 +180,7 @@ def test_a_whole_release_with_delegates_loses_no_more_on_many_paths(method, drop
 def test_a_whole_release_with_too_little_noise_in_choices_is_flagged(delta, monkeypatch):
     """A control: choices cost 95 % of the price, and have a tenth of the noise."""
     monkeypatch.setattr(noise_shares, "top_scale", lambda epsilon: top_scale(epsilon) / 10)
-    monkeypatch.setattr(delegates, "delegated_scale", lambda rho: delegated_scale(rho) / 10)
+    monkeypatch.setattr(delegates, "delegate_scale", lambda rho: delegate_scale(rho) / 10)
     method = PrivBayes(epsilon=1.0, degree=1, delta=delta, beta=0.95)
     assert largest_loss(method, "secure", pairs_for(method)[-1:], colluders=0) > 1.5
 
@@ -314,7 +314,7 @@ def test_without_the_seal_an_analyst_measures_more(monkeypatch):
     negative.
     """
     monkeypatch.setattr(delegates, "sealed", lambda key, content, about: content)
-    monkeypatch.setattr(delegates, "opened", lambda key, content, about: content)
+    monkeypatch.setattr(delegates, "open_content", lambda key, content, about: content)
     wrapping = np.uint64((1 << 63) - (10 + 5) * SHARED_GRID)
 
     def wrapped(boxes, seen):

@@ -151,7 +151,7 @@ def test_a_silent_holder_is_asked_once(
 def test_an_answer_without_end_is_cut(
     known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "LARGEST_MESSAGE", 1000)
+    monkeypatch.setattr(client, "MAX_MESSAGE_BYTES", 1000)
     with (
         serving(known, lambda message: b"x" * 1001) as url,
         pytest.raises(HolderGone, match="The holder north sends an answer without end"),
@@ -162,7 +162,7 @@ def test_an_answer_without_end_is_cut(
 def test_a_refusal_by_the_server_is_passed_on(
     known: dict[str, Identity], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.federation.server.LARGEST_MESSAGE", 10)
+    monkeypatch.setattr("understudy.federation.server.MAX_MESSAGE_BYTES", 10)
     with (
         serving(known, lambda message: message) as url,
         pytest.raises(

@@ -14,7 +14,7 @@ from answering import Answering
 
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Party
-from understudy.federation.server import MOST_CONNECTIONS, app_of, listening, server_of
+from understudy.federation.server import MAX_CONNECTIONS, app_of, listening, server_of
 
 HEADERS = b"POST /ask HTTP/1.1\r\nHost: north\r\nContent-Length: 1000\r\n\r\n"
 
@@ -88,7 +88,7 @@ def test_slow_posts_of_one_analyst_keep_nobody_else_out(served: Served, sent: by
 def test_who_has_too_many_lines_open_is_hung_up_on(served: Served) -> None:
     with ExitStack() as open_lines:
         lines = [open_lines.enter_context(served.line("greedy")) for _ in range(80)]
-        while sum(map(is_hung_up, lines)) < 80 - MOST_CONNECTIONS:
+        while sum(map(is_hung_up, lines)) < 80 - MAX_CONNECTIONS:
             assert served.ask("modest") == b"modest"
-        assert sum(map(is_hung_up, lines)) == 80 - MOST_CONNECTIONS
+        assert sum(map(is_hung_up, lines)) == 80 - MAX_CONNECTIONS
     assert served.ask("greedy") == b"greedy"  # who hangs up has its places back

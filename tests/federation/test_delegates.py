@@ -12,13 +12,13 @@ from memory_holders import SCHEMA, five
 
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.delegates import LARGEST_OFFSET
-from understudy.federation.holder_rows import MOST_ROWS
+from understudy.federation.delegates import MAX_OFFSET
+from understudy.federation.holder_rows import MAX_HOLDER_ROWS
 from understudy.federation.masking import pair_mask
 from understudy.federation.messages import Message
-from understudy.federation.noise_shares import LARGEST_SCALE, SHARED_GRID, score_sensitivity
-from understudy.federation.terms import MOST_HOLDERS
-from understudy.privacy.scores import LARGEST_ESTIMATE, SCORES
+from understudy.federation.noise_shares import MAX_SHARE_SCALE, SHARED_GRID, score_sensitivity
+from understudy.federation.terms import MAX_HOLDERS
+from understudy.privacy.scores import MAX_ESTIMATE, SCORES
 
 TWO = (("a", "b"), ("a", "c"))
 
@@ -176,7 +176,7 @@ def test_a_delegate_chooses_nothing_for_nothing(delta):
     assert holders[0]._sessions["s1"].ledger.entries == []
 
 
-LIMIT = LARGEST_OFFSET
+LIMIT = MAX_OFFSET
 
 
 @pytest.mark.parametrize(
@@ -196,17 +196,17 @@ def test_offsets_that_are_too_large_are_refused_before_anything_is_debited(offse
 
 def test_a_delegates_sums_are_exact_as_floating_point_numbers():
     """Scores of all holders, offsets and noise: by public limits, below 2^53."""
-    scores = (MOST_ROWS + LARGEST_ESTIMATE) * SHARED_GRID / 0.75
+    scores = (MAX_HOLDER_ROWS + MAX_ESTIMATE) * SHARED_GRID / 0.75
     smallest = min(
         score_sensitivity(name, relation, 2, binary, top=True)
         for name in SCORES for relation in ("add_remove", "replace") for binary in (False, True)
     )  # fmt: skip
     assert smallest == 0.75
     noise = (
-        2**12 * LARGEST_SCALE * math.sqrt(MOST_HOLDERS)
-    )  # so many deviations away, all shares being whole noises
-    assert MOST_HOLDERS * scores + LARGEST_OFFSET + noise <= 2**53
-    many = SimpleNamespace(rows=MOST_ROWS, schema=SCHEMA)
+        2**12 * MAX_SHARE_SCALE * math.sqrt(MAX_HOLDERS)
+    )  # this many deviations away, all shares being whole noises
+    assert MAX_HOLDERS * scores + MAX_OFFSET + noise <= 2**53
+    many = SimpleNamespace(rows=MAX_HOLDER_ROWS, schema=SCHEMA)
     with pytest.raises(InputError, match="fewer than"):
         Holder("h0", many, HolderPolicy(allowance=1.0))
 

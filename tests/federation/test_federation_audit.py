@@ -30,9 +30,9 @@ from understudy.federation.curator import FederatedCurator
 from understudy.federation.noise_shares import (
     SHARED_GRID,
     gaussian_share,
+    round_to_shared_grid,
     score_sensitivity,
     scores_scale,
-    shared_grid,
 )
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.terms import Terms
@@ -55,7 +55,7 @@ def terms(holders: int, dropouts: int, colluders: int) -> Terms:
 
 
 def laplace_loss(scale: float, enough: int, honest: int) -> float:
-    """The largest log-ratio over outcomes where one row more stands in a cell, with so many honest
+    """The largest log-ratio over outcomes where one row more stands in a cell, with this many honest
     shares in it.
     """
     one_sided = added(polya_pmf(1 / enough, scale, 200), honest)[:201]
@@ -120,7 +120,7 @@ def test_votes_and_sums_of_scores_cost_what_is_said(epsilon):
     )
     lost = float(np.abs(here - there).max())
     # Five nominees, all of whose scores move by all that a row can move them.
-    moved = shared_grid(np.full(5, 2.0), 2.0) - shared_grid(np.zeros(5), 2.0)
+    moved = round_to_shared_grid(np.full(5, 2.0), 2.0) - round_to_shared_grid(np.zeros(5), 2.0)
     lost += float(np.abs(moved).sum()) / scores_scale(scores, 5, top=False)
     assert 0.95 * epsilon < lost <= epsilon
 

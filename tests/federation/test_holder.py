@@ -17,7 +17,7 @@ from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.holder import MOST_SESSIONS
+from understudy.federation.holder import MAX_SESSIONS
 from understudy.federation.identity import Identity
 from understudy.federation.masking import PairKeys
 from understudy.federation.messages import Message
@@ -381,7 +381,7 @@ def test_questions_that_are_refused(message, why):
 def test_no_more_is_counted_than_can_be_sent(monkeypatch):
     holders = five()
     started(holders)
-    monkeypatch.setattr("understudy.federation.holder_rows.MOST_NUMBERS", 11)
+    monkeypatch.setattr("understudy.federation.holder_rows.MAX_NUMBERS", 11)
     assert "more than 11 cells" in sentence(holders[0], question(tables=(("a", "b"), ("a", "b"))))
     assert said(holders[0], question(2, tables=(("a", "b"),))).kind == "masked"
 
@@ -687,14 +687,14 @@ def test_nobody_crowds_out_anothers_session():
         return Message.from_bytes(holders[0].answer(message.to_bytes(), asker))
 
     asked_by("registry", terms(holders, "voting").to_message())
-    for place in range(MOST_SESSIONS + 3):
+    for place in range(MAX_SESSIONS + 3):
         opening = terms(holders, "voting", session=f"x{place}", epsilon=0.01).to_message()
         assert asked_by("other", opening).kind == "opened"
         if place:  # it goes on with its first one all the time
             assert asked_by("other", question(place, session="x0", amount=1e-4)).kind == "answer"
     assert asked_by("registry", question()).kind == "answer"
     assert asked_by("other", Message("close", {"session": "x1"})).content["gone"] is True
-    assert len(holders[0]._sessions) == MOST_SESSIONS + 1
+    assert len(holders[0]._sessions) == MAX_SESSIONS + 1
 
 
 # ---- the auditor

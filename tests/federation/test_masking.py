@@ -9,7 +9,14 @@ import pytest
 
 from understudy.errors import InputError
 from understudy.federation import masking
-from understudy.federation.masking import PairKeys, opened, pair_mask, sealed, stream, summed
+from understudy.federation.masking import (
+    PairKeys,
+    add_vectors,
+    open_content,
+    pair_mask,
+    seal_content,
+    stream,
+)
 
 
 def met(names, contexts=None):
@@ -31,10 +38,10 @@ def masks(keys, *purpose, size=100):
 def test_masks_cancel_over_all_and_over_no_fewer():
     keys = met("abcd")
     found = masks(keys, "mask", "1", b"question")
-    assert not summed(found.values(), 100).any()
+    assert not add_vectors(found.values(), 100).any()
     for some in (1, 2, 3):
         for names in itertools.combinations("abcd", some):
-            assert summed((found[name] for name in names), 100).any()
+            assert add_vectors((found[name] for name in names), 100).any()
 
 
 def test_masks_look_random():
@@ -52,7 +59,7 @@ def test_another_round_or_question_has_other_masks(changed):
 
 def test_holders_told_different_terms_share_no_secret():
     found = masks(met("ab", {"b": b"other terms"}), "mask")
-    assert summed(found.values(), 100).any()
+    assert add_vectors(found.values(), 100).any()
 
 
 def test_somebody_between_two_holders_shares_a_secret_with_neither_pair():
@@ -81,16 +88,16 @@ def test_streams():
 
 def test_what_is_sealed_is_read_with_the_key_in_its_place_only():
     key = os.urandom(32)
-    box = sealed(key, b"content", b"round 1")
+    box = seal_content(key, b"content", b"round 1")
     assert b"content" not in box
-    assert opened(key, box, b"round 1") == b"content"
+    assert open_content(key, box, b"round 1") == b"content"
     for other, about, changed in (
         (os.urandom(32), b"round 1", box),
         (key, b"round 2", box),
         (key, b"round 1", bytes([box[0] ^ 1]) + box[1:]),
     ):
         with pytest.raises(InputError, match="sealed"):
-            opened(other, changed, about)
+            open_content(other, changed, about)
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import InputError
-from understudy.federation.messages import LARGEST_MESSAGE, MAGIC, Message, digest
+from understudy.federation.messages import MAGIC, MAX_MESSAGE_BYTES, Message, digest
 
 WHOLE = Message(
     "ask",
@@ -70,7 +70,7 @@ def test_a_size_that_is_claimed_is_not_allocated():
     header = b'{"arrays":[["n","i8",1152921504606846976]],"content":{},"kind":"x"}'
     with pytest.raises(InputError, match="cut short"):
         Message.from_bytes(MAGIC + len(header).to_bytes(4, "little") + header)
-    assert LARGEST_MESSAGE < 2**60
+    assert MAX_MESSAGE_BYTES < 2**60
 
 
 def test_numbers_must_be_finite():

@@ -22,12 +22,12 @@ from understudy.federation.noise_shares import (
     ShareNoise,
     _unlikeness,
     check_scale,
-    delegated_scale,
+    delegate_scale,
     gaussian_share,
+    round_to_shared_grid,
     score_sensitivity,
     scores_scale,
-    shared_grid,
-    summed_scale,
+    sum_scale,
     top_scale,
 )
 from understudy.privacy.budget import Budget
@@ -161,7 +161,7 @@ def test_the_price_of_gaussian_shares_by_the_law_of_their_sum(enough):
 
 def test_one_share_is_all_where_one_is_enough():
     assert gaussian_share(0.5, 1) == 0.5
-    assert summed_scale("laplace", 3.0, 1, 1) == 3.0
+    assert sum_scale("laplace", 3.0, 1, 1) == 3.0
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
@@ -171,7 +171,7 @@ def test_the_scale_of_a_sum_is_that_of_its_deviation(distribution, enough, share
     add = noise.laplace if distribution == "laplace" else noise.gaussian
     drawn = sum(add(ZEROS, 7.0) for _ in range(shares))
     told = Measurement(
-        (), ZEROS, distribution, summed_scale(distribution, 7.0, enough, shares)
+        (), ZEROS, distribution, sum_scale(distribution, 7.0, enough, shares)
     ).deviation
     assert drawn.std() == pytest.approx(told, rel=0.05)
 
@@ -181,7 +181,7 @@ def test_the_scale_of_a_sum_is_that_of_its_deviation(distribution, enough, share
 def test_the_scale_of_a_sum_of_little_noise(epsilon, enough, shares):
     """The variance of what is drawn, and that of the scale that is told, are one."""
     drawn = max(1 / epsilon, SMALLEST_SCALE)
-    told = summed_scale("laplace", 1 / epsilon, enough, shares)
+    told = sum_scale("laplace", 1 / epsilon, enough, shares)
     q, p = math.exp(-1 / drawn), math.exp(-1 / told)
     assert 2 * p / (1 - p) ** 2 == pytest.approx(shares / enough * 2 * q / (1 - q) ** 2, rel=1e-9)
     assert drawn == (1 / 32 if epsilon > 32 else 1 / epsilon)
@@ -222,7 +222,7 @@ def test_seeded_shares_are_centred(kind):
 
 
 def test_what_a_delegate_sees_has_a_quarter_of_the_noise_of_its_choice():
-    assert scores_scale(Budget(0.01, "rho"), 7, top=True) == delegated_scale(0.01) / 4
+    assert scores_scale(Budget(0.01, "rho"), 7, top=True) == delegate_scale(0.01) / 4
 
 
 def test_what_cannot_be_shared_is_refused():
@@ -235,7 +235,7 @@ def test_what_cannot_be_shared_is_refused():
 
 def test_scores_on_the_grid():
     scores = np.array([0.0, 1.0, 2.5])
-    assert shared_grid(scores, 2.0).tolist() == [
+    assert round_to_shared_grid(scores, 2.0).tolist() == [
         0,
         SHARED_GRID // 2,
         SHARED_GRID + SHARED_GRID // 4,

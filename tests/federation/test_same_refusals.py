@@ -27,7 +27,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.privacy.questions import LARGEST_WEIGHT, Choose, Draw, Measure, Question
+from understudy.privacy.questions import MAX_WEIGHT, Choose, Draw, Measure, Question
 
 MANY = {"kind": "categorical", "values": list(range(1000))}
 SCHEMA = Schema.from_dict(
@@ -64,7 +64,7 @@ BAD: dict[str, tuple[Question, str]] = {
     "too many cells": (measure(marginal("large", "larger", "largest")), "has more than 268,435,"),
     "too few weights": (measure(A, A, weights=[1.0]), "a weight for each table"),
     "a weight of 0": (measure(A, A, weights=[1.0, 0.0]), "a weight for each table"),
-    "a large weight": (measure(A, A, weights=[1.0, 2.0 * LARGEST_WEIGHT]), "a weight for each"),
+    "a large weight": (measure(A, A, weights=[1.0, 2.0 * MAX_WEIGHT]), "a weight for each"),
     "a free table": (measure(A, budget=Budget(0.0)), "cannot be measured for nothing"),
     "no candidates": (choose(), "nothing to choose from"),
     "an empty candidate": (choose(*PAIRS, ()), "nothing to choose from"),

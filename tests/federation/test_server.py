@@ -71,7 +71,7 @@ def test_a_certificate_that_nobody_listed_is_refused() -> None:
 
 
 def test_a_message_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "LARGEST_MESSAGE", 1000)
+    monkeypatch.setattr(served, "MAX_MESSAGE_BYTES", 1000)
     seen: list[int] = []
 
     def answer(message: bytes) -> bytes:
@@ -100,7 +100,7 @@ def test_few_messages_are_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(served, "_bounded_body", counted)
     answers = asked(answer, *(bytes([place]) for place in range(20)))
     assert [a.content for a in answers] == [bytes([place]) for place in range(20)]
-    assert most == [served.MOST_MESSAGES]
+    assert most == [served.MAX_PENDING_MESSAGES]
 
 
 def test_who_asks_is_told_to_the_holder() -> None:

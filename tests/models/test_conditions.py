@@ -22,7 +22,7 @@ from understudy.data.bits import Bits
 from understudy.data.schema import EPOCH, Schema
 from understudy.models.model import How
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import Subset, given_from_text
+from understudy.models.query.conditions import Subset, parse_conditions
 from understudy.privacy.ledger import Ledger
 
 WAYS = get_args(How)
@@ -115,7 +115,7 @@ def test_conditions_as_written_on_the_command_line(
     entry: dict[str, Any], text: str, fits: Callable[[Any], bool], how: How
 ) -> None:
     model = model_of(schema_of(x=entry, y={"kind": "boolean"}))
-    wanted = given_from_text([f"x={text}"], model.schema)["x"]
+    wanted = parse_conditions([f"x={text}"], model.schema)["x"]
     values = drawn(model, wanted, how)
     assert len(values) == 300
     assert all(map(fits, values)), set(values)

@@ -14,8 +14,8 @@ from examples import schema_of
 from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
-from understudy.models.consistency import agreed, pooled
-from understudy.models.parameters import repaired
+from understudy.models.consistency import make_consistent, pool_margins
+from understudy.models.parameters import repair_counts
 from understudy.privacy.curator import Measurement
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.privbayes import PrivBayes
@@ -75,7 +75,7 @@ def margin(table: Any, axes: Marginal, name: str) -> Any:
 def test_tables_agree_on_what_they_share_and_could_be_real(repair: Any, scale: float) -> None:
     """Also where noise drowns the counts and repairing empties whole slices of a table."""
     for seed in range(10):
-        tables = agreed(measured(seed, scale)[0], schema(), float(ROWS), repair)
+        tables = make_consistent(measured(seed, scale)[0], schema(), float(ROWS), repair)
         for table in tables:
             assert (table >= 0).all()
             assert table.sum() == pytest.approx(ROWS)
@@ -92,7 +92,9 @@ def test_tables_agree_on_what_they_share_and_could_be_real(repair: Any, scale: f
 def test_a_coarser_margin_is_the_finer_one_merged(repair: Any) -> None:
     families = [marginal("a", "b"), (Axis("b", 1), Axis("c"))]
     for seed in range(5):
-        fine, coarse = agreed(measured(seed, 20.0, families)[0], schema(), float(ROWS), repair)
+        fine, coarse = make_consistent(
+            measured(seed, 20.0, families)[0], schema(), float(ROWS), repair
+        )
         assert coarse.shape == (2, 5)
         merged = np.bincount([0, 0, 1, 1], weights=margin(fine, families[0], "b"))
         assert margin(coarse, families[1], "b") == pytest.approx(merged, abs=1e-6 * ROWS)
@@ -103,22 +105,24 @@ def test_agreeing_lowers_the_error_on_average(repair: Any) -> None:
     apart, together = 0.0, 0.0
     for seed in range(25):
         noisy, exact = measured(seed, 15.0)
-        tables = agreed(noisy, schema(), float(ROWS), repair)
+        tables = make_consistent(noisy, schema(), float(ROWS), repair)
         for measurement, table, right in zip(noisy, tables, exact, strict=True):
-            apart += float(np.abs(repaired(measurement.counts, ROWS, repair) - right).sum())
+            apart += float(np.abs(repair_counts(measurement.counts, ROWS, repair) - right).sum())
             together += float(np.abs(table - right).sum())
     assert together < 0.97 * apart
 
 
 def test_tables_without_noise_stay_as_they_are() -> None:
     noisy, exact = measured(1, 0.01)
-    for table, right in zip(agreed(noisy, schema(), float(ROWS), "project"), exact, strict=True):
+    for table, right in zip(
+        make_consistent(noisy, schema(), float(ROWS), "project"), exact, strict=True
+    ):
         assert table == pytest.approx(right, abs=1e-6)
 
 
 @pytest.mark.parametrize("rows", [0.0, 1.0])
 def test_hardly_any_rows_are_no_trouble(rows: float) -> None:
-    for table in agreed(measured(1, 30.0)[0], schema(), rows, "project"):
+    for table in make_consistent(measured(1, 30.0)[0], schema(), rows, "project"):
         assert table.sum() == pytest.approx(rows)
         assert (table >= 0).all()
 
@@ -152,7 +156,9 @@ def test_the_tables_of_a_consistent_model_agree() -> None:
 @pytest.mark.parametrize("scale", [0.1, 40.0, 400.0])
 def test_tables_with_the_target_agree_on_it_and_could_be_real(repair: Any, scale: float) -> None:
     for seed in range(10):
-        tables = agreed(measured(seed, scale)[0], schema(), float(ROWS), repair, target="a")
+        tables = make_consistent(
+            measured(seed, scale)[0], schema(), float(ROWS), repair, target="a"
+        )
         with_it = [
             (axes, table) for axes, table in zip(FAMILIES, tables, strict=True) if Axis("a") in axes
         ]
@@ -176,14 +182,14 @@ def test_for_a_target_a_rare_value_keeps_its_share() -> None:
     sized = schema_of(
         a={"kind": "integer", "min": 0, "max": 1}, b={"kind": "integer", "min": 0, "max": 3}
     )
-    (table,) = agreed(families, sized, 1000.0, "project", target="a")
+    (table,) = make_consistent(families, sized, 1000.0, "project", target="a")
     assert table[1].sum() == pytest.approx(counts[1].sum() * 1000 / counts.sum(), rel=0.1)
     assert np.argmax(table[1]) == 3
 
 
 def test_pooled_tables_have_the_margins_that_all_of_them_tell() -> None:
     noisy, _ = measured(3, 20.0)
-    moved = pooled(noisy, schema())
+    moved = pool_margins(noisy, schema())
     for name in SIZES:
         told = [margin(m.counts, m.marginal, name) for m in moved if Axis(name) in m.marginal]
         for one in told[1:]:
@@ -195,7 +201,7 @@ def test_pooling_lowers_the_error_on_average() -> None:
     apart, together = 0.0, 0.0
     for seed in range(25):
         noisy, exact = measured(seed, 15.0)
-        for before, after, right in zip(noisy, pooled(noisy, schema()), exact, strict=True):
+        for before, after, right in zip(noisy, pool_margins(noisy, schema()), exact, strict=True):
             apart += float(((before.counts - right) ** 2).sum())
             together += float(((after.counts - right) ** 2).sum())
     assert together < 0.9 * apart

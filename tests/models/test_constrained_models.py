@@ -36,7 +36,7 @@ from understudy.models.constraining import ModelRules, Restriction, check_constr
 from understudy.models.inference import weighing
 from understudy.models.network import Network, Node
 from understudy.models.query.answers import rows_deviation
-from understudy.models.query.conditions import given_subsets
+from understudy.models.query.conditions import read_conditions
 from understudy.models.sampling import ancestral
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.registry import methods
@@ -161,7 +161,7 @@ def test_conditions_on_rows_are_rules_too(seed, data):
     low, high = sorted(data.draw(st.tuples(st.integers(0, 5), st.integers(0, 8))))
     ranged = [name for name in names if schema[name].kind == "integer"]
     assume(ranged)
-    subsets = given_subsets({ranged[0]: (low, high)}, schema)
+    subsets = read_conditions({ranged[0]: (low, high)}, schema)
     limit = {"inequality": f"{low} <= {ranged[0]} <= {high}"}
     narrow = plain.to_dict() | {
         "constraints": [*schema.constraints.to_list(), limit]

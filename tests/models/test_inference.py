@@ -10,7 +10,7 @@ from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models import inference
-from understudy.models.conditioning import conditioned
+from understudy.models.conditioning import condition_network
 from understudy.models.inference import Elimination, ancestors, joint, noise_variance, weighing
 from understudy.models.network import Network, Node
 
@@ -51,9 +51,9 @@ def test_conditioned_network_is_the_network_given_the_evidence(seed: int) -> Non
     factors = {name: weighing(name, weights) for name, weights in evidence.items()}
     if wanted.sum() <= 0:
         with pytest.raises(InputError, match="probability is zero"):
-            conditioned(network, schema, factors)
+            condition_network(network, schema, factors)
         return
-    found = conditioned(network, schema, factors)
+    found = condition_network(network, schema, factors)
     earlier: set[str] = set()
     for node in found:
         assert {axis.attribute for axis in node.parents} <= earlier
@@ -78,7 +78,7 @@ def test_only_ancestors_are_looked_at() -> None:
 
 def test_too_large_an_answer_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     network, schema = random_network(11)
-    monkeypatch.setattr(inference, "LARGEST_PRODUCT", 4)
+    monkeypatch.setattr(inference, "MAX_PRODUCT_CELLS", 4)
     with pytest.raises(InputError, match=r"cells over a0, a1.* more than the 4 .* draw rows"):
         joint(network, schema, [Axis(name) for name in schema.names])
 
@@ -121,7 +121,7 @@ def test_gradients_are_slopes(seed: int) -> None:
 
 
 def test_error_bars_are_those_of_simulated_noise() -> None:
-    """Noise put anew into every table moves answers by what is predicted."""
+    """Noise put again into every table moves answers by what is predicted."""
     network, schema = populated()
     rng = np.random.default_rng(5)
     event = {"b": np.array([1.0, 0.0, 0.5]), "d": np.array([0.0, 1.0])}

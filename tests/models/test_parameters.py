@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from understudy.data.marginals import marginal
-from understudy.models.parameters import clipped, estimated_rows, projected, repaired
+from understudy.models.parameters import clip_counts, estimate_rows, project_counts, repair_counts
 from understudy.privacy.curator import Measurement
 
 noisy = arrays(np.int64, st.integers(1, 30), elements=st.integers(-1000, 1000))
@@ -24,7 +24,7 @@ def test_the_projection_is_the_nearest_table_of_that_total(counts: Any, total: f
     """Karush, Kuhn, Tucker: one multiplier is taken off every cell that stays above 0, and exceeds
     all others.
     """
-    found = projected(counts, total)
+    found = project_counts(counts, total)
     assert (found >= 0).all()
     assert found.sum() == pytest.approx(total, abs=1e-6)
     kept = found > 1e-9
@@ -37,7 +37,7 @@ def test_the_projection_is_the_nearest_table_of_that_total(counts: Any, total: f
 @given(counts=noisy, total=totals, seed=st.integers(0, 99))
 def test_no_other_table_of_that_total_is_nearer(counts: Any, total: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    found = projected(counts, total)
+    found = project_counts(counts, total)
     for _ in range(10):
         other = rng.dirichlet(np.ones(len(counts))) * total
         mixed = 0.9 * found + 0.1 * other
@@ -47,13 +47,13 @@ def test_no_other_table_of_that_total_is_nearer(counts: Any, total: float, seed:
 
 @given(counts=noisy, total=totals)
 def test_projecting_twice_changes_nothing(counts: Any, total: float) -> None:
-    once = projected(counts, total)
-    np.testing.assert_allclose(projected(once, total), once, atol=1e-6)
+    once = project_counts(counts, total)
+    np.testing.assert_allclose(project_counts(once, total), once, atol=1e-6)
 
 
 @given(counts=noisy, total=totals)
 def test_clipping_keeps_proportions_and_reaches_the_total(counts: Any, total: float) -> None:
-    found = clipped(counts, total)
+    found = clip_counts(counts, total)
     assert (found >= 0).all()
     assert found.sum() == pytest.approx(total, abs=1e-6)
     positive = np.maximum(counts, 0)
@@ -65,12 +65,12 @@ def test_clipping_keeps_proportions_and_reaches_the_total(counts: Any, total: fl
 
 @pytest.mark.parametrize("repair", ["project", "clip"])
 def test_the_shape_of_a_table_is_kept(repair: Any) -> None:
-    assert repaired(np.arange(24).reshape(2, 3, 4) - 5, 100.0, repair).shape == (2, 3, 4)
+    assert repair_counts(np.arange(24).reshape(2, 3, 4) - 5, 100.0, repair).shape == (2, 3, 4)
 
 
 @pytest.mark.parametrize("repair", ["project", "clip"])
 def test_a_total_below_nothing_is_nothing(repair: Any) -> None:
-    assert repaired(np.array([5, -2, 1]), -3.0, repair).sum() == pytest.approx(0, abs=1e-9)
+    assert repair_counts(np.array([5, -2, 1]), -3.0, repair).sum() == pytest.approx(0, abs=1e-9)
 
 
 def measured(counts: Any, scale: float, distribution: str = "laplace") -> Measurement:
@@ -79,15 +79,15 @@ def measured(counts: Any, scale: float, distribution: str = "laplace") -> Measur
 
 def test_the_number_of_rows_is_the_average_of_totals_by_certainty() -> None:
     sure, unsure = measured([40, 60], 1.0, "gaussian"), measured([100, 100], 3.0, "gaussian")
-    assert estimated_rows([sure]) == 100
-    assert estimated_rows([sure, unsure]) == pytest.approx((100 * 9 + 200) / 10)
+    assert estimate_rows([sure]) == 100
+    assert estimate_rows([sure, unsure]) == pytest.approx((100 * 9 + 200) / 10)
 
 
 def test_a_total_of_many_cells_weighs_less_by_as_much() -> None:
     """The noise of a total is that of all its cells: four have twice the variance of two."""
     small, large = measured([40, 60], 2.0, "gaussian"), measured([10, 20, 30, 100], 2.0, "gaussian")
-    assert estimated_rows([small, large]) == pytest.approx((2 * 100 + 160) / 3)
-    assert estimated_rows([large, small]) == pytest.approx((2 * 100 + 160) / 3)
+    assert estimate_rows([small, large]) == pytest.approx((2 * 100 + 160) / 3)
+    assert estimate_rows([large, small]) == pytest.approx((2 * 100 + 160) / 3)
 
 
 def test_totals_are_weighted_so_that_their_average_is_the_surest() -> None:
@@ -104,13 +104,13 @@ def test_totals_are_weighted_so_that_their_average_is_the_surest() -> None:
             Measurement(one.marginal, one.counts + (one is table), one.distribution, one.scale)
             for one in tables
         ]
-        weights.append(estimated_rows(told) / table.counts.size)
+        weights.append(estimate_rows(told) / table.counts.size)
     assert sum(weights) == pytest.approx(1)
     assert (np.array(weights) ** 2 * variances).sum() == pytest.approx(1 / (1 / variances).sum())
 
 
 def test_the_number_of_rows_is_never_below_nothing() -> None:
-    assert estimated_rows([measured([-40, 3], 5.0)]) == 0
+    assert estimate_rows([measured([-40, 3], 5.0)]) == 0
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])

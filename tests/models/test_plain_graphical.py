@@ -41,11 +41,11 @@ def test_sums_and_scaling_are_the_same(seed: int, cells: int, size: int) -> None
     table = rng.random(cells) * 10.0 ** rng.integers(-12, 12, cells)
     index = rng.integers(0, size, cells).astype(np.int32)
     assert np.array_equal(
-        plain.summed(table, index, size), kernels.summed(table, index, size), equal_nan=True
+        plain.summed(table, index, size), kernels.sum_by_place(table, index, size), equal_nan=True
     )
     plainly, compiled, ratio = table.copy(), table.copy(), rng.random(size)
     plain.scaled(plainly, index, ratio)
-    kernels.scaled(compiled, index, ratio)
+    kernels.scale_by_place(compiled, index, ratio)
     assert np.array_equal(plainly, compiled)
 
 

@@ -23,8 +23,8 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
-from understudy.models.query.conditions import given_from_text
-from understudy.models.query.grammar import DEEPEST_QUERY, parse
+from understudy.models.query.conditions import parse_conditions
+from understudy.models.query.grammar import MAX_QUERY_DEPTH, parse
 from understudy.privacy.ledger import Ledger
 from understudy.reports.release import report
 
@@ -325,8 +325,8 @@ def test_a_network_over_bits_answers_too(gray: bool) -> None:
         ("mean born", "A mean is of numbers"),
         ("mean where age = 3", "expected the name of an attribute"),
         ("mean age where age is missing", "no row with a value"),
-        ("count where " + "(" * 100 + "age = 1" + ")" * 100, f"more than {DEEPEST_QUERY} deep"),
-        ("count where " + "not " * 3000 + "age = 1", f"more than {DEEPEST_QUERY} deep"),
+        ("count where " + "(" * 100 + "age = 1" + ")" * 100, f"more than {MAX_QUERY_DEPTH} deep"),
+        ("count where " + "not " * 3000 + "age = 1", f"more than {MAX_QUERY_DEPTH} deep"),
         ("count where " + "age = 1 or " * 5000 + "age = 1", "longer than"),
         (3, "A query is text"),
     ],
@@ -533,7 +533,7 @@ def test_streaming_stops_early_without_harm(model: Model, monkeypatch: pytest.Mo
     ],
 )
 def test_conditions_as_text(text: str, wanted: Any, model: Model) -> None:
-    given = given_from_text([text], SCHEMA)
+    given = parse_conditions([text], SCHEMA)
     assert list(given.values()) == [wanted]
     assert model.sample(50, seed=1, given=given).rows == 50  # type: ignore[union-attr]
 
@@ -549,7 +549,7 @@ def test_conditions_as_text(text: str, wanted: Any, model: Model) -> None:
 )
 def test_conditions_as_text_that_cannot_be(texts: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        given_from_text(texts, SCHEMA)
+        parse_conditions(texts, SCHEMA)
 
 
 # --------------------------------------------------------------------------- on the command line

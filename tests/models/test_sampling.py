@@ -10,7 +10,7 @@ from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models import sampling
-from understudy.models.conditioning import conditioned
+from understudy.models.conditioning import condition_network
 from understudy.models.inference import weighing
 from understudy.models.network import Network, Node
 from understudy.models.sampling import Sampler, ancestral
@@ -150,7 +150,7 @@ def test_all_ways_of_conditioning_agree(seed: int) -> None:
     wanted = by_enumeration(network, schema, evidence)
     wanted /= wanted.sum()
     factors = {name: weighing(name, weights) for name, weights in evidence.items()}
-    exact = ancestral(conditioned(network, schema, factors), schema, 100_000, rng)
+    exact = ancestral(condition_network(network, schema, factors), schema, 100_000, rng)
     sampler = Sampler(network, schema, factors)
     rejected, resampled = sampler.rejected(100_000, rng), sampler.resampled(100_000, rng)
     codes, weights = sampler.weighted(100_000, rng)
@@ -165,8 +165,8 @@ def test_all_ways_of_conditioning_agree(seed: int) -> None:
 
 def test_rejection_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     network, schema = random_network(1, zeros=0)
-    monkeypatch.setattr(sampling, "FEWEST_TRIES", 1000)
-    monkeypatch.setattr(sampling, "TRIES_A_ROW", 1)
+    monkeypatch.setattr(sampling, "MIN_TRIES", 1000)
+    monkeypatch.setattr(sampling, "TRIES_PER_ROW", 1)
     unlikely = {"a0": weighing("a0", np.full(schema["a0"].size, 1e-6))}
     with pytest.raises(InputError, match="use the method 'exact'"):
         Sampler(network, schema, unlikely).rejected(1000, np.random.default_rng(1))
@@ -184,4 +184,4 @@ def test_weighting_says_when_nothing_fits() -> None:
     with pytest.raises(InputError, match="No row drawn by likelihood weighting fits"):
         Sampler(network, schema, never).resampled(10, np.random.default_rng(1))
     with pytest.raises(InputError, match="probability is zero"):
-        conditioned(network, schema, never)
+        condition_network(network, schema, never)

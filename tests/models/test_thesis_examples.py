@@ -16,7 +16,7 @@ from understudy.data.encoding import encode
 from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
-from understudy.models.conditioning import conditioned
+from understudy.models.conditioning import condition_network
 from understudy.models.factors import Factor
 from understudy.models.inference import joint, weighing
 from understudy.models.network import Network, Node
@@ -249,7 +249,7 @@ def test_example_3_8_likelihood_weighting() -> None:
     codes, weights = sampler.weighted(100_000, np.random.default_rng(1))
     found = share(values(codes), weights.tolist(), "D=1")
     assert found == pytest.approx(0.1 * 0.3 + 0.9 * 0.1, abs=0.01)
-    drawn = conditioned(NETWORK, SCHEMA, fits(A=0, B=1))
+    drawn = condition_network(NETWORK, SCHEMA, fits(A=0, B=1))
     assert joint(drawn, SCHEMA, [Axis("D")])[0] == pytest.approx(0.12)
 
 

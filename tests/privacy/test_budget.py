@@ -19,7 +19,7 @@ from understudy.privacy.budget import (
     epsilon_of,
     exact,
     rho_of,
-    rounded_down,
+    round_down,
     total,
 )
 
@@ -63,7 +63,7 @@ def test_a_split_by_decimal_weights_is_exact() -> None:
 
 @given(amount=st.fractions(Fraction(1, 10**9), 10**9))
 def test_rounding_down_never_rounds_up(amount: Fraction) -> None:
-    rounded = exact(rounded_down(amount))
+    rounded = exact(round_down(amount))
     assert rounded <= amount
     assert rounded >= amount * (1 - Fraction(1, 10**14))
 

@@ -216,7 +216,7 @@ def test_fractions_and_floats_of_one_value_are_one_scale() -> None:
 
 
 def exact_exp_minus(x: Fraction, digits: int) -> Fraction:
-    """exp(-x) to so many digits, by another road: the decimal module rounds it correctly."""
+    """exp(-x) to this many digits, by another road: the decimal module rounds it correctly."""
     with localcontext() as context:
         context.prec = digits
         context.Emin = -(10**6)
@@ -257,7 +257,7 @@ def test_every_65536th_word_gives_the_digit_that_it_must(scale: float) -> None:
     for law in exact_noise._digit_laws(Fraction(scale)):
         drawn = law.draw(len(words), Words(*words.tolist(), *[0] * 10))
         for d, (low, high) in enumerate(law._cumulative(WORD + 96), start=1):
-            # So many of these words lie below the probability of a digit below d: exactly so many
+            # This many of these words lie below the probability of a digit below d: exactly so many
             # gave one.
             assert low >> (96 + 16) == max(low, high - 1) >> (96 + 16)
             assert np.count_nonzero(drawn < d) == (low >> (96 + 16)) + 1

@@ -25,7 +25,7 @@ from understudy import (
     read_table,
 )
 from understudy.engines.fingerprints import engine_fingerprint
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 from understudy.privacy.fingerprints import fingerprint
 from understudy.privacy.ledger import _check
 
@@ -56,7 +56,7 @@ def mark(table: Any, key: bytes = KEY) -> str:
 
 
 def engine_mark(path: Path, key: bytes = KEY) -> str:
-    with opened(path, "duckdb") as (table, _):
+    with open_rows(path, "duckdb") as (table, _):
         return engine_fingerprint(table, key)
 
 

@@ -430,7 +430,7 @@ def test_a_ledger_that_could_not_be_read_again_is_not_written(
     before = book.path.read_bytes()
     with pytest.raises(InputError, match="half a character"):
         book.reserve("\ud800", 0.5, 0.0, "add_remove")
-    monkeypatch.setattr(files, "LARGEST_DOCUMENT", len(before) + 50)
+    monkeypatch.setattr(files, "MAX_DOCUMENT_BYTES", len(before) + 50)
     with pytest.raises(InputError, match="is full"):
         book.settle(number, ask_much(5))
     with pytest.raises(InputError, match="is full"):

@@ -204,7 +204,7 @@ def test_nobody_is_told_that_nothing_was_asked_when_all_was(
         (os, "replace", full),
         (os, "open", full),
         (os.path, "samestat", lambda *_: False),
-        (files, "LARGEST_DOCUMENT", len(before) + 9),
+        (files, "MAX_DOCUMENT_BYTES", len(before) + 9),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, value)

@@ -26,10 +26,10 @@ from understudy.privacy.mechanisms import (
     _noisy_max,
     choice_scale,
     gaussian_scale,
-    gridded,
     laplace_scale,
     opendp_gaussian,
     opendp_laplace,
+    round_to_grid,
     table_scale,
 )
 
@@ -216,13 +216,13 @@ def test_gridded_scores_of_neighbours_differ_by_at_most_the_grid_and_two(
 ) -> None:
     here = np.array(scores)
     there = here + np.array(moves[: len(scores)]) * sensitivity
-    gap = np.abs(gridded(here, sensitivity) - gridded(there, sensitivity)).max()
+    gap = np.abs(round_to_grid(here, sensitivity) - round_to_grid(there, sensitivity)).max()
     assert gap <= SCORE_GRID + 2
-    assert (gridded(here, sensitivity) == np.rint(gridded(here, sensitivity))).all()
+    assert (round_to_grid(here, sensitivity) == np.rint(round_to_grid(here, sensitivity))).all()
 
 
 def test_a_score_that_moves_by_its_whole_sensitivity_moves_by_the_whole_grid() -> None:
-    moved = gridded(np.array([10.0, 12.0]), 2.0)
+    moved = round_to_grid(np.array([10.0, 12.0]), 2.0)
     assert moved[1] - moved[0] == SCORE_GRID
 
 

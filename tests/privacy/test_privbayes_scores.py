@@ -55,7 +55,7 @@ def scored(name: str, tables: Tables, child: int, rows: int, neighbours: str = "
 
 
 def changes(name: str, rows: int, shape: Shape, neighbours: str) -> tuple[float, float]:
-    """How far one row can lower and raise the score of tables that have so many rows."""
+    """How far one row can lower and raise the score of tables that have this many rows."""
     cells = shape[0] * shape[1]
     unit = (rows + 2) ** np.arange(cells)  # a table's number: its counts as digits
     tables = all_tables(rows, cells)

@@ -39,7 +39,7 @@ from understudy.data.schema import Category, Identifier, Text
 from understudy.data.tables import Column, Table
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.contributions import bounded, spellings
+from understudy.privacy.contributions import limit_rows_per_person, spellings
 from understudy.privacy.discovery import discover
 from understudy.privacy.discovery_budget import noise_tail
 from understudy.privacy.mechanisms import (
@@ -85,7 +85,7 @@ def test_each_person_keeps_as_many_rows_as_allowed_and_nobody_loses_all(
     persons: list[int], most: int, kind: Any
 ) -> None:
     table = Table({"who": kind(*persons), "row": integers(*range(len(persons)))})
-    kept, left_out = bounded(table, "who", most)
+    kept, left_out = limit_rows_per_person(table, "who", most)
     rows = kept.columns["row"].values.tolist()
     assert Tally(persons[row] for row in rows) == {
         p: min(most, n) for p, n in Tally(persons).items()
@@ -103,7 +103,8 @@ def test_the_rows_that_are_kept_are_drawn_evenly() -> None:
     rows, most, times = 6, 2, 3000
     table = Table({"who": integers(*[7] * rows, 1, 2), "row": integers(*range(rows + 2))})
     pairs = Tally(
-        tuple(bounded(table, "who", most)[0].columns["row"].values.tolist()) for _ in range(times)
+        tuple(limit_rows_per_person(table, "who", most)[0].columns["row"].values.tolist())
+        for _ in range(times)
     )
     assert set(pairs) == {(a, b, 6, 7) for a, b in itertools.combinations(range(rows), most)}
     expected = times / math.comb(rows, most)
@@ -112,10 +113,10 @@ def test_the_rows_that_are_kept_are_drawn_evenly() -> None:
 
 
 def test_rows_that_do_not_tell_whose_they_are_are_left_out() -> None:
-    kept, left_out = bounded(visits("p", None, "q", "", "NA", " ? "), "who", 1)
+    kept, left_out = limit_rows_per_person(visits("p", None, "q", "", "NA", " ? "), "who", 1)
     assert (kept.rows, left_out.nobodys, left_out.beyond) == (2, 4, 0)
     assert str(left_out) == "rows left out: 4 because who does not tell there whose they are"
-    nobody, left_out = bounded(visits(None, None), "who", 3)
+    nobody, left_out = limit_rows_per_person(visits(None, None), "who", 3)
     assert (nobody.rows, left_out.nobodys) == (0, 2)
 
 
@@ -205,7 +206,7 @@ def test_reals_tell_persons_apart_by_their_value() -> None:
     who = reals(1.0, 2.5, 1.0, 2.0, 2.5, float("nan"), 7.0)
     gone = np.array([0, 0, 0, 0, 0, 0, 1], dtype=np.uint8)
     table = Table({"who": replace(who, missing=gone)})
-    kept, left_out = bounded(table, "who", 1)
+    kept, left_out = limit_rows_per_person(table, "who", 1)
     assert sorted(kept.columns["who"].values) == [1.0, 2.0, 2.5]
     assert (left_out.beyond, left_out.nobodys) == (2, 2)
     assert not spellings(table, "who")
@@ -220,12 +221,12 @@ def test_numbers_that_could_stand_for_two_persons_are_said_to_the_owner() -> Non
 def test_dates_do_not_tell_persons_apart() -> None:
     days = Column("date", np.array([1, 2]))
     with pytest.raises(InputError, match="do not tell persons apart"):
-        bounded(Table({"who": days}), "who", 1)
+        limit_rows_per_person(Table({"who": days}), "who", 1)
 
 
 def test_a_table_within_the_bound_is_left_alone() -> None:
     table = visits("p", "q", "p")
-    kept, left_out = bounded(table, "who", 2)
+    kept, left_out = limit_rows_per_person(table, "who", 2)
     assert kept is table
     assert not left_out
 
@@ -233,7 +234,7 @@ def test_a_table_within_the_bound_is_left_alone() -> None:
 def test_bounding_a_person_changes_nobody_elses_rows() -> None:
     others = ["q", "q", "r"]
     for extra in range(4):
-        kept, _ = bounded(visits(*others, *["p"] * extra), "who", 2)
+        kept, _ = limit_rows_per_person(visits(*others, *["p"] * extra), "who", 2)
         names = [kept.columns["who"].words[v] for v in kept.columns["who"].values]
         assert [name for name in names if name != "p"] == others
 
@@ -472,7 +473,7 @@ def test_words_of_one_person_cannot_be_named() -> None:
     """There may be any number of them, so not even a chance of delta each is allowed."""
     rows = 50
     table = Table({"who": words(*["p"] * rows), "c": words(*(f"v{i % 2}" for i in range(rows)))})
-    kept, _ = bounded(table, "who", 2)
+    kept, _ = limit_rows_per_person(table, "who", 2)
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9, rows_per_person=2)
     schema = discover(kept, ledger, ledger.budget, 1e-9, Words(), person="who")
     assert isinstance(schema["c"], Text)

@@ -18,7 +18,7 @@ from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal, marginal
 from understudy.privacy import score_kernels
 from understudy.privacy.central import CentralCurator
-from understudy.privacy.mechanisms import SCORE_GRID, gridded
+from understudy.privacy.mechanisms import SCORE_GRID, round_to_grid
 from understudy.privacy.scores import Information, Misfit, score_named
 
 Table = np.ndarray[Any, Any]
@@ -247,7 +247,7 @@ def test_information_of_two_billion_rows_is_far_within_a_step_of_the_grid(table:
     assert abs(found - bits) <= 25 * rows * Decimal(2) ** -53  # as the kernel's docstring proves
     assert in_steps(found - bits, unit) < 0.1
     # In the units of add_remove, and as the grid has it
-    whole = gridded(np.array([evaluated("I", table, "add_remove")]), 1.0)[0]
+    whole = round_to_grid(np.array([evaluated("I", table, "add_remove")]), 1.0)[0]
     assert abs(Decimal(whole) - bits / unit * SCORE_GRID) < Decimal(
         "0.8"
     )  # half of it for rounding

@@ -2,7 +2,7 @@
 larger ones.
 
 A choice sees differences of scores only, and its candidates can be any tables of the same rows: so
-what counts is the range between the largest fall and the largest rise, over all tables of so many
+what counts is the range between the largest fall and the largest rise, over all tables of this many
 rows.
 """
 
@@ -64,7 +64,7 @@ plain_cached = cache(plain)
 
 
 def tables(rows: int, shape: tuple[int, int]) -> list[tuple[tuple[int, ...], ...]]:
-    """All contingency tables of so many rows."""
+    """All contingency tables of this many rows."""
     cells = shape[0] * shape[1]
     found = []
     for bars in itertools.combinations(range(rows + cells - 1), cells - 1):
@@ -83,7 +83,7 @@ def with_one_more(table: Any, cell: tuple[int, int], step: int = 1) -> Any:
 
 
 def half_range(name: str, rows: int, shape: tuple[int, int], neighbours: str) -> float:
-    """Half of the range in which one row moves the score of tables with so many rows."""
+    """Half of the range in which one row moves the score of tables with this many rows."""
     cells = list(itertools.product(range(shape[0]), range(shape[1])))
     changes = [0.0]
     for table in tables(rows, shape):

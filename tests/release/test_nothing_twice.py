@@ -150,7 +150,7 @@ def test_rows_are_opened_and_coded_once(trace: Trace, engine: str) -> None:
     assert trace.times(tables.read_table) == in_memory
     assert trace.times(DuckDBEngine.__init__) == in_engine
     assert trace.times(MemorySource.code) == in_memory
-    assert trace.times(contributions.bounded) == in_memory
+    assert trace.times(contributions.limit_rows_per_person) == in_memory
     assert trace.times(EngineSource.code) == in_engine
     assert trace.times(EngineTable.coded) == in_engine
     sources = (MemorySource, EngineSource)

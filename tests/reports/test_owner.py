@@ -18,7 +18,7 @@ from understudy import Independent
 from understudy.data.encoding import Outside
 from understudy.evaluation.result import Pairs, Use, Verdict
 from understudy.release.callbacks import OutsideNote
-from understudy.reports.charts import MOST_NAMES, heat_map, lengths, round_ticks
+from understudy.reports.charts import MAX_SHOWN_NAMES, heat_map, lengths, round_ticks
 from understudy.reports.distributions import Shares, Values, distribution
 from understudy.reports.owner import owner_report, write_owner_report
 
@@ -160,7 +160,7 @@ def test_very_many_columns_leave_the_maps_legible_and_the_page_small() -> None:
     names = tuple(f"column {i}" for i in range(120))
     page = owner_report(evaluation(names))
     assert (
-        f"The {MOST_NAMES} columns that tell most about others; {120 - MOST_NAMES} more are not "
+        f"The {MAX_SHOWN_NAMES} columns that tell most about others; {120 - MAX_SHOWN_NAMES} more are not "
         "shown." in page
     )
     assert len(page) < 3_000_000

@@ -78,7 +78,7 @@ def test_two_attributes_leave_no_choice() -> None:
 
 
 def test_pairs_that_are_too_large_are_not_considered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.synthesizers.mst.MOST_CELLS", 8)
+    monkeypatch.setattr("understudy.synthesizers.mst.MAX_CLIQUE_CELLS", 8)
     model = MST(epsilon=1.0).fit(chain(50), schema(), noise=SeededNoise(0))
     questions = [entry.question for entry in model.ledger.entries]
     assert questions == [f"table of {name}" for name in NAMES] * 2

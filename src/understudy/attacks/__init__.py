@@ -90,20 +90,20 @@ def attack(
     'nothing seen'
     """
     # The evaluation loads slowly, and whoever attacks a synthesizer does not need it.
-    from understudy.evaluation.comparison import compared
+    from understudy.evaluation.comparison import compare_tables
 
     promise = None
     if epsilon is not None:
         promise = Promise(epsilon, delta, neighbours)
     _check_seed(seed)
-    sides = compared(
+    sides = compare_tables(
         real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema
     )
-    known = _checked(sides.schema, quasi_identifiers, secret)
+    known = _check_names(sides.schema, quasi_identifiers, secret)
     ours, theirs = sides.real.coded, sides.synthetic.coded
     outside, notes = None, list(sides.notes)
     if holdout is not None:
-        outside = _coded_holdout(as_table(holdout)[0], sides.schema, sides.left_out)
+        outside = _encode_holdout(as_table(holdout)[0], sides.schema, sides.left_out)
         _check_others(ours, outside)
         notes += [f"The holdout: {values}." for values in outside.outside]
     attacks = tuple(_all(ours, theirs, outside, known, secret, promise, seed, progress))
@@ -112,7 +112,7 @@ def attack(
         "synthetic": theirs.rows,
         "holdout": 0 if outside is None else outside.rows,
     }
-    return Attacks(attacks, promise, rows, (*notes, *_left_out(known, secret)))
+    return Attacks(attacks, promise, rows, (*notes, *_list_left_out(known, secret)))
 
 
 def _all(
@@ -148,7 +148,7 @@ def _all(
         yield t_closeness(real, synthetic, known, secret)
 
 
-def _checked(
+def _check_names(
     schema: Schema, quasi_identifiers: Sequence[str] | None, secret: str | None
 ) -> tuple[str, ...]:
     """The quasi-identifiers, after everything that was named is known to be there."""
@@ -170,7 +170,7 @@ def _checked(
     return known
 
 
-def _coded_holdout(table: Table, schema: Schema, left_out: Sequence[str]) -> Coded:
+def _encode_holdout(table: Table, schema: Schema, left_out: Sequence[str]) -> Coded:
     if table.rows == 0:
         raise InputError("The holdout has no rows; leave it out, or give rows that were not used.")
     kept = {name: column for name, column in table.columns.items() if name not in left_out}
@@ -182,10 +182,10 @@ def _coded_holdout(table: Table, schema: Schema, left_out: Sequence[str]) -> Cod
 
 def _check_others(real: Coded, holdout: Coded) -> None:
     """A holdout of people who are in the table makes every leak look like chance."""
-    from understudy.attacks.rows import copied, groups
+    from understudy.attacks.rows import groups, look_copied
 
     (ours, theirs), _ = groups([real, holdout], real.schema.names)
-    if copied(theirs, ours) or copied(ours, theirs):
+    if look_copied(theirs, ours) or look_copied(ours, theirs):
         raise InputError(
             "The holdout must hold other people than the table, but nearly all rows of one are in "
             "the other too; "
@@ -193,7 +193,7 @@ def _check_others(real: Coded, holdout: Coded) -> None:
         )
 
 
-def _left_out(known: Sequence[str], secret: str | None) -> Iterator[str]:
+def _list_left_out(known: Sequence[str], secret: str | None) -> Iterator[str]:
     if not known:
         yield (
             "Linkage and k-anonymity were left out: name the attributes that others may know "

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.rows import groups, ordered
+from understudy.attacks.rows import groups, has_order
 from understudy.attacks.verdicts import Attack
 from understudy.data.encoding import Coded
 
@@ -93,7 +93,7 @@ def t_closeness(
     missing values lie at the far end.
     """
     farthest, beside = (_closeness(table, quasi_identifiers, secret) for table in (synthetic, real))
-    if ordered(real.schema[secret]):
+    if has_order(real.schema[secret]):
         measure = "earth mover's distance"
     else:
         measure = "total variation"
@@ -133,7 +133,7 @@ def _closeness(table: Coded, names: Sequence[str], secret: str) -> float:
     farthest = 0.0
     for counts in _by_group(table, names, secret):
         apart = counts / counts.sum(axis=1, keepdims=True) - overall
-        if ordered(attribute):
+        if has_order(attribute):
             away = np.abs(np.cumsum(apart, axis=1)).sum(axis=1) / max(attribute.size - 1, 1)
         else:
             away = np.abs(apart).sum(axis=1) / 2

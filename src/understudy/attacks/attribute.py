@@ -49,7 +49,7 @@ def attribute_inference(
     commonest = int(np.bincount(pool.codes[secret]).argmax())
     blind = float((members.codes[secret] == commonest).mean())
     found = (
-        f"Knowing {_listed(known)}, {secret} is guessed right for {share:.1%} of "
+        f"Knowing {_list_names(known)}, {secret} is guessed right for {share:.1%} of "
         f"{members.rows:,} people in the table"
     )
     always = f"always guessing {real.schema[secret].label(commonest)!r} is right for {blind:.1%}"
@@ -103,7 +103,7 @@ def _right_guesses(
     return right
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if len(names) > 4:
         return f"{len(names)} other attributes"
     return ", ".join(names)

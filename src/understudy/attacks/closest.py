@@ -21,24 +21,24 @@ from numpy.typing import NDArray
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import (
     ONE,
-    copied,
     distances,
     groups,
-    joined,
-    picked,
+    join_rows,
+    look_copied,
+    pick_rows,
     some,
 )
-from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
+from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, give_verdict
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
 
 Floats = NDArray[np.float64]
 
 SAMPLE = 5000
-"""So many rows are attacked one by one, at most."""
+"""This many rows are attacked one by one, at most."""
 
 POOL = 100_000
-"""Among so many rows the closest is looked for, at most."""
+"""Among this many rows the closest is looked for, at most."""
 
 _PROMISED = (
     "At {promise} the expected share is at most {allowed:.3f}, however the synthetic rows were "
@@ -72,7 +72,7 @@ def closest_record(
     if holdout is None:
         return _distances_only(real, looked_at, names, rng, progress)
     ours, theirs = some(real, POOL // 2, rng), some(holdout, POOL // 2, rng)
-    pool, rows = joined(ours, theirs), ours.rows
+    pool, rows = join_rows(ours, theirs), ours.rows
     pairs = [
         rng.choice(part.rows, min(rows, theirs.rows), replace=False) for part in (ours, theirs)
     ]
@@ -87,7 +87,7 @@ def closest_record(
             progress("attacking: closest record", row, looked_at.rows)
     share, deviation = nearer_share(weights, rows)
     chance = rows / pool.rows
-    shuffled = shuffled_shares(weights, rows, rng)
+    shuffled = shuffle_shares(weights, rows, rng)
     p_value = among_shuffled(share, shuffled)
     allowed = None
     if promise is not None:
@@ -104,8 +104,8 @@ def closest_record(
         share,
         chance,
         allowed,
-        _promised(promise, allowed),
-        judged(p_value, share - _reach(shuffled, chance), allowed),
+        _word_promise(promise, allowed),
+        give_verdict(p_value, share - _reach(shuffled, chance), allowed),
         p_value,
         {
             "deviation": deviation,
@@ -164,16 +164,16 @@ def exact_copies(
             None,
             chance,
             allowed,
-            _promised(promise, allowed),
+            _word_promise(promise, allowed),
             "nothing seen",
             1.0,
             figures,
         )
     of_records = np.concatenate([weights[in_real], weights[in_holdout]])
     share, deviation = nearer_share(of_records, real.rows)
-    shuffled = shuffled_shares(of_records, real.rows, rng)
+    shuffled = shuffle_shares(of_records, real.rows, rng)
     p_value = among_shuffled(share, shuffled)
-    are_copies = copied(in_synthetic, in_real)
+    are_copies = look_copied(in_synthetic, in_real)
     return Attack(
         "exact copies",
         f"{found}; of the copies, {share:.1%} are the table's (chance: {chance:.1%} ± "
@@ -183,10 +183,10 @@ def exact_copies(
         share,
         chance,
         allowed,
-        _promised(promise, allowed),
+        _word_promise(promise, allowed),
         "look at this"
         if are_copies
-        else judged(p_value, share - _reach(shuffled, chance), allowed),
+        else give_verdict(p_value, share - _reach(shuffled, chance), allowed),
         p_value,
         {"deviation": deviation, **figures},
     )
@@ -210,7 +210,7 @@ def nearer_share(weights: Floats, rows: int) -> tuple[float, float]:
     return float(weights[:rows].sum()) / total, deviation
 
 
-def shuffled_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Floats:
+def shuffle_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Floats:
     """The shares that :func:`nearer_share` gives when the records are shuffled, again and again.
 
     Records of the same weight are alike: it is enough to draw how many of them are among the first
@@ -218,7 +218,7 @@ def shuffled_shares(weights: Floats, rows: int, rng: np.random.Generator) -> Flo
     """
     values, counts = np.unique(weights, return_counts=True)
     shares = np.empty(SHUFFLES)
-    step = max(1, 1_000_000 // len(values))  # so many at a time: the draws take space
+    step = max(1, 1_000_000 // len(values))  # this many at a time: the draws take space
     for start in range(0, SHUFFLES, step):
         drawn = rng.multivariate_hypergeometric(
             counts, rows, min(step, SHUFFLES - start), method="marginals"
@@ -232,7 +232,7 @@ def _reach(shuffled: Floats, chance: float) -> float:
     return float(np.quantile(shuffled, 1 - LEVEL)) - chance
 
 
-def _promised(promise: Promise | None, allowed: float | None) -> str:
+def _word_promise(promise: Promise | None, allowed: float | None) -> str:
     if promise is None:
         return _NO_EPSILON
     return _PROMISED.format(promise=promise, allowed=allowed)
@@ -252,7 +252,7 @@ def _distances_only(
         to_real[row] = away.min()
         if row % 100 == 0:
             progress("attacking: closest record", row, steps)
-    for row, away in enumerate(distances(picked(pool, own), pool, names)):
+    for row, away in enumerate(distances(pick_rows(pool, own), pool, names)):
         away[own[row]] = np.iinfo(np.int32).max  # the row itself
         if pool.rows > 1:
             between[row] = away.min()
@@ -287,7 +287,7 @@ def _copies_only(real: Coded, synthetic: Coded, names: list[str]) -> Attack:
     ours = np.bincount(in_real, minlength=count)
     copies = float((ours[in_synthetic] > 0).mean())
     alike = float((ours[in_real] > 1).mean())
-    are_copies = copied(in_synthetic, in_real)
+    are_copies = look_copied(in_synthetic, in_real)
     return Attack(
         "exact copies",
         f"{copies:.2%} of the synthetic rows equal a real one (after binning); {alike:.2%} of the "

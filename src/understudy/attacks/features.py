@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.rows import ordered
+from understudy.attacks.rows import has_order
 from understudy.data.cells import Codes
 from understudy.data.encoding import Coded
 from understudy.data.schema import Attribute
@@ -45,7 +45,7 @@ def _summary(attribute: Attribute, codes: Codes) -> tuple[float, float, float]:
     """
     if not len(codes):
         return 0.0, 0.0, 0.0
-    if ordered(attribute):
+    if has_order(attribute):
         return float(codes.mean()), float(np.median(codes)), float(codes.std())
     counts = np.bincount(codes, minlength=attribute.size)
     held = np.flatnonzero(counts)

@@ -56,8 +56,8 @@ def linkage(
     sentence = (
         f"{', '.join(quasi_identifiers)} single out {len(ours) / real.rows:.1%} of the table's "
         "rows; "
-        f"{_linked(ours):.1%} of those meet exactly one synthetic row"
-        + (f", and {_what(secret)} right for {_right(ours):.1%}" if _linked(ours) else "")
+        f"{_link_rows(ours):.1%} of those meet exactly one synthetic row"
+        + (f", and {_what(secret)} right for {_right(ours):.1%}" if _link_rows(ours) else "")
     )
     unit = "mean share of attributes learned by linking"
     if len(ours):
@@ -67,7 +67,7 @@ def linkage(
     figures = {
         "unique_people": len(ours),
         "unique": len(ours) / real.rows,
-        "linked": _linked(ours),
+        "linked": _link_rows(ours),
         "right_where_linked": _right(ours),
     }
     if holdout is None or not all(map(len, links)):
@@ -86,7 +86,7 @@ def linkage(
     )
     return compared.attack(
         "linkage",
-        f"{sentence}. In the holdout {_linked(theirs):.1%} of such people are linked, and "
+        f"{sentence}. In the holdout {_link_rows(theirs):.1%} of such people are linked, and "
         f"{_what(secret)} right for {_right(theirs):.1%}. All in all linking tells {share:.2%} "
         f"about people in the table, {compared.outside:.2%} about others (chance: ± "
         f"{2 * compared.deviation:.2%}).",
@@ -96,7 +96,7 @@ def linkage(
         {
             **figures,
             "unique_people_in_holdout": len(theirs),
-            "linked_in_holdout": _linked(theirs),
+            "linked_in_holdout": _link_rows(theirs),
             "right_where_linked_in_holdout": _right(theirs),
         },
     )
@@ -130,7 +130,7 @@ def _links(
     return scores
 
 
-def _linked(scores: Floats) -> float:
+def _link_rows(scores: Floats) -> float:
     if len(scores):
         return float((scores >= 0).mean())
     return 0.0

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from understudy.attacks.features import Floats, random_queries, table_features, target_features
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import Ints
-from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, judged
+from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, give_verdict
 from understudy.auditing.bounds import epsilon_bound
 from understudy.data.encoding import Coded, encode
 from understudy.data.frames import Frame, as_table
@@ -44,14 +44,14 @@ Release = Callable[[Table, np.random.Generator], Frame]
 Knows = Literal["rows", "population"]
 
 ROWS = 1000
-"""Shadow models are fitted on tables of so many rows: quick, and easier to attack than large
+"""Shadow models are fitted on tables of this many rows: quick, and easier to attack than large
 ones.
 """
 
 COPIES = 4
-"""The control hands out rows of the table, so many times as many as it has."""
+"""The control hands out rows of the table, this many times as many as it has."""
 
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Target:
     auc
         The area under the curve of true against false alarms; 0.5 is guessing.
     true_alarms, false_alarms, fits
-        Alarms on so many fresh fits with, and as many without the row.
+        Alarms on this many fresh fits with, and as many without the row.
     epsilon
         A lower bound on epsilon, at the delta that is promised, that these alarms show; with a
         confidence of 99.5 % for all targets together.
@@ -161,7 +161,7 @@ class GameRules:
     control: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("targets", 1), ("shadows", 10), ("rows", FEWEST_ROWS)):
+        for name, least in (("targets", 1), ("shadows", 10), ("rows", MIN_ROWS)):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not whole or not least <= value <= 1_000_000:
@@ -222,7 +222,7 @@ def membership(
     game = _set_up(people, public, rules, seed)
     if isinstance(synthesizer, Synthesizer):
         promise = Promise(synthesizer.epsilon, synthesizer.delta, synthesizer.neighbours)
-        name, release = synthesizer.name, _released(synthesizer, public, game.rows, seed)
+        name, release = synthesizer.name, _release_rows(synthesizer, public, game.rows, seed)
     else:
         name, release = getattr(synthesizer, "__name__", "the function"), synthesizer
     stand_in = promise is not None and promise.neighbours == "replace"
@@ -304,7 +304,7 @@ class _Game:
         def look(places: Ints, targets: Sequence[int]) -> _Look:
             synthetic = as_table(release(_rows_of(self.people, places), self.rng))[0]
             told(next(counter))
-            rows = _coded(synthetic, self.schema)
+            rows = _encode_rows(synthetic, self.schema)
             return _Look(
                 table_features(rows),
                 {t: target_features(rows, self.targets[t], self.queries) for t in targets},
@@ -388,8 +388,8 @@ class _Game:
 def _set_up(people: Table, public: Schema, rules: GameRules, seed: int | None) -> _Game:
     rng = np.random.default_rng(seed)
     schema = Schema(public.modelled)
-    coded = _coded(people, schema)
-    fewest = rules.targets + FEWEST_ROWS
+    coded = _encode_rows(people, schema)
+    fewest = rules.targets + MIN_ROWS
     if coded.rows < fewest:
         raise InputError(
             f"{people.source} has {coded.rows:,} rows; attacking {rules.targets} people takes at "
@@ -482,7 +482,7 @@ def _check_scikit_learn() -> None:
 # --------------------------------------------------------------------------- what is attacked
 
 
-def _released(
+def _release_rows(
     synthesizer: Synthesizer, public: Schema, otherwise: int, seed: int | None
 ) -> Release:
     noise = None
@@ -519,13 +519,13 @@ def _read(table: Frame, schema: Schema | str | Path | None) -> tuple[Table, Sche
     rows = as_table(table)[0]
     if schema is not None:
         return rows, Schema.load(schema) if isinstance(schema, str | Path) else schema
-    from understudy.evaluation.comparison import compared
+    from understudy.evaluation.comparison import compare_tables
 
-    side = compared(rows, rows)
+    side = compare_tables(rows, rows)
     return side.real.table, side.schema
 
 
-def _coded(table: Table, schema: Schema) -> Coded:
+def _encode_rows(table: Table, schema: Schema) -> Coded:
     """The attributes that are looked at, in the order of the schema; identifiers and text are
     not.
     """
@@ -573,7 +573,7 @@ def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game)
     # An epsilon is refuted by what one target shows, or by the advantage over all, which also
     # refutes a large one.
     refuted = promise is not None and shown > promise.epsilon
-    verdict = judged(outcome.p_value, math.inf if refuted else outcome.at_least, allowed)
+    verdict = give_verdict(outcome.p_value, math.inf if refuted else outcome.at_least, allowed)
     if promise is not None and promise.delta:
         at_delta = f" at delta {promise.delta:g}"
     else:

@@ -92,7 +92,7 @@ class Promise:
         """The largest expected share of synthetic rows whose closest record is in the table, not in
         the holdout.
 
-        Both come from the same population and have so many rows. The chance that the closest record
+        Both come from the same population and have this many rows. The chance that the closest record
         of all is a certain row of the table is at most exp(epsilon) times the chance, plus delta,
         when that row has changed places with a certain one of the holdout, which is the chance that
         the latter is the closest. Averaged over the holdout and summed over the table, share <=

@@ -28,20 +28,20 @@ many are equal.
 """
 
 
-def picked(coded: Coded, places: Ints) -> Coded:
+def pick_rows(coded: Coded, places: Ints) -> Coded:
     """Some of the rows."""
     codes = {name: column[places] for name, column in coded.codes.items()}
     return Coded(coded.schema, codes, len(places), ())
 
 
 def some(coded: Coded, most: int, rng: np.random.Generator) -> Coded:
-    """A uniform sample of at most so many rows."""
+    """A uniform sample of at most this many rows."""
     if coded.rows <= most:
         return coded
-    return picked(coded, np.sort(rng.choice(coded.rows, most, replace=False)))
+    return pick_rows(coded, np.sort(rng.choice(coded.rows, most, replace=False)))
 
 
-def joined(one: Coded, other: Coded) -> Coded:
+def join_rows(one: Coded, other: Coded) -> Coded:
     """The rows of both."""
     codes = {
         name: np.concatenate([column, other.codes[name]]) for name, column in one.codes.items()
@@ -68,7 +68,7 @@ def groups(tables: Sequence[Coded], names: Sequence[str]) -> tuple[list[Ints], i
     return np.split(found, ends), int(found.max(initial=-1)) + 1
 
 
-def copied(rows: Ints, of: Ints) -> bool:
+def look_copied(rows: Ints, of: Ints) -> bool:
     """Whether nearly all rows equal one of the others, though these are mostly unlike each other;
     all by their groups.
 
@@ -84,7 +84,7 @@ def copied(rows: Ints, of: Ints) -> bool:
     return lone > MOSTLY and float(np.isin(different, values).mean()) >= NEARLY_ALL
 
 
-def ordered(attribute: Attribute) -> bool:
+def has_order(attribute: Attribute) -> bool:
     """Whether the values of an attribute have an order."""
     return isinstance(attribute, Quantity) or (
         isinstance(attribute, Category) and attribute.ordered
@@ -110,7 +110,7 @@ def _costs(attribute: Attribute, code: int) -> NDArray[np.int32]:
     """The distance from a code to every code of its attribute."""
     last = attribute.values_size - 1
     costs = np.full(attribute.size, ONE, dtype=np.int32)
-    if ordered(attribute) and code <= last and last > 0:
+    if has_order(attribute) and code <= last and last > 0:
         costs[: last + 1] = np.abs(np.arange(last + 1) - code) * ONE // last
     costs[code] = 0
     return costs

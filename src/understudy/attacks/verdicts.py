@@ -128,7 +128,7 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """Whether the difference is chance, and if not, whether it goes with the promise."""
-        return judged(self.p_value, self.inside - reach(self.deviations[0]), self.allowed)
+        return give_verdict(self.p_value, self.inside - reach(self.deviations[0]), self.allowed)
 
     def attack(
         self, name: str, found: str, unit: str, promised: str, figures: Mapping[str, Any]
@@ -202,7 +202,7 @@ class Attacks:
         }
 
 
-def judged(p_value: float, lowest: float, allowed: float | None) -> Verdict:
+def give_verdict(p_value: float, lowest: float, allowed: float | None) -> Verdict:
     """The verdict on a test: by its p-value, and where that is small, by what surely was reached
     against the bound.
     """
@@ -238,7 +238,7 @@ def reach(deviation: float) -> float:
 
 
 def share_deviation(share: float, of: int) -> float:
-    """The standard deviation of a share of so many; never 0, since a few hits more or less are
+    """The standard deviation of a share of this many; never 0, since a few hits more or less are
     always possible.
     """
     smoothed = (share * of + 1) / (of + 2)

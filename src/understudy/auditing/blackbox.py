@@ -40,7 +40,7 @@ class Evidence:
     """What the best test found: lower bounds on epsilon and mu, and how the test did on runs that
     it had not seen.
 
-    The limits are the bounds that a test which is never wrong would have given: so many runs can
+    The limits are the bounds that a test which is never wrong would have given: this many runs can
     show no more.
     """
 
@@ -67,7 +67,7 @@ def tell_apart(
         raise ValueError("at least two runs on each table are needed")
     part, other_part = (max(1, round(TRAINING * len(lines))) for lines in (features, other))
     width = max(features.shape[1], other.shape[1])
-    features, other = _with_last_digits(_padded(features, width), _padded(other, width))
+    features, other = _with_last_digits(_pad(features, width), _pad(other, width))
     training, judged = (features[:part], other[:other_part]), (features[part:], other[other_part:])
 
     best = max(_tests(*training), key=lambda test: _promise(test, *training, len(judged[0]), delta))
@@ -83,7 +83,7 @@ def tell_apart(
 
 
 def _promise(test: _Test, features: Features, other: Features, runs: int, delta: float) -> float:
-    """About what a test will show on so many runs: cheap bounds (Wilson 1927) are good enough
+    """About what a test will show on this many runs: cheap bounds (Wilson 1927) are good enough
     here.
     """
     (p_low, p_high), (q_low, q_high) = (
@@ -115,7 +115,7 @@ def collect(
         for _ in range(runs)
     ]
     here, there = zip(*lines, strict=True)
-    return _stacked(here), _stacked(there)
+    return _stack(here), _stack(there)
 
 
 def black_box(
@@ -267,7 +267,7 @@ def _two_dimensional(features: Any) -> Features:
     return np.nan_to_num(array, nan=_ABSENT, posinf=1e18, neginf=-1e18)
 
 
-def _padded(features: Features, width: int) -> Features:
+def _pad(features: Features, width: int) -> Features:
     return np.pad(features, ((0, 0), (0, width - features.shape[1])), constant_values=_ABSENT)
 
 
@@ -290,7 +290,7 @@ def _last_digits(numbers: Features) -> Features:
     return np.where(whole == 0, 0.0, exponents - 53 + zeros)
 
 
-def _stacked(lines: Sequence[NDArray[np.float64]]) -> Features:
+def _stack(lines: Sequence[NDArray[np.float64]]) -> Features:
     width = max(len(line) for line in lines)
     return np.array(
         [np.pad(line, (0, width - len(line)), constant_values=_ABSENT) for line in lines]

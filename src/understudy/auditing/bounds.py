@@ -34,8 +34,8 @@ CONFIDENCE = 0.999
 def clopper_pearson(hits: int, runs: int, confidence: float) -> tuple[float, float]:
     """One-sided lower and upper bounds on a probability, each with the given confidence.
 
-    Clopper and Pearson (1934): the lower bound is the probability at which so many hits or more are
-    as rare as 1 - confidence, the upper one that at which so many or fewer are.
+    Clopper and Pearson (1934): the lower bound is the probability at which this many hits or more are
+    as rare as 1 - confidence, the upper one that at which this many or fewer are.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _bisect(holds: Any) -> float:
 
 
 def _at_least(hits: int, runs: int, p: float) -> float:
-    """The probability of so many hits or more."""
+    """The probability of this many hits or more."""
     if p <= 0:
         return 0.0
     logs = _log_choose(runs)[hits:] + np.arange(hits, runs + 1) * math.log(p)

@@ -1,7 +1,7 @@
 """Negative controls: broken methods that the audit must flag, and sound counterparts that it must
 not.
 
-Each is a few lines that make one mistake which was made in earnest: in the thesis, in the Aalborg
+Each is a few lines that make one mistake which was made in practice: in the thesis, in the Aalborg
 project, in the book's listings (E1 to E36 in the notes) or in another tool. They protect nobody:
 never use them.
 
@@ -178,7 +178,7 @@ def _noise_in_a_layer(neighbour: bool, runs: int, rng: np.random.Generator) -> F
     return weight - 0.01 * ((outputs - rows) * rows).mean(axis=1)
 
 
-def _observed_only(exact: Features, noise: Features) -> Features:
+def _add_noise_to_observed(exact: Features, noise: Features) -> Features:
     """Noise for cells that hold a row; the others stay 0."""
     return np.where(exact > 0, exact + noise, 0.0)
 
@@ -231,7 +231,7 @@ def _positive(exact: Features, noise: Features) -> Features:
 
 
 def _until_it_passes(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Noise drawn anew until the answer passes a test against the truth: within 2."""
+    """Noise drawn again until the answer passes a test against the truth: within 2."""
     exact = 40.0 + neighbour
     tries = _laplace(rng, 1.0, (runs, 60))
     passes = np.abs(tries) <= 2
@@ -296,7 +296,7 @@ def up_and_down_loss(low: float, high: float, scale: float, rule: Rule) -> float
 
 
 FALLING = 500
-"""With so many candidates that fall, the exponential mechanism loses nearly all that it may."""
+"""With this many candidates that fall, the exponential mechanism loses nearly all that it may."""
 
 
 def _exponential_that_ignores_epsilon() -> float:
@@ -322,7 +322,7 @@ def duchi_loss(dimensions: int, epsilon: float) -> float:
     return max(float(np.abs(first - log_probabilities(truth)).max()) for truth in signs)
 
 
-def _copied_column(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+def _copy_last_column(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Every feature with noise, but the index runs one short: the last one is the real row's."""
     row = np.array([1.0, 1.0, 1.0] if neighbour else [0.0, 0.0, 0.0])
     noisy = row + _laplace(rng, 3.0, (runs, 3))
@@ -339,7 +339,7 @@ def _wishart(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     return (moments + directions @ directions.transpose(0, 2, 1)).reshape(runs, 4)
 
 
-def _scaled_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
+def _scale_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Values scaled to 0 ... 1 by the smallest and largest of the data, then a noisy count of those
     above 1/2.
     """
@@ -366,7 +366,7 @@ def _noise_written_down(exact: Features, noise: Features) -> Features:
 
 
 def _two_columns_redrawn(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-    """Two columns drawn anew from their distributions, the others left as they are."""
+    """Two columns drawn again from their distributions, the others left as they are."""
     return np.column_stack(
         [rng.integers(0, 2, (runs, 2)), np.full(runs, 90.0 if neighbour else 30.0)]
     )
@@ -642,7 +642,7 @@ def controls() -> tuple[Control, ...]:
             "book E2, synthcity",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1.0, _observed_only),
+            _table(EMPTY, ONE, 1.0, _add_noise_to_observed),
         ),
         Control(
             "the number of rows is exact",
@@ -702,10 +702,10 @@ def controls() -> tuple[Control, ...]:
             "book E13",
             extreme,
             1.0,
-            _scaled_by_the_data,
+            _scale_by_the_data,
         ),
         Control(
-            "noise drawn anew until a test passes", "book E14", one_more, 1.0, _until_it_passes
+            "noise drawn again until a test passes", "book E14", one_more, 1.0, _until_it_passes
         ),
         Control(
             "means of groups that are formed from the data",
@@ -714,7 +714,7 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=group_means_loss,
         ),
-        Control("the last column is copied", "book E17", "one row changed", 1.0, _copied_column),
+        Control("the last column is copied", "book E17", "one row changed", 1.0, _copy_last_column),
         Control(
             "noise kept in a file beside the result",
             "book E19",
@@ -723,7 +723,7 @@ def controls() -> tuple[Control, ...]:
             _table(EMPTY, ONE, 1.0, _noise_written_down),
         ),
         Control(
-            "two columns drawn anew, the others as they are",
+            "two columns drawn again, the others as they are",
             "book E20",
             "one row changed",
             1.0,

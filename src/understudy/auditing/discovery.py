@@ -19,7 +19,7 @@ import numpy as np
 from understudy.auditing.bounds import CONFIDENCE, gaussian_tail, laplace_tail
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import Pair, odd_cell_pairs, unheard_pair, unknown_pairs
+from understudy.auditing.neighbours import Pair, make_unknown_pairs, odd_cell_pairs, unheard_pair
 from understudy.auditing.subjects import (
     DELTA,
     MOST,
@@ -51,7 +51,7 @@ def discovery(
 ) -> Iterator[Finding]:
     """The questions of discovery by themselves, then whole runs without a schema."""
     for relation in RELATIONS:
-        pairs = (*odd_cell_pairs(relation), *unknown_pairs(relation, False))
+        pairs = (*odd_cell_pairs(relation), *make_unknown_pairs(relation, False))
         run_on = partial(_discovers, epsilon, 0.0)
         yield from exact_findings(f"choices of domains, {relation}", epsilon, run_on, pairs)
         run_on = partial(_discovers, epsilon, DELTA)
@@ -63,7 +63,7 @@ def discovery(
     yield _naming(epsilon, "add_remove", "rho", MOST)
     for name, method in without_schema(epsilon).items():
         # A value that both tables know: what is lost where no unique one is named.
-        yield from fit_exactly(name, method, unknown_pairs(method.neighbours))
+        yield from fit_exactly(name, method, make_unknown_pairs(method.neighbours))
     for name, method in without_schema(epsilon).items():
         if isinstance(method, Random):
             continue  # it asks for nothing that the others do not ask for as well
@@ -102,7 +102,7 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
     """The probability that values which only one person holds are named, for the worst way to hold
     them.
 
-    All of the person's rows may hold one value, or each another; so many rows of others hold it
+    All of the person's rows may hold one value, or each another; this many rows of others hold it
     that it is just not named without theirs.
     """
     chances = []

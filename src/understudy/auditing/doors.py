@@ -251,7 +251,7 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
     try:
         asked, other = here.begin(), there.begin()
         while asked is not None and other is not None and asked.same(other):
-            answer, loss, loss_rho = _answered(asked, other, rng, stray)
+            answer, loss, loss_rho = _answer(asked, other, rng, stray)
             gaussian = gaussian and (asked.kind == "gaussian" or not asked.inputs.any())
             if not np.array_equal(asked.inputs, other.inputs):
                 doors, epsilon, rho = doors + 1, epsilon + loss, rho + loss_rho
@@ -285,7 +285,7 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(one == other) or (one != one and other != other)
 
 
-def _answered(
+def _answer(
     a: Question, b: Question, rng: np.random.Generator, stray: float
 ) -> tuple[Counts | int, float, float]:
     """An answer to a question, the log-ratio of its probabilities, and the question's rho."""

@@ -41,7 +41,7 @@ class Finding:
     source
         Where a broken control comes from.
     limit
-        The most that could have been measured: so many runs can show no more.
+        The most that could have been measured: this many runs can show no more.
     """
 
     subject: str

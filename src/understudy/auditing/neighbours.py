@@ -50,7 +50,7 @@ parents.
 
 
 def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
-    """The pairs of a relation, each on a table of about so many rows."""
+    """The pairs of a relation, each on a table of about this many rows."""
     diagonal: list[Row] = [(place % 2,) * 4 for place in range(rows)]
     makers: tuple[tuple[str, Schema, list[Row], Row], ...] = (
         (
@@ -231,7 +231,7 @@ def _lifts(rows: int) -> _Move:
 
 
 def _lowers(score: str, rows: int, copies: int) -> _Move:
-    """A new row, in so many copies, that lowers a score by (nearly) all that it can."""
+    """A new row, in this many copies, that lowers a score by (nearly) all that it can."""
     if score == "R":
         # Value 1 of either attribute comes only with value 0 of the other, in the square root of n
         # rows each: such events count just more often than independence expects. A row with both
@@ -271,7 +271,7 @@ def _rare_values(rows: int, copies: int = 1) -> list[Cell]:
 # ---------------------------------------------- pairs without a schema
 
 
-def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair, ...]:
+def make_unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair, ...]:
     """Pairs of tables whose domain is to be discovered: numbers and, if asked for, a column of
     categories.
     """
@@ -281,7 +281,9 @@ def unknown_pairs(neighbours: Neighbours, categories: bool = True) -> tuple[Pair
         ("the only negative numbers", (-7, -1e9, 1)),
         ("the only missing values", (None, None, 1)),
     )
-    return tuple(_unknown_pair(name, neighbours, body, extra, categories) for name, extra in odd)
+    return tuple(
+        _make_unknown_pair(name, neighbours, body, extra, categories) for name, extra in odd
+    )
 
 
 def unheard_pair(neighbours: Neighbours) -> Pair:
@@ -290,7 +292,7 @@ def unheard_pair(neighbours: Neighbours) -> Pair:
     """
     body = [(20 + place % 40, 3.5, place % 3) for place in range(200)]
     name = "a category of two rows, no schema"
-    return _unknown_pair(name, neighbours, [(30, 3.5, 3), *body], (30, 3.5, 3), True)
+    return _make_unknown_pair(name, neighbours, [(30, 3.5, 3), *body], (30, 3.5, 3), True)
 
 
 ODD_CELLS: dict[str, tuple[Sequence[str], str]] = {
@@ -333,7 +335,7 @@ def _words(cells: Sequence[str]) -> Column:
 TOWNS = ("Oslo", "Rome", "Ulm", "Atlantis")
 
 
-def _unknown_pair(
+def _make_unknown_pair(
     name: str,
     neighbours: Neighbours,
     body: Sequence[tuple[Any, ...]],
@@ -344,10 +346,16 @@ def _unknown_pair(
         other = [*body, extra]
     else:
         other = [*body[:-1], extra]
-    return Pair(_unknown(body, categories), _unknown(other, categories), None, neighbours, name)
+    return Pair(
+        _make_unknown_table(body, categories),
+        _make_unknown_table(other, categories),
+        None,
+        neighbours,
+        name,
+    )
 
 
-def _unknown(rows: Sequence[tuple[Any, ...]], categories: bool) -> Table:
+def _make_unknown_table(rows: Sequence[tuple[Any, ...]], categories: bool) -> Table:
     ages, heights, towns = zip(*rows, strict=True)
     columns = {"age": _column("integer", ages), "height": _column("real", heights)}
     if categories:

@@ -48,7 +48,7 @@ from understudy.privacy.mechanisms import (
     Rule,
     SeededNoise,
     choice_scale,
-    gridded,
+    round_to_grid,
 )
 from understudy.privacy.refinement import refine
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
@@ -79,9 +79,9 @@ def doors(epsilon: float) -> Iterator[Finding]:
         else:
             ask = _histograms
         yield from exact_findings(
-            f"tables, Laplace, {relation}", epsilon, _asked(ask, epsilon), worst_pairs(relation)
+            f"tables, Laplace, {relation}", epsilon, _make_run(ask, epsilon), worst_pairs(relation)
         )
-        gaussian = _asked(ask, epsilon, DELTA)
+        gaussian = _make_run(ask, epsilon, DELTA)
         yield from exact_findings(
             f"tables, Gaussian, {relation}", epsilon, gaussian, worst_pairs(relation), DELTA
         )
@@ -89,10 +89,10 @@ def doors(epsilon: float) -> Iterator[Finding]:
     yield from exact_findings(
         f"tables, Laplace, {MOST} rows per person",
         epsilon,
-        _asked(_tables, epsilon, most=MOST),
+        _make_run(_tables, epsilon, most=MOST),
         people,
     )
-    gaussian = _asked(_tables, epsilon, DELTA, MOST)
+    gaussian = _make_run(_tables, epsilon, DELTA, MOST)
     yield from exact_findings(
         f"tables, Gaussian, {MOST} rows per person", epsilon, gaussian, people, DELTA
     )
@@ -103,46 +103,46 @@ def doors(epsilon: float) -> Iterator[Finding]:
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
             yield from exact_findings(
-                f"choice by {score}, {relation}", epsilon, _asked(_choice(score), epsilon), pairs
+                f"choice by {score}, {relation}", epsilon, _make_run(_choice(score), epsilon), pairs
             )
     pairs = [choice_pair("I", "replace", two_values=True)]
     yield from exact_findings(
-        "choice by I of two values, replace", epsilon, _asked(_choice("I"), epsilon), pairs
+        "choice by I of two values, replace", epsilon, _make_run(_choice("I"), epsilon), pairs
     )
     for score in ("F", "R"):
         for relation in RELATIONS:
             pairs = [choice_pair(score, relation)]
-            asked = _asked(_choice(score, _even(score, relation)), epsilon, DELTA)
+            asked = _make_run(_choice(score, _even(score, relation)), epsilon, DELTA)
             yield from exact_findings(
                 f"choice by {score}, zCDP, {relation}", epsilon, asked, pairs, DELTA
             )
     for relation in RELATIONS:
         worst = worst_pairs(relation)[0]
         for handicap, delta in ((1000.0, 0.0), (0.0, DELTA)):
-            asked = _asked(_misfit_choice(worst, handicap), epsilon, delta)
+            asked = _make_run(_misfit_choice(worst, handicap), epsilon, delta)
             name = f"choice by misfit, {'zCDP, ' if delta else ''}{relation}"
             yield from exact_findings(name, epsilon, asked, [worst], delta)
     pairs = [choice_pair("R", "add_remove", rows=4000, person_rows=MOST)]
     name = f"choice by R, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _asked(_choice("R"), epsilon, most=MOST), pairs)
+    yield from exact_findings(name, epsilon, _make_run(_choice("R"), epsilon, most=MOST), pairs)
     name = f"choice by R, zCDP, {MOST} rows per person"
     yield from exact_findings(
-        name, epsilon, _asked(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
+        name, epsilon, _make_run(_choice("R", 0.0), epsilon, DELTA, MOST), pairs, DELTA
     )
     for relation in RELATIONS:
         # Many rows, so that one more changes their number hardly at all; or none, so that nothing
         # hides the row.
         pairs = [worst_pairs(relation, 400)[0], tiny_pair(relation)]
-        yield from exact_findings(f"draws, {relation}", epsilon, _asked(_draws, epsilon), pairs)
+        yield from exact_findings(f"draws, {relation}", epsilon, _make_run(_draws, epsilon), pairs)
         yield from exact_findings(
-            f"draws, zCDP, {relation}", epsilon, _asked(_draws, epsilon, DELTA), pairs, DELTA
+            f"draws, zCDP, {relation}", epsilon, _make_run(_draws, epsilon, DELTA), pairs, DELTA
         )
     yield from _refinements(epsilon)
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, most=MOST), people)
+    yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, most=MOST), people)
     name = f"draws, zCDP, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _asked(_draws, epsilon, DELTA, MOST), people, DELTA)
+    yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, DELTA, MOST), people, DELTA)
 
 
 def _refinements(epsilon: float) -> Iterator[Finding]:
@@ -165,7 +165,7 @@ def _refined(epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pai
             epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
         )
         assert pair.schema is not None
-        rows = _counted(table, most)
+        rows = _limit_rows(table, most)
         return refine(pair.schema, partial(encode, rows), ledger, ledger.budget, noise)
 
     return lambda pair: partial(run, pair)
@@ -174,7 +174,7 @@ def _refined(epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pai
 Ask = Callable[[CentralCurator], object]
 
 
-def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+def _make_run(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
     """A run that puts questions to a curator, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
@@ -182,17 +182,17 @@ def _asked(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Calla
             epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
         )
         assert pair.schema is not None
-        return ask(CentralCurator(encode(_counted(table, most), pair.schema), ledger, noise))
+        return ask(CentralCurator(encode(_limit_rows(table, most), pair.schema), ledger, noise))
 
     return lambda pair: partial(run, pair)
 
 
-def _counted(table: Table, most: int) -> Table:
+def _limit_rows(table: Table, most: int) -> Table:
     """The rows that count, where people have several."""
-    from understudy.privacy.contributions import bounded
+    from understudy.privacy.contributions import limit_rows_per_person
 
     if PERSON in table.columns:
-        return bounded(table, PERSON, most)[0]
+        return limit_rows_per_person(table, PERSON, most)[0]
     return table
 
 
@@ -264,7 +264,7 @@ def _any_scores(epsilon: float, rule: Rule) -> Finding:
     """Scores that move by all that their sensitivity allows: one up, very many down."""
     one = np.array([1.0] + [0.0] * 500)
     losses = choice_losses(
-        gridded(one, 1.0), gridded(1 - one, 1.0), choice_scale(epsilon, "epsilon"), rule
+        round_to_grid(one, 1.0), round_to_grid(1 - one, 1.0), choice_scale(epsilon, "epsilon"), rule
     )
     name = f"choice, {rule.replace('_', '-')}"
     return Finding(
@@ -410,7 +410,7 @@ COMMONEST = 3
 """How many of the commonest values of a column are counted by themselves."""
 
 CLASSES = 11
-"""Values fall into so many classes by their words, each of which is counted: few enough to be many
+"""Values fall into this many classes by their words, each of which is counted: few enough to be many
 rows each.
 """
 

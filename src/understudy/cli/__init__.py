@@ -57,7 +57,7 @@ def _run() -> None:
 def _sentence_of(error: Exception) -> str | None:
     """What to tell the person, if it is something they can do something about."""
     from understudy.cli.guarding import OUT_OF_MEMORY
-    from understudy.data.files import shown
+    from understudy.data.files import show_name
     from understudy.errors import UnderstudyError
     from understudy.machine.resources import is_out_of_memory
 
@@ -67,7 +67,7 @@ def _sentence_of(error: Exception) -> str | None:
         return " ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):  # what no check foresaw: a name too long, a disk that went away
         if error.filename:
-            where = f"{shown(error.filename)}: "
+            where = f"{show_name(error.filename)}: "
         else:
             where = ""
         return f"{where}{error.strerror or error}."

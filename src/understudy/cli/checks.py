@@ -33,7 +33,7 @@ def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
 
 def check_distinct(*paths: Path | str | None) -> None:
     """No file is named for two things: nothing is overwritten by mistake."""
-    from understudy.data.files import shown
+    from understudy.data.files import show_name
 
     seen: set[Path] = set()
     for path in paths:
@@ -42,7 +42,7 @@ def check_distinct(*paths: Path | str | None) -> None:
         place = Path(path).resolve()
         if place in seen:
             raise InputError(
-                f"{shown(path)} is named for two things at once; give each file a name of its own."
+                f"{show_name(path)} is named for two things at once; give each file a name of its own."
             )
         seen.add(place)
 

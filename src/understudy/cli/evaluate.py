@@ -84,7 +84,7 @@ def evaluate(
         list[int] | None,
         typer.Option(
             metavar="N",
-            help="Compare tables of so many columns; repeatable. 1, 2 and 3 when not given.",
+            help="Compare tables of this many columns; repeatable. 1, 2 and 3 when not given.",
         ),
     ] = None,
     most: Annotated[
@@ -164,7 +164,7 @@ def evaluate(
         others = None
         if holdout is not None:
             others = frame_at(holdout, reading)
-        attacks = _attacked(
+        attacks = _run_attacks(
             rows, synthetic, schema, others, quasi_identifiers, secret, released, seed, talk
         )
     if output is not None:
@@ -219,7 +219,7 @@ def _check_extra() -> None:
         )
 
 
-def _attacked(
+def _run_attacks(
     real: Table | Path,
     synthetic: Path,
     schema: Path | None,

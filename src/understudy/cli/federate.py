@@ -118,16 +118,16 @@ def federate(
     from understudy.federation.client import HttpLink
     from understudy.federation.identity import Parties
     from understudy.federation.ways import federate as learned_together
-    from understudy.models.model import MOST_ROWS
+    from understudy.models.model import MAX_ROWS_PER_SAMPLE
 
     talk = Talk(quiet)
     check_output(output)
     check_distinct(output, model, schema, holders, cert, key)
     if model is not None:
         writable_file(model, "model")
-    if rows is not None and not 0 <= rows <= MOST_ROWS:
+    if rows is not None and not 0 <= rows <= MAX_ROWS_PER_SAMPLE:
         raise InputError(
-            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+            f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not {rows!r}."
         )
     if seed is not None and seed < 0:
         raise InputError(f"The seed must be a whole number at or above 0, not {seed!r}.")

@@ -219,7 +219,7 @@ def serve(
     listener = listening(listen)
     with talk.working("reading"):
         coded, source = open_rows(table, Schema.load(schema), notify=talk.note, **(reading or {}))
-    opened_ledger(book, allowance, delta, relation_of(neighbours))
+    open_holder_ledger(book, allowance, delta, relation_of(neighbours))
     ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
     assert ledger_file is not None
     ledger_file.adopt_table(source.fingerprint(ledger_file.key()))
@@ -267,7 +267,9 @@ def check_parties(identity: Identity, parties: Parties, path: Path) -> None:
         raise InputError(f"{path} names no analyst whom to answer; add one under [[analyst]].")
 
 
-def opened_ledger(path: Path, allowance: float | None, delta: float, neighbours: Any) -> LedgerFile:
+def open_holder_ledger(
+    path: Path, allowance: float | None, delta: float, neighbours: Any
+) -> LedgerFile:
     """The holder's ledger: started once, then never changed."""
     from understudy.privacy.ledger import LedgerFile
 

@@ -65,7 +65,7 @@ def sample(
 ) -> None:
     """Draw rows from a model: costs nothing, as often as you like."""
     from understudy.models.model import Model
-    from understudy.models.query.conditions import given_from_text
+    from understudy.models.query.conditions import parse_conditions
 
     talk = Talk(quiet)
     if partitions is not None:
@@ -74,7 +74,7 @@ def sample(
     released = Model.load(model)
     how_written = {"partitions": partitions, "safe_for_spreadsheets": safe_for_spreadsheets}
     if given:
-        conditions = {"given": given_from_text(given, released.schema), "method": how.value}
+        conditions = {"given": parse_conditions(given, released.schema), "method": how.value}
     else:
         conditions = {}
     write_rows(released, output, rows, seed, talk, **how_written, **conditions)

@@ -79,7 +79,9 @@ def show(
         )
         _print_rest(console, len(released.network))
         if any(axis.level for node in released.network for axis in node.parents):
-            console.print("^1, ^2, …: the parent in coarser groups, so many levels up", style="dim")
+            console.print(
+                "^1, ^2, …: the parent in coarser groups, this many levels up", style="dim"
+            )
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     for entry in ledger.entries[:MAX_LINES]:
         grid.add_row(
@@ -118,7 +120,7 @@ def _domain(attribute: Any) -> str:
     if isinstance(attribute, Computed):
         return "computed"
     if isinstance(attribute, Identifier):
-        return "made anew"
+        return "generated"
     if isinstance(attribute, Text):
         return attribute.instead
     if isinstance(attribute, Quantity):

@@ -207,7 +207,7 @@ class Outputs:
     def check(self) -> None:
         """Refuse what could not be written, before anything is read."""
         from understudy.data.files import writable_file
-        from understudy.models.model import MOST_ROWS
+        from understudy.models.model import MAX_ROWS_PER_SAMPLE
         from understudy.release.targets import check_target
 
         if self.report is None and (self.title or self.contact):
@@ -222,9 +222,9 @@ class Outputs:
         for path, what in ((self.model, "model"), (self.report, "report")):
             if path is not None:
                 writable_file(path, what)
-        if self.rows is not None and not 0 <= self.rows <= MOST_ROWS:
+        if self.rows is not None and not 0 <= self.rows <= MAX_ROWS_PER_SAMPLE:
             raise InputError(
-                f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not "
+                f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not "
                 f"{self.rows!r}."
             )
         if self.seed is not None and self.seed < 0:

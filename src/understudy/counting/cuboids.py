@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.counting import Counter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
-from understudy.counting.planning import Plan, planned
+from understudy.counting.planning import Plan, plan_groupings
 from understudy.counting.rollups import RollUps, Room
 from understudy.data.bits import Bits
 from understudy.data.marginals import Axis, Marginal, describe
@@ -149,7 +149,7 @@ class CuboidCounter(Counter):
 
         count_held()
         if waiting:
-            plan = planned(
+            plan = plan_groupings(
                 set(waiting.values()), self._base_sizes, self._source.distinct, self._most
             )
             self.plans.append(plan)

@@ -520,7 +520,7 @@ def count_packed(
         for i in range(depth):
             for j in range(i + 1):
                 subset = (1 << (depth - 1 - i)) | (1 << (depth - 1 - j))
-                out[subset] = _known(words, packed.known, columns[i], columns[j])
+                out[subset] = _recall(words, packed.known, columns[i], columns[j])
         if depth == 3:
             out[7] = _three(words[columns[0]], words[columns[1]], words[columns[2]])
         elif depth == 4:
@@ -533,7 +533,7 @@ def count_packed(
 
 
 @kernel(nogil=True)
-def _known(words: Array, known: Array, a: int, b: int) -> Number:
+def _recall(words: Array, known: Array, a: int, b: int) -> Number:
     if known[a, b] < 0:
         count = _two(words[a], words[b])
         known[a, b] = count

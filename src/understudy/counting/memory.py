@@ -39,7 +39,7 @@ _THREAD_WORK = 1 << 18  # row visits below which starting threads costs more tha
 Ints = NDArray[np.int64]
 
 STRETCH = 1 << 20
-"""Generalised columns are made for so many rows at a time: much longer than a table, much shorter
+"""Generalised columns are made for this many rows at a time: much longer than a table, much shorter
 than a large file.
 """
 

@@ -67,7 +67,7 @@ SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999
 
 # --------------------------------------------------------------------------- ends of ranges
 
-LARGEST_UNIT_EDGE = 130
+MAX_UNIT_EDGE = 130
 """Up to here, ranges of whole numbers may end anywhere."""
 
 _MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
@@ -131,9 +131,9 @@ def _integer_ends() -> Ends:
     lows |= dict.fromkeys([*range(-10, 0), -20, -50, *(-number for number in large[::2])], -6.0)
     lows |= {0: 0.0, 1: 0.0, -1: -5.0}
     highs: dict[float, float] = {
-        value + 1: -2.0 * (value > 20) for value in range(-10, LARGEST_UNIT_EDGE)
+        value + 1: -2.0 * (value > 20) for value in range(-10, MAX_UNIT_EDGE)
     }
-    highs |= {value + 1: -0.5 for value in range(25, LARGEST_UNIT_EDGE, 5)}
+    highs |= {value + 1: -0.5 for value in range(25, MAX_UNIT_EDGE, 5)}
     # Both "up to 999" and "up to 1,000".
     highs |= dict.fromkeys([*large, *(number + 1 for number in large)], -0.5)
     highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
@@ -176,7 +176,7 @@ def _pair(
     small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
     kept = (high > low) & ((small >= 1e-3 * large) | np.isin(small, (0.0, 1.0)))
     low, high, odds = low[kept], high[kept], odds[kept]
-    after_another = np.append(False, np.diff(edges) == 1) & (edges > LARGEST_UNIT_EDGE)
+    after_another = np.append(False, np.diff(edges) == 1) & (edges > MAX_UNIT_EDGE)
     after_another |= np.isin(edges, finer)
     lows_at, highs_at = np.searchsorted(edges, low), np.searchsorted(edges, high)
     return Ends(edges, lows_at, highs_at, high - low, odds, ~after_another)

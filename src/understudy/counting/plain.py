@@ -23,7 +23,7 @@ STRETCH = 1 << 16
 
 
 def counting_seconds(marginals: int, axes: int, rows: int) -> float:
-    """What marginals with so many axes in all take, by their rows."""
+    """What marginals with this many axes in all take, by their rows."""
     return 5e-6 * marginals + 2e-6 * axes + 0.9e-9 * rows * (marginals + axes)
 
 

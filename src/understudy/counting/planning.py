@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 SETS_AT_A_TIME = 8
-"""Up to so many groupings are asked for in one query (grouping sets): one pass over the rows serves
+"""Up to this many groupings are asked for in one query (grouping sets): one pass over the rows serves
 all of them.
 """
 
@@ -31,7 +31,7 @@ class Plan:
         return f"{self.tables:,} sets of columns counted by {queries}, grouped by {'; '.join(sets)}"
 
 
-def planned(
+def plan_groupings(
     wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int
 ) -> Plan:
     """Groupings that hold all the wanted sets of attributes, none of more than ``most`` groups if

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.counting import Counter
 from understudy.data.marginals import Axis, Marginal
 
-MOST_CELLS = 1 << 25
+MAX_REMEMBERED_CELLS = 1 << 25
 """As many cells are remembered: 256 MB."""
 
 
@@ -26,7 +26,7 @@ class Remembered(Counter):
         How many cells are remembered in all.
     """
 
-    def __init__(self, counter: Counter, most: int = MOST_CELLS) -> None:
+    def __init__(self, counter: Counter, most: int = MAX_REMEMBERED_CELLS) -> None:
         self._counter = counter
         self._room = most
         self._known: dict[Marginal, NDArray[np.int64]] = {}
@@ -48,7 +48,7 @@ class Remembered(Counter):
         """
         new = [axes for axes in dict.fromkeys(marginals) if axes not in self._known]
         if not new:
-            return _joined([self._known[axes] for axes in marginals])
+            return _join_tables([self._known[axes] for axes in marginals])
         flat, offsets = self._counter.count_flat(new)
         found = {
             axes: flat[begin:end]
@@ -57,10 +57,12 @@ class Remembered(Counter):
         if len(flat) <= self._room:
             self._room -= len(flat)
             self._known.update(found)
-        return _joined([found[axes] if axes in found else self._known[axes] for axes in marginals])
+        return _join_tables(
+            [found[axes] if axes in found else self._known[axes] for axes in marginals]
+        )
 
 
-def _joined(tables: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _join_tables(tables: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     offsets = np.zeros(len(tables) + 1, np.int64)
     np.cumsum([table.size for table in tables], out=offsets[1:])
     return np.concatenate(tables), offsets

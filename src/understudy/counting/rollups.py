@@ -25,7 +25,7 @@ from understudy.counting.memory import MemoryCounter
 from understudy.data.marginals import Axis, Marginal
 
 ROLL_UP_PRICE = 50
-"""Rolling up is taken to cost as much as counting so many tables: a round figure; if it is wrong,
+"""Rolling up is taken to cost as much as counting this many tables: a round figure; if it is wrong,
 it costs time.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.files import shown
+from understudy.data.files import show_name
 from understudy.data.formats import Format
 from understudy.errors import InputError
 
@@ -25,7 +25,7 @@ class Column:
         "text", "integer", "real", "boolean", "date" (days) or "datetime" (seconds; both since
         1970); "empty" where nothing is there.
     values
-        One entry a row; for text, places in ``words``. Whatever stands where a value is missing
+        One entry per row; for text, places in ``words``. Whatever stands where a value is missing
         means nothing.
     words
         The distinct texts of a text column.
@@ -110,7 +110,7 @@ class Table:
 
         if table_suffix(path) not in suffixes:
             raise InputError(
-                f"{shown(path)} is not the name of a {kind} file; it must end in "
+                f"{show_name(path)} is not the name of a {kind} file; it must end in "
                 f"{', '.join(suffixes)}."
             )
         self.write(path)

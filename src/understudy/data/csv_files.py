@@ -294,7 +294,7 @@ def _check_counts(
             for number, values in counts:
                 if values > columns:
                     where = f"The table {original}, line {number},"
-                    raise InputError(_ragged(where, values, columns))
+                    raise InputError(_describe_ragged(where, values, columns))
 
 
 Counts = Generator[tuple[int, int], None, None]
@@ -347,7 +347,7 @@ def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
             f"open there."
         )
     if counts := re.search(r"^Expected Number of Columns: (\d+) Found: (\d+)", message, re.M):
-        return _ragged(where, int(counts[2]), int(counts[1]))
+        return _describe_ragged(where, int(counts[2]), int(counts[1]))
     if re.search(r"^Invalid unicode", message, re.MULTILINE):
         return f"{where} is not UTF-8 text; save the file as UTF-8 and try again."
     if re.search(r"^Value with unterminated quote", message, re.MULTILINE):
@@ -357,6 +357,6 @@ def csv_complaint(source: str, message: str, *, name_file: bool = False) -> str:
     return f"{where} cannot be read: {message.splitlines()[0]}"
 
 
-def _ragged(where: str, values: int, columns: int) -> str:
+def _describe_ragged(where: str, values: int, columns: int) -> str:
     found = f"{values} value{'' if values == 1 else 's'}"
     return f"{where} has {found} where the first line has {columns} columns; correct that line."

@@ -85,7 +85,7 @@ def decode(
     Parameters
     ----------
     codes
-        For each modelled attribute one code a row.
+        For each modelled attribute one code per row.
     schema
         What the codes mean.
     rng
@@ -104,12 +104,12 @@ def decode(
             if texts is not None:
                 columns[attribute.name] = texts
         elif isinstance(attribute, Quantity):
-            column = _decoded_quantity(attribute, codes[attribute.name], rng)
+            column = _decode_quantity(attribute, codes[attribute.name], rng)
             if attribute.kind == "time":  # no library has a type for it that all others read
                 column = in_words(column, "time")
             columns[attribute.name] = column
         elif isinstance(attribute, Category):
-            columns[attribute.name] = _decoded_category(attribute, codes[attribute.name])
+            columns[attribute.name] = _decode_category(attribute, codes[attribute.name])
     return Table(columns, "The synthetic table")
 
 
@@ -121,7 +121,7 @@ def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
     return Column("text", np.arange(rows, dtype=np.uint32), words)
 
 
-def _decoded_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator) -> Column:
+def _decode_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator) -> Column:
     if attribute.refined:
         values: NDArray[Any] = attribute.inside.draw(codes, rng)
     else:
@@ -154,7 +154,7 @@ def _drawn_evenly(
     return np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])
 
 
-def _decoded_category(attribute: Category, codes: NDArray[Any]) -> Column:
+def _decode_category(attribute: Category, codes: NDArray[Any]) -> Column:
     domain = attribute.domain
     if attribute.kind == "boolean" and domain == BOOLEAN_VALUES:
         column = Column("boolean", codes == 1, mark=attribute.missing or "")

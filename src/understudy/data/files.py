@@ -19,7 +19,7 @@ from typing import Any
 
 from understudy.errors import InputError
 
-LARGEST_DOCUMENT = 1 << 27
+MAX_DOCUMENT_BYTES = 1 << 27
 """A JSON document above this many bytes, once unpacked, is refused: nobody writes one by honest
 means.
 """
@@ -41,7 +41,7 @@ def holds_password(word: str) -> bool:
     return re.search(f"{_PASSWORD}|{url}|{bare}", word, re.IGNORECASE) is not None
 
 
-def shown(path: str | Path) -> str:
+def show_name(path: str | Path) -> str:
     """A file's name for messages; of what looks like a URL, which may hold a password, only how it
     begins.
     """
@@ -61,12 +61,12 @@ def existing_file(path: str | Path, what: str) -> Path:
         folder, there = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long, say
         raise InputError(
-            f"The {what} {shown(path)} cannot be read ({error.strerror}); check the name."
+            f"The {what} {show_name(path)} cannot be read ({error.strerror}); check the name."
         ) from error
     if folder:
         raise InputError(f"{path} is a folder, not a {what}; name a file.")
     if not there:
-        raise InputError(f"There is no {what} at {shown(path)}; check the name.")
+        raise InputError(f"There is no {what} at {show_name(path)}; check the name.")
     if not os.access(path, os.R_OK):
         raise InputError(f"The {what} {path} cannot be read; check its permissions.")
     return path
@@ -87,7 +87,7 @@ def writable_file(path: str | Path, what: str) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
         raise InputError(
-            f"The {what} cannot be written to {shown(path)}: there is no folder {shown(folder)}; "
+            f"The {what} cannot be written to {show_name(path)}: there is no folder {show_name(folder)}; "
             "make it first."
         )
     beside = name_beside(path)
@@ -96,7 +96,7 @@ def writable_file(path: str | Path, what: str) -> Path:
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
         raise InputError(
-            f"The {what} cannot be written to {shown(path)} ({cause}); choose another place."
+            f"The {what} cannot be written to {show_name(path)} ({cause}); choose another place."
         ) from error
     finally:
         remove(beside)
@@ -104,7 +104,7 @@ def writable_file(path: str | Path, what: str) -> Path:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def write_whole(path: Path) -> Iterator[Path]:
     """Give a name beside ``path`` to write to; it takes the place of ``path`` only when all went
     well.
 
@@ -117,7 +117,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         cause = error.strerror or error
         raise InputError(
-            f"{shown(path)} could not be written ({cause}); nothing was left there."
+            f"{show_name(path)} could not be written ({cause}); nothing was left there."
         ) from error
     finally:
         remove(beside)
@@ -183,7 +183,7 @@ def read_json(path: str | Path, what: str) -> Any:
     """
     path = existing_file(path, what)
     try:
-        data = _unpacked(path)
+        data = _read_unpacked(path)
     except OSError as error:
         raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
     except (EOFError, zlib.error) as error:
@@ -193,9 +193,9 @@ def read_json(path: str | Path, what: str) -> Any:
 
 def parse_json(data: bytes, what: str) -> Any:
     """Read a JSON document as :func:`read_json` does, from its bytes."""
-    if len(data) > LARGEST_DOCUMENT:
+    if len(data) > MAX_DOCUMENT_BYTES:
         raise InputError(
-            f"The {what} is larger than {LARGEST_DOCUMENT >> 20} MB; it is not one of ours."
+            f"The {what} is larger than {MAX_DOCUMENT_BYTES >> 20} MB; it is not one of ours."
         )
     try:
         text = data.decode("utf-8")
@@ -239,21 +239,21 @@ def write_text(path: str | Path, text: str, what: str) -> None:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    with written_whole(path) as beside, new_file(beside) as file:
+    with write_whole(path) as beside, new_file(beside) as file:
         file.write(data)
         flush_to_disk(file)
 
 
-def _unpacked(path: Path) -> bytes:
+def _read_unpacked(path: Path) -> bytes:
     """What a file holds, up to a byte beyond the limit."""
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         if not packed:
-            return raw.read(LARGEST_DOCUMENT + 1)
+            return raw.read(MAX_DOCUMENT_BYTES + 1)
         # Never unpack more than the limit: a small file can hold a very large one.
         with gzip.GzipFile(fileobj=raw) as unpacked:
-            return unpacked.read(LARGEST_DOCUMENT + 1)
+            return unpacked.read(MAX_DOCUMENT_BYTES + 1)
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from understudy.errors import InputError
 
 Frame = Any
 """A Table, a pandas or polars DataFrame, an Arrow table, or the path of a CSV or Parquet file; and,
-where rows may stay inside an engine, what :func:`understudy.engines.sources.opened` takes."""
+where rows may stay inside an engine, what :func:`understudy.engines.sources.open_rows` takes."""
 
 
 Library = Literal["table", "pandas", "polars", "arrow"]
@@ -155,10 +155,13 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
         # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever
         # came first.
         series = pandas.Series(
-            [None if gone else _written(value) for value, gone in zip(series, absent, strict=True)]
+            [
+                None if gone else _write_value(value)
+                for value, gone in zip(series, absent, strict=True)
+            ]
         )
     places, words = pandas.factorize(series, use_na_sentinel=True)
-    return _text(places, [_written(word) for word in words], missing)
+    return _text(places, [_write_value(word) for word in words], missing)
 
 
 def to_pandas(table: Table) -> Any:
@@ -374,7 +377,7 @@ def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | N
     return Column("text", values, kept, missing)
 
 
-def _written(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """A value of a column of mixed types, so that it is read as in a column of its own type."""
     if isinstance(value, float):
         return write_number(float(value))

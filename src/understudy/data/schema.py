@@ -42,8 +42,8 @@ Taxonomy = tuple[Any, ...]
 """Nested tuples; a leaf is a value."""
 
 DEFAULT_BINS = 16
-LARGEST_DOMAIN = 1 << 16
-DEEPEST_TAXONOMY = 32
+MAX_DOMAIN_SIZE = 1 << 16
+MAX_TAXONOMY_DEPTH = 32
 
 MAX_ATTRIBUTES = 10_000
 MAX_CODES = 1 << 22
@@ -170,7 +170,7 @@ class Quantity(Attribute):
 
     @property
     def values_size(self) -> int:
-        """One code a bin."""
+        """One code per bin."""
         return self.bins
 
     @property
@@ -272,7 +272,7 @@ class Category(Attribute):
 
     @property
     def values_size(self) -> int:
-        """One code a value."""
+        """One code per value."""
         return len(self.domain)
 
     def _value_label(self, code: int) -> str:
@@ -296,7 +296,7 @@ class Category(Attribute):
         if self.ordered:
             details["ordered"] = True
         if self.taxonomy is not None:
-            details["taxonomy"] = _nested_lists(self.taxonomy)
+            details["taxonomy"] = _to_nested_lists(self.taxonomy)
         if self.other is not None:
             details["other"] = self.other
         return details
@@ -304,7 +304,7 @@ class Category(Attribute):
 
 @dataclass(frozen=True)
 class Identifier(Attribute):
-    """A column that tells rows apart: made anew for every synthetic row, never read."""
+    """A column that tells rows apart: generated for every synthetic row, never read."""
 
     pattern: str | None = None
     """Text whose runs of ``#`` stand for the row's number (``P-######``, ``##-####``); plain
@@ -753,9 +753,9 @@ class _Reader:
             raise self.bad('it needs "values", a list of all values that may occur')
         if kind == "boolean" and len(values) != 2:
             raise self.bad('"values" of a boolean must be two, the one for false first')
-        if len(values) > LARGEST_DOMAIN:
+        if len(values) > MAX_DOMAIN_SIZE:
             raise self.bad(
-                f"it has {len(values)} values; more than {LARGEST_DOMAIN} cannot be modelled"
+                f"it has {len(values)} values; more than {MAX_DOMAIN_SIZE} cannot be modelled"
             )
         if not (all(isinstance(v, str) for v in values) or all(_is_number(v) for v in values)):
             raise self.bad('"values" must all be texts or all be finite numbers')
@@ -820,8 +820,8 @@ class _Reader:
         """The tree without leaves that are no values of this attribute: one taxonomy may serve many
         tables.
         """
-        if depth > DEEPEST_TAXONOMY:
-            raise self.bad(f"the taxonomy is more than {DEEPEST_TAXONOMY} levels deep")
+        if depth > MAX_TAXONOMY_DEPTH:
+            raise self.bad(f"the taxonomy is more than {MAX_TAXONOMY_DEPTH} levels deep")
         kept: list[Any] = []
         for node in tree:
             self.check_length(node)
@@ -874,9 +874,9 @@ class _Reader:
     def edges(self, kind: str, given: Any) -> tuple[float, ...]:
         if not isinstance(given, list) or len(given) < 2:
             raise self.bad('"edges" must be a list of at least two numbers, smallest first')
-        if len(given) > LARGEST_DOMAIN + 1:
+        if len(given) > MAX_DOMAIN_SIZE + 1:
             raise self.bad(
-                f'"edges" has {len(given)} entries; more than {LARGEST_DOMAIN} bins cannot be '
+                f'"edges" has {len(given)} entries; more than {MAX_DOMAIN_SIZE} bins cannot be '
                 "modelled"
             )
         edges = tuple(self.number(kind, edge, "an edge") for edge in given)
@@ -895,9 +895,9 @@ class _Reader:
         if high < low:
             raise self.bad(f'"max" {entry["max"]!r} is below "min" {entry["min"]!r}')
         bins = entry.get("bins")
-        if bins is not None and (not _is_whole(bins) or not 1 <= bins <= LARGEST_DOMAIN):
+        if bins is not None and (not _is_whole(bins) or not 1 <= bins <= MAX_DOMAIN_SIZE):
             raise self.bad(
-                f'"bins" must be a whole number from 1 to {LARGEST_DOMAIN}, not {bins!r}'
+                f'"bins" must be a whole number from 1 to {MAX_DOMAIN_SIZE}, not {bins!r}'
             )
         if kind == "real":
             count = bins or DEFAULT_BINS
@@ -1055,5 +1055,5 @@ def _paths(tree: Taxonomy, above: tuple[int, ...]) -> Iterator[tuple[Value, tupl
             yield node, path
 
 
-def _nested_lists(tree: Taxonomy) -> list[Any]:
-    return [_nested_lists(node) if isinstance(node, tuple) else node for node in tree]
+def _to_nested_lists(tree: Taxonomy) -> list[Any]:
+    return [_to_nested_lists(node) if isinstance(node, tuple) else node for node in tree]

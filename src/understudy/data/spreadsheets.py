@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from understudy.data.files import shown
+from understudy.data.files import show_name
 from understudy.data.tables import MARKS, Table, table_suffix
 from understudy.errors import InputError
 
@@ -22,7 +22,7 @@ def check_spreadsheet_output(path: str | Path) -> None:
     """Only text files are opened by spreadsheets as they are."""
     if str(path) != "-" and (str(path).endswith("/") or table_suffix(path) == ".parquet"):
         raise InputError(
-            f"{shown(path)} is Parquet, where a text is never a formula; leave out "
+            f"{show_name(path)} is Parquet, where a text is never a formula; leave out "
             f"--safe-for-spreadsheets, or write CSV."
         )
 
@@ -33,10 +33,10 @@ def disarm_formulas(table: Table) -> Table:
     Numbers, and the marks of missing values, stay what they are.
     """
     columns = {
-        _disarmed(name): replace(
+        _disarm(name): replace(
             column,
-            words=tuple(_disarmed(word) for word in column.words),
-            mark=_disarmed(column.mark),
+            words=tuple(_disarm(word) for word in column.words),
+            mark=_disarm(column.mark),
         )
         for name, column in table.columns.items()
     }
@@ -47,7 +47,7 @@ def disarm_formulas(table: Table) -> Table:
     return replace(table, columns=columns)
 
 
-def _disarmed(text: str) -> str:
+def _disarm(text: str) -> str:
     harmless = not text.startswith(FORMULA_STARTS) or text in MARKS or _NUMBER.fullmatch(text)
     if harmless:
         return text

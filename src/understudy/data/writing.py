@@ -19,9 +19,9 @@ from understudy.data.files import (
     flush_to_disk,
     new_file,
     remove,
-    shown,
+    show_name,
     writable_file,
-    written_whole,
+    write_whole,
 )
 from understudy.data.sql import first_line, literal, new_engine, quoted
 from understudy.errors import InputError
@@ -44,7 +44,7 @@ def table_suffix(path: str | Path, known: Sequence[str] = SUFFIXES) -> str:
         if name.endswith(suffix):
             return suffix
     raise InputError(
-        f"{shown(path)} is not a kind of table that is known here; its name must end in "
+        f"{show_name(path)} is not a kind of table that is known here; its name must end in "
         f"{', '.join(known)}."
     )
 
@@ -57,7 +57,7 @@ def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
     """
     path = writable_file(path, "table")
     suffix = table_suffix(path)
-    with written_whole(path) as beside:
+    with write_whole(path) as beside:
         try:
             if suffix == ".parquet":
                 return write_parquet(beside, chunks)
@@ -130,7 +130,7 @@ def write_parquet(path: Path, chunks: Iterable[Table]) -> int:
 
 
 JOINING_MEMORY = "256MB"
-MOST_LISTED_WORDS = 10_000
+MAX_LISTED_WORDS = 10_000
 
 
 def _written_by_sql(column: Column) -> bool:
@@ -149,7 +149,7 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
         value = f"v{place}"
         arrays[value] = column.values
         expression = value
-        listed = column.kind == "text" and len(column.words) <= MOST_LISTED_WORDS
+        listed = column.kind == "text" and len(column.words) <= MAX_LISTED_WORDS
         if listed:
             # As an enumeration, words are written several times faster; in the file they are texts
             # like others.

@@ -15,8 +15,8 @@ from understudy.counting.partition import Tally
 from understudy.data.words import write_moment, write_number
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import Raw
-from understudy.engines.persons import bounded, whose
-from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, batched, changed
+from understudy.engines.persons import limit_rows_per_person, whose
+from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, changed_error, make_batches
 from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut
 
@@ -42,7 +42,7 @@ class EngineColumns:
         ]
         query = self._rows(columns)
         text = self._engine.dialect.types["text"]
-        for some in batched(columns, COLUMNS_AT_A_TIME):
+        for some in make_batches(columns, COLUMNS_AT_A_TIME):
             names = ", ".join(column.name for column in some)
             sets = ", ".join(f"({column.name})" for column in some)
             grouped = (
@@ -57,7 +57,7 @@ class EngineColumns:
         self._engine.check_unchanged()
         totals = {column.tally.rows for column in columns}
         if len(totals) != 1:
-            raise changed(self.source)
+            raise changed_error(self.source)
         rows = totals.pop()
         self._table.check_rows(rows)
         if self._person is not None:
@@ -74,14 +74,14 @@ class EngineColumns:
         inner.append(f"{whose(dialect, self._table.raw(self._person))} AS p")
         query = f"SELECT {', '.join(inner)} FROM {self._engine.relation}"
         names = [column.name for column in columns]
-        return bounded(dialect, query, names, self._most, names)
+        return limit_rows_per_person(dialect, query, names, self._most, names)
 
     def _left_out(self, person: str, kept: int) -> LeftOut:
         owner = whose(self._engine.dialect, self._table.raw(person))
         query = f"SELECT count(*), count({owner}) FROM {self._engine.relation}"
         every, known = (int(column[0]) for column in self._engine.numbers(query))
         if known < kept:
-            raise changed(self.source)
+            raise changed_error(self.source)
         return LeftOut(known - kept, every - known, person, self._most)
 
 

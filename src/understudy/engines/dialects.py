@@ -79,7 +79,7 @@ class Dialect:
         return self.number(value, kind)
 
     def code_type(self, codes: int) -> str:
-        """The narrowest type for so many codes."""
+        """The narrowest type for this many codes."""
         return next(name for most, name in self.code_types if codes <= most)
 
     def cast(self, value: str, kind: str) -> str:

@@ -28,7 +28,7 @@ MEMORY = 768
 THREAD_MEMORY = 125  # megabytes that a thread needs at least, say DuckDB's makers
 
 ROWS_AT_A_TIME = 1 << 20
-"""Answers of many rows are fetched so many rows at a time: while it hands them over, DuckDB holds
+"""Answers of many rows are fetched this many rows at a time: while it hands them over, DuckDB holds
 them thrice.
 """
 

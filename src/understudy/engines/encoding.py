@@ -9,7 +9,7 @@ itself.
 
 The codes are those of the *extended* attribute, in which what lies outside the domain has codes of
 its own: so the engine can tell the owner how much there is of it, at no further pass.
-:func:`folded` joins them with the codes that they count as.
+:func:`fold_codes` joins them with the codes that they count as.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Raw:
 # --------------------------------------------------------------------------- extended attributes
 
 
-def extended(attribute: Attribute) -> Attribute:
+def extend_attribute(attribute: Attribute) -> Attribute:
     """The attribute with codes of their own for values below, above or not in the domain, and for
     missing ones.
     """
@@ -83,7 +83,7 @@ def extended(attribute: Attribute) -> Attribute:
     )
 
 
-def folded(attribute: Attribute) -> NDArray[np.uint32]:
+def fold_codes(attribute: Attribute) -> NDArray[np.uint32]:
     """For each code of the extended attribute the attribute's own."""
     if isinstance(attribute, ValueClasses):
         codes = [*range(attribute.values_size)]
@@ -144,7 +144,7 @@ class CellCode:
     """
 
     def __init__(self, attribute: Attribute, raw: Raw, dialect: Dialect, place: int) -> None:
-        self.attribute = extended(attribute)
+        self.attribute = extend_attribute(attribute)
         self.raw = raw
         self.dialect = dialect
         self.place = place

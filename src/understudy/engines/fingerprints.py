@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from understudy.engines.persons import joined
+from understudy.engines.persons import join_texts
 from understudy.engines.rows import EngineTable
 from understudy.privacy.fingerprints import seal
 
@@ -32,7 +32,7 @@ def engine_fingerprint(table: EngineTable, key: bytes) -> str:
         value = f"CAST({dialect.quoted(name)} AS {text})"
         length = f"CAST(length({value}) AS {text})"
         parts.append(f"CASE WHEN {value} IS NULL THEN '-' ELSE concat({length}, ':', {value}) END")
-    digests = f"SELECT md5({joined(parts)}) AS d FROM {engine.relation}"
+    digests = f"SELECT md5({join_texts(parts)}) AS d FROM {engine.relation}"
     numbers = [
         dialect.hexadecimal(f"substr(d, {1 + _DIGITS * i}, {_DIGITS})") for i in range(_SUMS)
     ]

@@ -18,7 +18,7 @@ from understudy.data.encodings import as_utf8
 from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.reading import READ_SUFFIXES, kind_of_type, parquet_relation
 from understudy.data.tables import Table, table_suffix
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.machine.resources import engine_settings
@@ -36,7 +36,7 @@ def read_columns(table: str, **reading: Unpack[Reading]) -> dict[str, str | None
         if suffix.startswith((".csv", ".tsv")):
             options = ReadOptions(**reading)
             return dict.fromkeys(_csv_names(path, suffix.endswith(".gz"), options))
-    with opened(table, **reading) as (rows, _):
+    with open_rows(table, **reading) as (rows, _):
         if isinstance(rows, Table) or rows.engine.csv:
             return dict.fromkeys(rows.names)
         return {name: kind or None for name, (_, kind) in rows.engine.types.items()}

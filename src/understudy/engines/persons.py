@@ -1,4 +1,4 @@
-"""At most so many rows of each person, inside an engine; :mod:`understudy.privacy.contributions`
+"""At most this many rows of each person, inside an engine; :mod:`understudy.privacy.contributions`
 says why.
 """
 
@@ -30,7 +30,7 @@ def whose(dialect: Dialect, raw: Raw) -> str:
     return f"CASE WHEN trim(BOTH {spaces} FROM {raw.sql}) NOT IN ({marks}) THEN {raw.sql} END"
 
 
-def bounded(
+def limit_rows_per_person(
     dialect: Dialect, query: str, names: Sequence[str], most: int, texts: Sequence[str] = ()
 ) -> str:
     """The rows of a query that count, without those that are nobody's (NULL in ``p``).
@@ -38,7 +38,7 @@ def bounded(
     The rows of each person are numbered in an order that is random, and the same if the query is
     made again: that of a keyed digest of their values and, for equal rows, of which of them it is.
     It does not matter which of equal rows is called the first. So an engine that loses part of an
-    answer and works it out anew keeps the same rows of the same person.
+    answer and works it out again keeps the same rows of the same person.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def bounded(
         for name in ("p", *names, "c")
     ]
     key = dialect.literal(secrets.token_hex(16))
-    digest = f"md5({joined([key, *(part for value in written for part in (_COMMA, value))])})"
+    digest = f"md5({join_texts([key, *(part for value in written for part in (_COMMA, value))])})"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY p ORDER BY {digest}) AS k FROM ({alike}) b"
     return f"SELECT {listed} FROM ({ranked}) k WHERE k <= {int(most)}"
 
 
-def joined(texts: Sequence[str]) -> str:
+def join_texts(texts: Sequence[str]) -> str:
     """Texts one after the other, whatever their number; none of them is NULL."""
     while len(texts) > _ARGUMENTS:
-        texts = [joined(texts[i : i + _ARGUMENTS]) for i in range(0, len(texts), _ARGUMENTS)]
+        texts = [join_texts(texts[i : i + _ARGUMENTS]) for i in range(0, len(texts), _ARGUMENTS)]
     return f"concat({', '.join(texts)})"

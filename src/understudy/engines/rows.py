@@ -14,13 +14,13 @@ from understudy.counting.memory import MAX_ROWS
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
-from understudy.engines.encoding import CellCode, Raw, folded, outside
-from understudy.engines.persons import bounded, whose
+from understudy.engines.encoding import CellCode, Raw, fold_codes, outside
+from understudy.engines.persons import limit_rows_per_person, whose
 from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut, Spellings
 
 SAMPLE_ROWS = 1 << 14
-"""So many rows are looked at to tell whether equal ones are worth collapsing."""
+"""This many rows are looked at to tell whether equal ones are worth collapsing."""
 
 COLUMNS_AT_A_TIME = 60
 """Spark takes up to 64 columns in grouping sets."""
@@ -106,7 +106,7 @@ class EngineTable:
     def learn_words(self, cells: Sequence[CellCode]) -> None:
         """Look at the distinct texts of the columns where they matter, many columns in one pass."""
         looked_at = [cell for cell in cells if cell.looked_at]
-        for some in batched(looked_at, COLUMNS_AT_A_TIME):
+        for some in make_batches(looked_at, COLUMNS_AT_A_TIME):
             words = ", ".join(
                 f"CASE WHEN {cell.looked_at} THEN {cell.key} END AS w{cell.place}" for cell in some
             )
@@ -143,7 +143,7 @@ class EngineRows:
         self.cells = [
             CellCode(
                 attribute,
-                _placed(table.raw(attribute.name), place),
+                _place_column(table.raw(attribute.name), place),
                 self.engine.dialect,
                 place,
             )
@@ -152,7 +152,7 @@ class EngineRows:
         self._places = {attribute.name: place for place, attribute in enumerate(schema.modelled)}
         # What cannot be read counts as a missing value does.
         self._folded = [
-            np.append(folded(attribute), np.uint32(absent_code(attribute)))
+            np.append(fold_codes(attribute), np.uint32(absent_code(attribute)))
             for attribute in schema.modelled
         ]
         self._weighted = False
@@ -189,7 +189,7 @@ class EngineRows:
             query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
         else:
             query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins}"
-            query = bounded(engine.dialect, query, names.split(", "), most)
+            query = limit_rows_per_person(engine.dialect, query, names.split(", "), most)
         engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
@@ -208,7 +208,7 @@ class EngineRows:
             return None
         every, known = self._one(f"SELECT count(*), count(p) FROM ({inner}) r")
         if known < self.rows:
-            raise changed(self.source)
+            raise changed_error(self.source)
         return LeftOut(known - self.rows, every - known, person, most)
 
     def _collapse(self, names: str) -> None:
@@ -237,14 +237,14 @@ class EngineRows:
             f"SELECT count(*), CAST(COALESCE(sum(w), 0) AS BIGINT) FROM {grouped}"
         )
         if total != self.rows:
-            raise changed(self.source)
+            raise changed_error(self.source)
         self.engine.drop(coded)
 
     def _outside(self) -> tuple[Outside, ...]:
         found: list[Outside] = []
         sets = [(attribute.name,) for attribute in self.schema.modelled]
         counted = [
-            found for some in batched(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)
+            found for some in make_batches(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)
         ]
         for attribute, cell, (codes, weights) in zip(
             self.schema.modelled, self.cells, counted, strict=True
@@ -289,7 +289,7 @@ class EngineRows:
         )
         np.add.at(found, np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.int64))
         if int(found.sum()) != self.rows:
-            raise changed(self.source)
+            raise changed_error(self.source)
         return found
 
     def _modelled(self) -> Iterator[tuple[CellCode, Attribute]]:
@@ -338,7 +338,7 @@ class EngineRows:
             ]
         for _, weights in answers:
             if int(weights.sum(dtype=np.int64)) != self.rows:
-                raise changed(self.source)
+                raise changed_error(self.source)
         return answers
 
     def _signed(self, place: int) -> str:
@@ -371,18 +371,18 @@ class EngineRows:
         return [int(column[0]) for column in self.engine.numbers(query)]
 
 
-def changed(source: str) -> EngineError:
+def changed_error(source: str) -> EngineError:
     """What to say when a count does not add up."""
     return EngineError(
         f"{source} changed while it was being read; try again when nobody writes to it."
     )
 
 
-def batched(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+def make_batches(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
     """Some of the items at a time."""
     for first in range(0, len(items), most):
         yield items[first : first + most]
 
 
-def _placed(raw: Raw, place: int) -> Raw:
+def _place_column(raw: Raw, place: int) -> Raw:
     return Raw(raw.name, raw.kind, f"c{place}")

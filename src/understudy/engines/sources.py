@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from understudy.data.csv_files import csv_relation
 from understudy.data.encodings import as_utf8
-from understudy.data.files import shown
+from understudy.data.files import show_name
 from understudy.data.frames import Frame, Library, as_table
 from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.tables import READ_SUFFIXES, SUFFIXES, Table, parquet_relation, table_suffix
@@ -33,7 +33,7 @@ _BYTES_PER_BYTE = {".csv": 5, ".tsv": 5, ".csv.gz": 30, ".tsv.gz": 30}
 
 
 @contextmanager
-def opened(
+def open_rows(
     frame: Frame,
     engine: str | None = None,
     notify: Callable[[str], None] | None = None,
@@ -154,7 +154,7 @@ def _files(
         return None
     if engine == "memory":
         raise InputError(
-            f"{shown(name)} names several files; the engine memory reads one, use duckdb or spark."
+            f"{show_name(name)} names several files; the engine memory reads one, use duckdb or spark."
         )
     if path.is_file():
         files = [path]
@@ -164,7 +164,7 @@ def _files(
         )
         if not files:
             raise InputError(
-                f"There is no table at {shown(name)}: no file there ends in {', '.join(SUFFIXES)}."
+                f"There is no table at {show_name(name)}: no file there ends in {', '.join(SUFFIXES)}."
             )
     _refuse_small(files)
     if engine == "spark":
@@ -205,7 +205,7 @@ def _refuse_small(files: Sequence[Path]) -> None:
         suffix = table_suffix(path, READ_SUFFIXES)
         if suffix not in SUFFIXES:
             raise InputError(
-                f"{shown(path)} is read into memory, and one at a time: name one {suffix} file "
+                f"{show_name(path)} is read into memory, and one at a time: name one {suffix} file "
                 f"and leave out the engine, or store the table as Parquet."
             )
 
@@ -300,10 +300,10 @@ def _spark_files(files: Sequence[Path], source: str) -> Any:
 
 def _lazy_frame(frame: Any, source: str = "The frame") -> Any:
     """A polars LazyFrame goes to a private file first, a part at a time."""
-    return _copied(frame.sink_parquet, source)
+    return _copy_rows(frame.sink_parquet, source)
 
 
-def _copied(write: Callable[[Path], None], source: str) -> Any:
+def _copy_rows(write: Callable[[Path], None], source: str) -> Any:
     """Rows that are written to a private Parquet file, to be counted there."""
     folder = PrivateFolder()
     try:
@@ -325,7 +325,7 @@ def _ibis(expression: Any, notify: Callable[[str], None]) -> Any:
         )
         if backend.name == "polars":  # its batches are cut from a whole table in memory
             return _lazy_frame(backend.compile(expression), "The ibis table")
-        return _copied(
+        return _copy_rows(
             lambda path: _write_batches(expression, backend.name, path), "The ibis table"
         )
     query = str(backend.compile(expression))

@@ -2,7 +2,7 @@
 groups.
 
 The coded copy is kept by the executors (``persist``). When one of them is lost, Spark works its
-part out anew, and gets the same codes: nothing in the query depends on chance, see
+part out again, and gets the same codes: nothing in the query depends on chance, see
 ``rows.EngineRows``.
 """
 

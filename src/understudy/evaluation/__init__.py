@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from understudy.data.frames import Frame
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.evaluation.marginals import MOST_MARGINALS
+from understudy.evaluation.marginals import MAX_MARGINALS
 from understudy.evaluation.result import Evaluation
 from understudy.release.callbacks import OutsideNote, Progress, no_progress
 
@@ -37,7 +37,7 @@ def evaluate(
     target: str | Sequence[str] | None = None,
     learners: str | Sequence[str] = "fast",
     orders: Sequence[int] | None = None,
-    most: int | None = MOST_MARGINALS,
+    most: int | None = MAX_MARGINALS,
     seed: int = 0,
     model: Model | None = None,
     progress: Progress = no_progress,
@@ -75,7 +75,7 @@ def evaluate(
     progress
         Called with what is being done, how many steps are done and how many there are.
     """
-    from understudy.evaluation.classifiers import chosen_classifiers, one_thread
+    from understudy.evaluation.classifiers import choose_classifiers, one_thread
     from understudy.evaluation.clustering import clustering
     from understudy.evaluation.columns import column_comparisons, missing_rows
     from understudy.evaluation.domains import shares_outside, values_outside
@@ -97,7 +97,7 @@ def evaluate(
         )
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
-    names = chosen_classifiers(learners)
+    names = choose_classifiers(learners)
     if isinstance(target, str):
         targets = [target]
     else:

@@ -22,12 +22,12 @@ MAX_BINS = 16
 rows, so that chance does not fill tables of two columns.
 """
 
-FEWEST_BINS = 4
+MIN_BINS = 4
 FEW_VALUES = 12
 """Numbers of no more distinct values than this, or than twice the bins, get a cell per value."""
 
 SPIKE_SHARE, SPIKE_RATIO, MAX_SPIKES = 0.02, 3.0, 16
-"""A number gets a cell of its own if so many of the real rows have it, and so many times more than
+"""A number gets a cell of its own if this many of the real rows have it, and this many times more than
 have a typical one of the values next to it.
 """
 
@@ -139,7 +139,7 @@ def real_edges(values: NDArray[np.float64], *, whole: bool) -> NDArray[np.float6
     if not len(values):
         return np.array([0.0, 1.0])
     distinct, counts = np.unique(values, return_counts=True)
-    bins = min(max(round(math.sqrt(len(values)) / 4), FEWEST_BINS), MAX_BINS)
+    bins = min(max(round(math.sqrt(len(values)) / 4), MIN_BINS), MAX_BINS)
     spikes = distinct
     if len(distinct) > max(FEW_VALUES, 2 * bins):
         spikes = distinct[_stand_out(counts)]

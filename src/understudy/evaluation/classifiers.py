@@ -131,7 +131,7 @@ CHEAP = ("CART", "Gaussian NB", "KNN", "LDA")
 
 
 def for_classes(learner: Learner, classes: int) -> Learner:
-    """The learner, set for so many classes.
+    """The learner, set for this many classes.
 
     A hinge machine for a class against the rest says "the rest" everywhere, and equally loudly,
     unless the class has most of some neighbourhood: the loudest of them tells nothing. So there is
@@ -160,7 +160,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def chosen_classifiers(learners: str | Sequence[str]) -> tuple[str, ...]:
+def choose_classifiers(learners: str | Sequence[str]) -> tuple[str, ...]:
     """The names asked for: "fast", "thesis", "all", one name, or several.
 
     Examples

@@ -15,14 +15,14 @@ from understudy.evaluation.result import Clustering
 
 CLUSTERS = 2
 STARTS = 10
-MOST_ROWS = 20_000
+MAX_CLUSTERING_ROWS = 20_000
 
 
 def clustering(tables: Comparison, clusters: int = CLUSTERS, seed: int = 0) -> Clustering:
     """Cluster both tables and try both sets of centres on the real rows.
 
     Numbers are scaled to [0, 1] by the range of the real ones, and rows of different category are
-    at squared distance 1, so that every column can weigh alike. At most ``MOST_ROWS`` rows of each
+    at squared distance 1, so that every column can weigh alike. At most ``MAX_CLUSTERING_ROWS`` rows of each
     table are taken, a uniform sample.
     """
     from sklearn.cluster import KMeans
@@ -77,9 +77,9 @@ def _points(
     points = np.hstack([scaled, flags * weights]).astype(np.float32)
     if not points.shape[1]:  # columns that never vary: all rows lie in one point
         points = np.zeros((side.rows, 1), np.float32)
-    if side.rows <= MOST_ROWS:
+    if side.rows <= MAX_CLUSTERING_ROWS:
         return points
-    return points[rng.choice(side.rows, MOST_ROWS, replace=False)]
+    return points[rng.choice(side.rows, MAX_CLUSTERING_ROWS, replace=False)]
 
 
 def _flag_weights(attribute: Attribute) -> list[float]:

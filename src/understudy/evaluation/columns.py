@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.evaluation.cells import FEW_VALUES
 from understudy.evaluation.comparison import Comparison, Side, is_ordered
-from understudy.evaluation.grades import FEWEST_ROWS
+from understudy.evaluation.grades import MIN_ROWS
 from understudy.evaluation.marginals import half_distance
 from understudy.evaluation.original import Originals
 from understudy.evaluation.result import ColumnComparison, MissingRows, State
@@ -22,7 +22,7 @@ SMOOTHING = 0.5
 is infinite as soon as a real value never occurs in the synthetic table."""
 
 CONSTANT_SHARE, VARIED_SHARE = 0.999, 0.95
-"""A column is lost as constant where one value has so many synthetic rows, and none so many real
+"""A column is lost as constant where one value has this many synthetic rows, and none this many real
 ones.
 """
 
@@ -31,7 +31,7 @@ STEPS = tuple(unit * 10.0**power for power in range(6, -7, -1) for unit in (5, 1
 
 STEP_SHARE = 0.9
 MAX_STEPS = 1e9
-"""Beyond so many steps, floats no longer tell whether a number lies on a grid."""
+"""Beyond this many steps, floats no longer tell whether a number lies on a grid."""
 
 
 def column_comparisons(
@@ -104,7 +104,7 @@ def _state(tables: Comparison, attribute: Attribute, shares: list[NDArray[np.flo
     real, synthetic = (share[:size] for share in shares)
     if isinstance(tables, Originals) and attribute.name in tables.absent:
         return "absent"
-    if not real.sum() or tables.synthetic.rows < FEWEST_ROWS:
+    if not real.sum() or tables.synthetic.rows < MIN_ROWS:
         return "kept"  # there was nothing to lose, or nothing can be told
     if not synthetic.sum():
         return "empty"

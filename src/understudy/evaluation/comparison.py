@@ -31,7 +31,7 @@ from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.privacy.discovery import is_identifier
 
-MOST_CATEGORIES = 1000
+MAX_COMPARED_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema
 lists them.
 """
@@ -135,7 +135,7 @@ def is_ordered(attribute: Attribute) -> bool:
     return True
 
 
-def compared(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Comparison:
+def compare_tables(real: Frame, synthetic: Frame, schema: Schema | None = None) -> Comparison:
     """Read both tables under a schema, or under a common one made up from both.
 
     Parameters
@@ -221,11 +221,11 @@ def common_schema(real: Table, synthetic: Table) -> Schema:
 
 
 def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
-    drafts = [_drafted(table) for table in (real, synthetic)]
+    drafts = [_draft_kinds(table) for table in (real, synthetic)]
     kinds = {}
     for name in real.names:
         one, other = (draft.get(name) for draft in drafts)
-        kind = _joined(one, other)
+        kind = _join_kinds(one, other)
         if kind is None:
             raise InputError(
                 f"The column {name!r} holds {_PLURAL[one or '']} in "
@@ -237,7 +237,7 @@ def _common_kinds(real: Table, synthetic: Table) -> dict[str, str]:
     return kinds
 
 
-def _drafted(table: Table) -> dict[str, str]:
+def _draft_kinds(table: Table) -> dict[str, str]:
     """The kinds of the columns that hold any value."""
     held = {name: column for name, column in table.columns.items() if column.kind != "empty"}
     return {name: _kind_shown(name, column) for name, column in held.items()}
@@ -268,7 +268,7 @@ _PLURAL = {
 }
 
 
-def _joined(one: str | None, other: str | None) -> str | None:
+def _join_kinds(one: str | None, other: str | None) -> str | None:
     """The kind that holds the values of both; ``None`` where there is none."""
     if one is None or other is None:
         return one or other or "text"  # without a single value there is nothing to compare
@@ -300,10 +300,10 @@ def _common_attribute(name: str, kind: str, real: Column, synthetic: Column) -> 
         return Text(name, kind)
     if kind in ("categorical", "boolean"):
         words = sorted({word for column in (real, synthetic) for word in _words(column)})
-        if len(words) > MOST_CATEGORIES:
+        if len(words) > MAX_COMPARED_CATEGORIES:
             return Text(name, "text")
         return Category(name, "categorical", missing, tuple(words))
-    held = [_held(column, kind) for column in (real, synthetic)]
+    held = [_present_values(column, kind) for column in (real, synthetic)]
     if kind == "integer" and any(np.abs(values).max(initial=0) > _EXACT for values in held):
         kind = "real"  # nanoseconds since 1970, say: floats are near enough to tell bins apart
     present = [values for values in held if len(values)]
@@ -327,7 +327,7 @@ def _words(column: Column) -> set[str]:
     return {column.words[place].strip() for place in np.unique(present)} - {""}
 
 
-def _held(column: Column, kind: str) -> NDArray[np.float64]:
+def _present_values(column: Column, kind: str) -> NDArray[np.float64]:
     """The finite values that are there, in the unit of the kind."""
     if column.kind == "empty":
         return np.empty(0)

@@ -23,7 +23,6 @@ from understudy.evaluation.grades import (
     FAIR_LOSS,
     FAIR_RELATIVE,
     FAIR_VERDICTS,
-    FEWEST_ROWS,
     GOOD_ABSOLUTE,
     GOOD_DISTANCE,
     GOOD_INFORMATION,
@@ -33,6 +32,7 @@ from understudy.evaluation.grades import (
     GRADES,
     MAX_CHANCE,
     MAX_OUTSIDE,
+    MIN_ROWS,
     TOO_FEW,
     grade_marginals,
     graded,
@@ -70,7 +70,7 @@ OVER_ALL_COLUMNS = ("ranges", "pairs", "clustering", "inference", "network")
 def with_findings(found: Evaluation) -> Evaluation:
     """The evaluation with its findings, the worst first, and its verdict filled in."""
     findings = list(_findings(found))
-    if min(found.shape.real_rows, found.shape.synthetic_rows) < FEWEST_ROWS:
+    if min(found.shape.real_rows, found.shape.synthetic_rows) < MIN_ROWS:
         findings = [
             make_finding(each.subject, "unknown", each.sentence.removesuffix(TOO_FEW))
             for each in findings
@@ -217,15 +217,15 @@ def _of_learning(task: LearningTask) -> Finding:
         )
     else:
         sentence = (
-            f"Of the variance of {task.target} in real rows, {name} explains {_explained(got)} "
-            f"when trained on synthetic rows, and {_explained(ceiling)} when trained on real ones."
+            f"Of the variance of {task.target} in real rows, {name} explains {_explain_r2(got)} "
+            f"when trained on synthetic rows, and {_explain_r2(ceiling)} when trained on real ones."
         )
     if not is_learnable(task):
         sentence += " There is nothing to learn: real rows do no better than always the same."
     return make_finding("learning", grade, sentence)
 
 
-def _explained(r2: float) -> str:
+def _explain_r2(r2: float) -> str:
     if r2 >= 0:
         return percent(r2)
     return "nothing (no fit: always saying the mean does better)"

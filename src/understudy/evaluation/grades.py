@@ -29,7 +29,7 @@ MEAN_BY_CHANCE = 1.5
 MAX_CHANCE = 0.15
 """Where chance alone makes more than this, little can be told."""
 
-FEWEST_ROWS = 10
+MIN_ROWS = 10
 """With fewer in either table nothing can be told, not even what chance makes."""
 
 MAX_OUTSIDE = 0.01

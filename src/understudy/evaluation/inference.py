@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
-from understudy.evaluation.pairs import correlation, numbers_of, ranked
+from understudy.evaluation.pairs import correlation, list_ranked, numbers_of
 from understudy.evaluation.result import PairTest, TestAgreement
 from understudy.release.callbacks import Progress, no_progress
 
@@ -36,7 +36,7 @@ average.
 SPLITS = 2
 """How often two samples of the real rows are tested against each other, to see what chance does."""
 
-MOST_NAMED = 10
+MAX_NAMED_ESTIMATES = 10
 PEARSON = "Pearson's chi-squared"
 SPEARMAN = "Spearman's rank correlation"
 
@@ -163,7 +163,7 @@ def _agreement(
         neither=verdicts.count((False, False)),
         missed=verdicts.count((True, False)),
         false_alarms=verdicts.count((False, True)),
-        disagreements=tuple(sorted(differing, key=_how_far, reverse=True)[:MOST_NAMED]),
+        disagreements=tuple(sorted(differing, key=_how_far, reverse=True)[:MAX_NAMED_ESTIMATES]),
         by_chance=float(np.mean(chance)) if chance else 0.0,
     )
 
@@ -178,16 +178,16 @@ def _pearson_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairT
         real, synthetic = (sample.counts(one, other) for sample in samples)
         cells = np.count_nonzero(real.sum(axis=0)) * np.count_nonzero(real.sum(axis=1))
         if min(real.sum(), synthetic.sum()) >= ROWS_PER_CELL * cells:
-            yield _paired((one, other), chi_squared(real), chi_squared(synthetic))
+            yield _pair_tests((one, other), chi_squared(real), chi_squared(synthetic))
 
 
 def _spearman_tests(tables: Comparison, samples: list[_Sample]) -> Iterator[PairTest]:
-    ordered = ranked(tables)
+    ordered = list_ranked(tables)
     results = [
         dict(_rank_tests(numbers_of(sample.side, ordered)[sample.rows])) for sample in samples
     ]
     for place in itertools.combinations(range(len(ordered)), 2):
-        yield _paired(
+        yield _pair_tests(
             (ordered[place[0]].name, ordered[place[1]].name), results[0][place], results[1][place]
         )
 
@@ -207,7 +207,7 @@ def _rank_tests(numbers: NDArray[np.float64]) -> Iterator[tuple[tuple[int, int],
             yield (i, j), spearman(numbers[:, i], numbers[:, j])
 
 
-def _paired(names: tuple[str, str], real: Result, synthetic: Result) -> PairTest:
+def _pair_tests(names: tuple[str, str], real: Result, synthetic: Result) -> PairTest:
     return PairTest(names, real[0], synthetic[0], real[1], synthetic[1])
 
 

@@ -27,12 +27,12 @@ from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import LearnerScores, LearningTask
 
 TEST_SHARE = 0.2
-MOST_ROWS = 100_000
+MAX_LEARNING_ROWS = 100_000
 """The most rows that are trained on, and tested on, from each table: a uniform sample where there
 are more.
 """
 
-MOST_CLASSES = 50
+MAX_CLASSES = 50
 """Of more classes than this only the learners whose time does not grow with their number are
 tried.
 """
@@ -160,22 +160,25 @@ def learning_task(
     real, synthetic = (examples(side, tables.schema, target) for side in tables)
     order = rng.permutation(len(real))
     kept = max(1, round(TEST_SHARE * len(real)))
-    test, train = real.taken(order[:kept][:MOST_ROWS]), real.taken(order[kept:][:MOST_ROWS])
+    test, train = (
+        real.taken(order[:kept][:MAX_LEARNING_ROWS]),
+        real.taken(order[kept:][:MAX_LEARNING_ROWS]),
+    )
     if not len(train):
         raise InputError(
             f"{tables.real.table.source} has too few rows with a {target!r} to learn from."
         )
     notes = []
-    if len(synthetic) > MOST_ROWS:
-        synthetic = synthetic.taken(rng.permutation(len(synthetic))[:MOST_ROWS])
-    if max(len(real), tables.synthetic.rows) > MOST_ROWS:
+    if len(synthetic) > MAX_LEARNING_ROWS:
+        synthetic = synthetic.taken(rng.permutation(len(synthetic))[:MAX_LEARNING_ROWS])
+    if max(len(real), tables.synthetic.rows) > MAX_LEARNING_ROWS:
         notes.append(
-            f"Learned from and tested on at most {MOST_ROWS:,} rows of each table, a random sample."
+            f"Learned from and tested on at most {MAX_LEARNING_ROWS:,} rows of each table, a random sample."
         )
     if is_classification(attribute):
         score, measures = classification_scores, CLASSIFICATION_MEASURES
         classes = len(np.union1d(real.target, synthetic.target))
-        if classes > MOST_CLASSES:
+        if classes > MAX_CLASSES:
             classifiers = [name for name in classifiers if name in CHEAP] or CHEAP[:1]
             notes.append(
                 f"Of {classes:,} values, {target} was learned by {', '.join(classifiers)} only: "

@@ -19,9 +19,9 @@ from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison
 from understudy.evaluation.result import MarginalError, MarginalErrors
 
-MOST_MARGINALS = 600
+MAX_MARGINALS = 600
 CELLS_AT_A_TIME = 1 << 22
-MOST_NAMED = 10
+MAX_NAMED_MARGINALS = 10
 
 
 def marginal_errors(
@@ -29,7 +29,7 @@ def marginal_errors(
     synthetic: Table,
     schema: Schema,
     order: int,
-    most: int | None = MOST_MARGINALS,
+    most: int | None = MAX_MARGINALS,
     seed: int = 0,
 ) -> dict[Marginal, float]:
     """Total variation distance of every marginal of an order, or of a uniform sample of ``most`` of
@@ -51,7 +51,7 @@ def marginal_errors(
 def marginals_of_order(
     schema: Schema, order: int, most: int | None, seed: int = 0
 ) -> list[Marginal]:
-    """All marginals of so many attributes, or a uniform sample of ``most`` where there are more."""
+    """All marginals of this many attributes, or a uniform sample of ``most`` where there are more."""
     names = [attribute.name for attribute in schema.modelled]
     if not 1 <= order <= len(names):
         raise InputError(
@@ -71,7 +71,7 @@ def total_variation(real: Coded, synthetic: Coded, marginals: Sequence[Marginal]
 
 
 def marginals_by_order(
-    tables: Comparison, order: int, most: int | None = MOST_MARGINALS, seed: int = 0
+    tables: Comparison, order: int, most: int | None = MAX_MARGINALS, seed: int = 0
 ) -> MarginalErrors:
     """How far the marginals of an order are apart: all of them, or a uniform sample of ``most``."""
     chosen = marginals_of_order(tables.schema, order, most, seed)
@@ -81,7 +81,7 @@ def marginals_by_order(
     for place, (left, right) in enumerate(pairs):
         distances[place] = half_distance(left, right)
         by_chance[place] = distance_by_chance(left, tables.real.rows, tables.synthetic.rows)
-    worst = np.argsort(-distances, kind="stable")[:MOST_NAMED]
+    worst = np.argsort(-distances, kind="stable")[:MAX_NAMED_MARGINALS]
     return MarginalErrors(
         order=order,
         measured=len(chosen),
@@ -125,14 +125,14 @@ def _shares(
     rows = [max(coded.rows, 1) for coded in sides]
     for batch in _batches(marginals, counters[0]):
         if _cells(batch[0], counters[0]) > CELLS_AT_A_TIME:
-            left, right = _occupied(real, synthetic, batch[0])
+            left, right = _count_occupied(real, synthetic, batch[0])
             yield left / rows[0], right / rows[1]
             continue
         for left, right in zip(*(counter.count(batch) for counter in counters), strict=True):
             yield left / rows[0], right / rows[1]
 
 
-def _occupied(
+def _count_occupied(
     real: Coded, synthetic: Coded, axes: Marginal
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The counts of the cells that some row falls into: their number is bounded by the rows,
@@ -143,7 +143,7 @@ def _occupied(
         both = np.concatenate(
             [coded.codes[axis.attribute].astype(np.int64) for coded in (real, synthetic)]
         )
-        # Numbered anew at every step, so that the number of a cell never outgrows 64 bits.
+        # Numbered again at every step, so that the number of a cell never outgrows 64 bits.
         cell = np.unique(cell * (int(both.max(initial=0)) + 1) + both, return_inverse=True)[1]
     held = int(cell.max(initial=-1)) + 1
     return np.bincount(cell[: real.rows], minlength=held), np.bincount(

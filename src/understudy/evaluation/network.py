@@ -41,7 +41,7 @@ def _check(tables: Comparison, model: Model) -> None:
 
 
 def _information(side: Side, model: Model) -> NDArray[np.float64]:
-    counter = _counter(_coded(side, model), model)
+    counter = _counter(_encode_side(side, model), model)
     found = np.zeros(len(model.network))
     asked = {
         place: (Axis(node.attribute), *node.parents)
@@ -53,7 +53,7 @@ def _information(side: Side, model: Model) -> NDArray[np.float64]:
     return np.maximum(found, 0.0)
 
 
-def _coded(side: Side, model: Model) -> Coded:
+def _encode_side(side: Side, model: Model) -> Coded:
     """The rows as the model's schema codes them, which need not be the schema that tables are
     compared under.
     """

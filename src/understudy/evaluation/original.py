@@ -36,7 +36,7 @@ from understudy.evaluation.reading import (
 )
 from understudy.privacy.discovery import is_identifier
 
-FEWEST_TEXTS = 50
+MIN_TEXTS = 50
 """Text with more distinct values than this, and one for every two rows, is free text."""
 
 
@@ -226,4 +226,4 @@ def is_free_text(column: Column, absent: NDArray[np.bool_], said: Attribute | No
     if column.kind != "text" or (said is not None and said.modelled):
         return False
     places = read_words(column)[1][~absent]
-    return len(np.unique(places)) > max(FEWEST_TEXTS, len(places) / 2)
+    return len(np.unique(places)) > max(MIN_TEXTS, len(places) / 2)

@@ -18,7 +18,7 @@ from understudy.privacy.scores import SCORES
 
 def pairs(tables: Comparison) -> Pairs:
     """Mutual information and correlation matrices of both tables."""
-    ordered = ranked(tables)
+    ordered = list_ranked(tables)
     correlations = [correlation(numbers_of(side, ordered)) for side in tables]
     return Pairs(
         tables.schema.names,
@@ -51,7 +51,7 @@ def mutual_information(side: Side, marginals: list[Marginal]) -> NDArray[np.floa
     return np.maximum(SCORES["I"].evaluate(side.counter, marginals) / side.rows, 0.0)
 
 
-def ranked(tables: Comparison) -> list[Attribute]:
+def list_ranked(tables: Comparison) -> list[Attribute]:
     """The columns that have an order; two values always have one."""
     return [
         attribute

@@ -17,17 +17,17 @@ from understudy.data.schema import Quantity
 from understudy.evaluation.comparison import Comparison, Side, as_float32
 from understudy.evaluation.result import Propensity
 
-MOST_ROWS = 20_000
+MAX_CLASSIFIER_ROWS = 20_000
 """The most rows that are taken from each table, a uniform sample."""
 
 FOLDS = 2
-MOST_NAMED = 5
+MAX_NAMED_COLUMNS = 5
 
 
 def propensity(tables: Comparison, seed: int = 0) -> Propensity:
     """Try to tell the rows of two tables apart."""
     rng = np.random.default_rng(seed)
-    chosen = [np.sort(rng.permutation(side.rows)[:MOST_ROWS]) for side in tables]
+    chosen = [np.sort(rng.permutation(side.rows)[:MAX_CLASSIFIER_ROWS]) for side in tables]
     synthetic = np.repeat([0, 1], [len(rows) for rows in chosen])
     names = tables.schema.names
     codes = np.vstack(
@@ -51,7 +51,7 @@ def propensity(tables: Comparison, seed: int = 0) -> Propensity:
 def _heaviest(
     names: tuple[str, ...], weights: NDArray[np.float64]
 ) -> tuple[tuple[str, float], ...]:
-    first = np.argsort(-weights, kind="stable")[:MOST_NAMED]
+    first = np.argsort(-weights, kind="stable")[:MAX_NAMED_COLUMNS]
     return tuple((names[place], float(weights[place])) for place in first if weights[place] > 0)
 
 

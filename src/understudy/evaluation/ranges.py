@@ -20,12 +20,12 @@ from understudy.evaluation.comparison import Comparison, Side, is_ordered
 from understudy.evaluation.result import RangeErrors, RangeQuery
 
 QUERIES = 500
-MOST_ATTRIBUTES = 3
+MAX_QUERY_ATTRIBUTES = 3
 SANITY = 0.001
 """A tenth of a per cent of the rows."""
 
-MOST_WORST = 10
-_MOST_LISTED = 4
+MAX_WORST_QUERIES = 10
+_MAX_LISTED = 4
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class _Range:
                 f"{attribute.name} from {attribute.label(codes[0])} up to "
                 f"{attribute.label(codes[-1])}"
             )
-        listed = " or ".join(attribute.label(code) for code in codes[:_MOST_LISTED])
-        more = len(codes) - _MOST_LISTED
+        listed = " or ".join(attribute.label(code) for code in codes[:_MAX_LISTED])
+        more = len(codes) - _MAX_LISTED
         return f"{attribute.name} is {listed}" + (f" or {more} more" if more > 0 else "")
 
 
@@ -57,7 +57,7 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
     relative = absolute / np.maximum(real, SANITY)
     deviations = np.sqrt(real * (1 - real) * (1 / tables.real.rows + 1 / tables.synthetic.rows))
     chance = math.sqrt(2 / math.pi) * deviations
-    worst = np.argsort(-relative, kind="stable")[:MOST_WORST]
+    worst = np.argsort(-relative, kind="stable")[:MAX_WORST_QUERIES]
     return RangeErrors(
         queries=queries,
         sanity=SANITY,
@@ -81,7 +81,7 @@ def range_errors(tables: Comparison, queries: int = QUERIES, seed: int = 0) -> R
 def _random_query(schema: Schema, rng: np.random.Generator) -> list[_Range]:
     """Missing values are in no range."""
     attributes = schema.modelled
-    count = int(rng.integers(1, min(MOST_ATTRIBUTES, len(attributes)) + 1))
+    count = int(rng.integers(1, min(MAX_QUERY_ATTRIBUTES, len(attributes)) + 1))
     places = np.sort(rng.choice(len(attributes), count, replace=False)).tolist()
     return [_Range(attributes[place], _random_values(attributes[place], rng)) for place in places]
 

@@ -21,7 +21,7 @@ MOMENTS = ("date", "datetime")
 SECONDS_A_DAY = 86400
 
 KIND_SHARE = 0.9
-"""A column of texts is one of numbers, or of dates, if so many of its cells are written so."""
+"""A column of texts is one of numbers, or of dates, if this many of its cells are written so."""
 
 MAX_WORDS = 300
 """Texts that a format is told from."""

@@ -74,7 +74,7 @@ class MarginalError:
 
 @dataclass(frozen=True)
 class MarginalErrors:
-    """The marginals of so many attributes.
+    """The marginals of this many attributes.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class MissingRows:
     real, synthetic
         The share of rows with 0, 1, 2, ... missing cells.
     cells
-        Where the shares of rows with so many missing cells, or more, differ most.
+        Where the shares of rows with this many missing cells, or more, differ most.
     """
 
     real: tuple[float, ...]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from understudy.evaluation.grades import (
     FAIR_AUC,
     FAIR_DISTANCE,
-    FEWEST_ROWS,
     GOOD_DISTANCE,
+    MIN_ROWS,
     grade_marginals,
     is_learnable,
     percent,
@@ -81,7 +81,7 @@ def judge(found: Evaluation) -> Verdict:
             (*_lost(found), *_graded(found, "propensity"), *_graded(found, "values")),
         ),
     ]
-    if min(found.shape.real_rows, found.shape.synthetic_rows) < FEWEST_ROWS:
+    if min(found.shape.real_rows, found.shape.synthetic_rows) < MIN_ROWS:
         uses = [Use(use.name, None, use.rule, "There are too few rows to tell.") for use in uses]
     return Verdict((*uses, *NEVER))
 

@@ -96,7 +96,7 @@ class Allowance:
                 raise Refused(f"{refused}: {why}.")
 
         if self._book is not None:
-            if _overdrawn(self._book["releases"], entry, self._book["allowance"], Fraction(1)):
+            if _overdraws(self._book["releases"], entry, self._book["allowance"], Fraction(1)):
                 raise Refused(f"{refused}: it would overdraw its allowance.")
             check(self._book)
         number = None
@@ -140,15 +140,15 @@ class Allowance:
         known = any(release.get("session") == entry["session"] for release in releases)
         if known or mark_session(entry["session"]) in book.get(FREE_SESSIONS, []):
             return "there was a session of that name before, so begin another one"
-        if _overdrawn([], entry, allowed, self._session_share):
+        if _overdraws([], entry, allowed, self._session_share):
             return "it is more than one session may take of its allowance"
         theirs = [release for release in releases if release.get("analyst") == entry["analyst"]]
-        if _overdrawn(theirs, entry, allowed, self._analyst_share):
+        if _overdraws(theirs, entry, allowed, self._analyst_share):
             return "it is more than is left of one analyst's share of its allowance"
         return ""
 
 
-def _overdrawn(
+def _overdraws(
     releases: list[Mapping[str, Any]],
     entry: Mapping[str, Any],
     allowed: Mapping[str, float],

@@ -21,14 +21,14 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone, HolderRefused, Link
 from understudy.federation.delegates import box_name
-from understudy.federation.masking import opened, stream, summed
-from understudy.federation.messages import LARGEST_HEADER, LARGEST_MESSAGE, Message, digest
-from understudy.federation.questions import MOST_NUMBERS
+from understudy.federation.masking import add_vectors, open_content, stream
+from understudy.federation.messages import MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, Message, digest
+from understudy.federation.questions import MAX_NUMBERS
 from understudy.federation.sharing import secret_of
 from understudy.federation.terms import COLLUDERS, Terms, schema_digest
 from understudy.privacy.budget import Neighbours
 
-LARGEST_SUM = 1 << 53
+MAX_SUM = 1 << 53
 """Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once
 in 1,000, not.
 """
@@ -268,7 +268,7 @@ class Session:
         sums.
         """
         terms, here = self.terms, self.present
-        if 8 * size * len(terms.holders) > LARGEST_MESSAGE - LARGEST_HEADER:
+        if 8 * size * len(terms.holders) > MAX_MESSAGE_BYTES - MAX_HEADER_BYTES:
             raise InputError(
                 f"{size:,} candidates are too many for {len(terms.holders)} holders to choose from."
             )
@@ -314,18 +314,17 @@ class Session:
 
     def _sum(self, question: Message, size: int) -> tuple[NDArray[np.uint64], list[str]]:
         """The sum, and over whom it is."""
-        if size > MOST_NUMBERS:
+        if size > MAX_NUMBERS:
             raise InputError(
-                f"Holders can add up {MOST_NUMBERS:,} numbers at a time, not {size:,}; ask for "
-                "less."
+                f"Holders can add up {MAX_NUMBERS:,} numbers at a time, not {size:,}; ask for less."
             )
         if not self.terms.dropouts:
             masked = self._all(question, "masked", size)
-            sums, present = _added(masked, size), sorted(masked)
+            sums, present = _add_answers(masked, size), sorted(masked)
         else:
             sums, present = self._surviving_sum(question, size)
         signed = sums.view(np.int64)
-        if ((signed < -LARGEST_SUM) | (signed > LARGEST_SUM)).any():
+        if ((signed < -MAX_SUM) | (signed > MAX_SUM)).any():
             raise HolderGone(
                 "The masks of what the holders sent do not cancel: one of them sent something else "
                 "than it was asked "
@@ -366,7 +365,7 @@ class Session:
             }
             return secret_of(told, terms.present)
 
-        sums = _added(masked, size)
+        sums = _add_answers(masked, size)
         for name in present:
             sums -= stream(secret("own", name), size)
         seal = digest(question.to_bytes())
@@ -374,7 +373,7 @@ class Session:
             if name in present:
                 continue
             peers = [peer for peer in terms.holders if peer != name]
-            seeds = opened(
+            seeds = open_content(
                 secret("pair", name), _bytes(name, shared[name].content.get("box")), seal
             )
             for place, peer in enumerate(peers):
@@ -442,5 +441,5 @@ def _bytes(name: str, text: Any) -> bytes:
         ) from None
 
 
-def _added(answers: Mapping[str, Message], size: int) -> NDArray[np.uint64]:
-    return summed((answer.arrays["numbers"] for answer in answers.values()), size)
+def _add_answers(answers: Mapping[str, Message], size: int) -> NDArray[np.uint64]:
+    return add_vectors((answer.arrays["numbers"] for answer in answers.values()), size)

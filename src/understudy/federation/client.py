@@ -12,7 +12,7 @@ import httpx
 
 from understudy.federation import HolderGone
 from understudy.federation.identity import Identity, Party
-from understudy.federation.messages import LARGEST_MESSAGE
+from understudy.federation.messages import MAX_MESSAGE_BYTES
 
 PATIENCE = 60.0
 """How many seconds a holder may take for one answer."""
@@ -71,7 +71,7 @@ class HttpLink:
             answer = bytearray()
             for chunk in response.iter_raw():
                 answer += chunk
-                if len(answer) > LARGEST_MESSAGE:
+                if len(answer) > MAX_MESSAGE_BYTES:
                     self._gone("sends an answer without end")
         if response.status_code != 200:
             said = bytes(answer[:300]).decode(errors="replace")

@@ -12,7 +12,7 @@ It is the analyst's side: it holds no rows. Each question goes to all holders ov
   "secure", where no holder is feared to be in league with the analyst, one of them in turn, the
   delegate, reads the sums and tells the place of the largest: in epsilon, sums that have geometric
   noise in shares (:func:`understudy.federation.noise_shares.top_scale`); in rho, it makes a choice
-  itself on sums with less noise (:func:`understudy.federation.noise_shares.delegated_scale`).
+  itself on sums with less noise (:func:`understudy.federation.noise_shares.delegate_scale`).
   Either is as sharp as a central choice. Otherwise each holder nominates a candidate by a choice of
   its own, for half of the price, and the nominees' sums of scores, for the other half, decide. In
   the way "voting" the most votes win. A row lies with one holder, so what one holder's vote costs
@@ -32,8 +32,8 @@ from understudy.data.bits import Bits
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation.analyst import Session
-from understudy.federation.delegates import LARGEST_OFFSET
-from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, summed_scale
+from understudy.federation.delegates import MAX_OFFSET
+from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, sum_scale
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.domain import Domain
@@ -119,7 +119,7 @@ class FederatedCurator(Curator):
         tables = np.split(flat, np.cumsum(cells)[:-1])
         kind = distribution_of(question.budget.currency)
         return [
-            Measurement(axes, table.reshape(shape), kind, summed_scale(kind, scale, enough, added))
+            Measurement(axes, table.reshape(shape), kind, sum_scale(kind, scale, enough, added))
             for axes, table, shape, scale in zip(
                 question.marginals, tables, shapes, scales, strict=True
             )
@@ -273,7 +273,7 @@ class _Choice:
         if question.offsets is not None:
             grid = SHARED_GRID / self._sensitivity(question, top=True)
             gridded = np.rint(question.offsets * grid)
-            arrays["offsets"] = np.clip(gridded, -LARGEST_OFFSET, LARGEST_OFFSET).astype(np.int64)
+            arrays["offsets"] = np.clip(gridded, -MAX_OFFSET, MAX_OFFSET).astype(np.int64)
         candidates = len(question.candidates)
         place = self.session.place_of_largest(candidates, self._in_context(content), arrays)
         # Paid for, but lost with the holder that dropped out: any candidate will do for once.

@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.federation.masking import SEED_BYTES, opened, pair_mask, sealed
+from understudy.federation.masking import SEED_BYTES, open_content, pair_mask, seal_content
 from understudy.federation.messages import Array, Message
-from understudy.federation.noise_shares import delegated_scale
+from understudy.federation.noise_shares import delegate_scale
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import Terms
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import Noise
 
-LARGEST_OFFSET = 1 << 51
+MAX_OFFSET = 1 << 51
 """A delegate's sums are exact as floating-point numbers, which they must be below 2^53 for.
 
-A score is no larger than the rows (MOST_ROWS, 2^31), and misfit than them and the largest estimate
+A score is no larger than the rows (MAX_HOLDER_ROWS, 2^31), and misfit than them and the largest estimate
 (2^31) together; on the grid a score is multiplied by 1024 / (3/4) at most. So scores are below
-2^43, their sums over all holders (MOST_HOLDERS, 2^8) below 2^51, with offsets below 2^52, and so is
+2^43, their sums over all holders (MAX_HOLDERS, 2^8) below 2^51, with offsets below 2^52, and so is
 noise of the largest scale that is allowed, but for once in exp(2^23) times.
 """
 
@@ -62,14 +62,14 @@ class Delegate:
             offsets = np.zeros(size, dtype=np.int64)
         if (
             offsets.size != size
-            or offsets.min(initial=0) < -LARGEST_OFFSET
-            or offsets.max(initial=0) > LARGEST_OFFSET
+            or offsets.min(initial=0) < -MAX_OFFSET
+            or offsets.max(initial=0) > MAX_OFFSET
         ):
             raise InputError(
                 "Offsets must be whole numbers on the grid of the scores, one per candidate."
             )
         chosen = budget.currency == "rho" and budget.amount > 0
-        return cls(name, offsets, delegated_scale(budget.amount) if chosen else 0.0)
+        return cls(name, offsets, delegate_scale(budget.amount) if chosen else 0.0)
 
 
 class DelegatedSum(SecureSum):
@@ -180,14 +180,14 @@ class DelegatedSum(SecureSum):
         """
         key = self._box_key(self.delegate.name, what, self.name)
         return Message(
-            "sealed", {}, {"box": np.frombuffer(sealed(key, content, about), dtype=np.uint8)}
+            "sealed", {}, {"box": np.frombuffer(seal_content(key, content, about), dtype=np.uint8)}
         )
 
     def _opened(self, asked: Message, peer: str, what: str, about: bytes, size: int) -> Array:
         """What a peer sealed for this holder, as bytes."""
         try:
             box = asked.array(box_name(what, peer), "u1").tobytes()
-            content = opened(self._box_key(peer, what, peer), box, about)
+            content = open_content(self._box_key(peer, what, peer), box, about)
         except InputError:
             raise InputError(
                 f"What {peer} sealed for {self.name} was changed on the way, or is not meant for "

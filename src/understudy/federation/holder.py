@@ -28,7 +28,7 @@ from understudy.data.encoding import Coded
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone
 from understudy.federation.allowance import Allowance
-from understudy.federation.holder_rows import MOST_ROWS
+from understudy.federation.holder_rows import MAX_HOLDER_ROWS
 from understudy.federation.holder_session import HolderSession
 from understudy.federation.masking import Signer, Verifier
 from understudy.federation.messages import Message, digest, refusal
@@ -46,7 +46,7 @@ Log = Callable[[Mapping[str, Any]], None]
 in it.
 """
 
-MOST_SESSIONS = 16
+MAX_SESSIONS = 16
 """Of one analyst; a new one takes the place of the one that was not heard of for longest."""
 
 
@@ -139,9 +139,9 @@ class Holder:
             analyst_share=policy.analyst_share,
             tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
         )
-        if coded.rows >= MOST_ROWS:
+        if coded.rows >= MAX_HOLDER_ROWS:
             raise InputError(
-                f"A holder has fewer than {MOST_ROWS:,} rows; {name} has {coded.rows:,}."
+                f"A holder has fewer than {MAX_HOLDER_ROWS:,} rows; {name} has {coded.rows:,}."
             )
         self.name = name
         self.neighbours = policy.relation()
@@ -290,7 +290,7 @@ class Holder:
         self._sessions[terms.session] = session
         theirs = [name for name, other in self._sessions.items() if other.asker == asker]
         if (
-            len(theirs) > MOST_SESSIONS
+            len(theirs) > MAX_SESSIONS
         ):  # the first was left behind; its price stays on the books in full
             del self._sessions[theirs[0]]
         content: dict[str, Any] = {"name": self.name, "rows": None}
@@ -339,9 +339,7 @@ class Holder:
         """What was asked is written into the ledger file."""
         self._allowance.settle(session.reservation, session.ledger)
         name = session.terms.session
-        self._ended = dict(
-            [*self._ended.items(), (name, self._sessions.pop(name))][-MOST_SESSIONS:]
-        )
+        self._ended = dict([*self._ended.items(), (name, self._sessions.pop(name))][-MAX_SESSIONS:])
         session.end()
         return Message("closed")
 

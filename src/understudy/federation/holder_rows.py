@@ -12,11 +12,11 @@ from understudy.errors import InputError
 from understudy.federation.noise_shares import (
     ShareNoise,
     check_scale,
+    round_to_shared_grid,
     score_sensitivity,
     scores_scale,
-    shared_grid,
 )
-from understudy.federation.questions import MOST_NUMBERS
+from understudy.federation.questions import MAX_NUMBERS
 from understudy.machine.plain_first import always_compile
 from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
 from understudy.privacy.budget import Budget
@@ -24,7 +24,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, add_noise, describe_noise
 from understudy.privacy.questions import Choose, LedgerLine, Measure
 
-MOST_ROWS = 1 << 31
+MAX_HOLDER_ROWS = 1 << 31
 
 
 class HolderRows:
@@ -103,7 +103,7 @@ class HolderRows:
         check_scale(self._noise, scale, budget.currency)
         geometric = top and budget.currency == "epsilon"
         self.ledger.debit(*_describe_scores(question, top, geometric))
-        found = shared_grid(self._rows.score(question, neighbours), sensitivity)
+        found = round_to_shared_grid(self._rows.score(question, neighbours), sensitivity)
         if geometric:
             return self._noise.geometric(found, scale)
         return add_noise(self._noise, found, budget.currency, scale)
@@ -134,10 +134,9 @@ class HolderRows:
 
 
 def _limit_cells(cells: int) -> None:
-    if cells > MOST_NUMBERS:
+    if cells > MAX_NUMBERS:
         raise InputError(
-            f"Tables of more than {MOST_NUMBERS:,} cells are not counted in one round; "
-            f"ask for less."
+            f"Tables of more than {MAX_NUMBERS:,} cells are not counted in one round; ask for less."
         )
 
 

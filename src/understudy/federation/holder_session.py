@@ -16,7 +16,7 @@ from understudy.federation.delegates import Delegate, DelegatedSum
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import ShareNoise
-from understudy.federation.questions import budget_of, checked
+from understudy.federation.questions import budget_of, check_question
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import Terms
@@ -106,7 +106,7 @@ class HolderSession:
             raise InputError(f"The next round is {self.round + 1}, not {number}.")
         if self.keys is not None and not self.keys.roster:
             raise InputError("The holders have not agreed on keys yet.")
-        what = checked(asked, self.terms.way)
+        what = check_question(asked, self.terms.way)
         self.round, self.sum = number, None
         if what == "model":
             return self._model()

@@ -31,7 +31,7 @@ from understudy.errors import InputError
 DAYS = 825
 """For how long a certificate is good unless somebody says otherwise: a little over two years."""
 
-LARGEST_FILE = 1 << 16
+MAX_FILE_BYTES = 1 << 16
 """No certificate and no key is larger than this many bytes."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
@@ -251,10 +251,10 @@ class Identity:
 def _content(path: Path, what: str) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise InputError(f"The {what} {path} cannot be read: {error.strerror or error}.") from error
-    if len(content) > LARGEST_FILE:
+    if len(content) > MAX_FILE_BYTES:
         raise InputError(f"{path} is too large to be a {what}; is it the right file?")
     return content
 

@@ -48,7 +48,7 @@ class Verifier(Protocol):
 
 
 class PairKeys:
-    """What one holder shares with each of the others in one session; made anew for every session.
+    """What one holder shares with each of the others in one session; new for every session.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def pair_mask(name: str, seeds: Mapping[str, bytes], size: int) -> Numbers:
     return mask
 
 
-def summed(vectors: Iterable[Numbers], size: int) -> Numbers:
+def add_vectors(vectors: Iterable[Numbers], size: int) -> Numbers:
     """The sum modulo 2^64."""
     total = np.zeros(size, dtype=np.uint64)
     for vector in vectors:
@@ -121,7 +121,7 @@ def summed(vectors: Iterable[Numbers], size: int) -> Numbers:
     return total
 
 
-def sealed(key: bytes, content: bytes, about: bytes) -> bytes:
+def seal_content(key: bytes, content: bytes, about: bytes) -> bytes:
     """Content that can be read only with the key, and not be changed or moved to another place at
     all.
 
@@ -132,7 +132,7 @@ def sealed(key: bytes, content: bytes, about: bytes) -> bytes:
     return ChaCha20Poly1305(key).encrypt(bytes(12), content, about)
 
 
-def opened(key: bytes, content: bytes, about: bytes) -> bytes:
+def open_content(key: bytes, content: bytes, about: bytes) -> bytes:
     """What was sealed."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305

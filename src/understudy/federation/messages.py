@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 
 MAGIC = b"understudy:1"
-LARGEST_HEADER = 1 << 22
-LARGEST_MESSAGE = 1 << 28
+MAX_HEADER_BYTES = 1 << 22
+MAX_MESSAGE_BYTES = 1 << 28
 """In bytes; a server refuses more before it reads it."""
 
 TYPES: dict[str, np.dtype[Any]] = {
@@ -78,12 +78,12 @@ class Message:
             Where the bytes are not a message.
         """
         start = len(MAGIC) + 4
-        if len(data) > LARGEST_MESSAGE or len(data) < start or not data.startswith(MAGIC):
+        if len(data) > MAX_MESSAGE_BYTES or len(data) < start or not data.startswith(MAGIC):
             raise InputError(
                 "That is no message of this version of understudy; have both sides the same?"
             )
         (length,) = struct.unpack_from("<I", data, len(MAGIC))
-        if length > min(LARGEST_HEADER, len(data) - start):
+        if length > min(MAX_HEADER_BYTES, len(data) - start):
             raise InputError("The message is cut short.")
         header = data[start : start + length]
         kind, content, shapes = _header(header)

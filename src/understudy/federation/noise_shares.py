@@ -61,11 +61,11 @@ SMALLEST_SCALE = 1 / 32
 exactly.
 """
 
-LARGEST_SCALE = 1 << 36
+MAX_SHARE_SCALE = 1 << 36
 """Noise that is larger than any number of rows tells nothing of them."""
 
 TOGETHER = 1 << 13
-"""Shares are drawn so many at a time, at least: tables are many and small, and each draw takes its
+"""Shares are drawn this many at a time, at least: tables are many and small, and each draw takes its
 time to begin.
 """
 
@@ -122,7 +122,7 @@ class ShareNoise:
         share = gaussian_share(scale, self.enough)
         if self._rng is not None:
             return counts + np.rint(self._rng.normal(0.0, share, counts.shape)).astype(np.int64)
-        return counts + _drawn(exact_noise.gaussian, counts.size, share).reshape(counts.shape)
+        return counts + _draw_noise(exact_noise.gaussian, counts.size, share).reshape(counts.shape)
 
     def geometric(self, scores: Counts, scale: float) -> Counts:
         """Add a share of geometric noise: what the largest of many is found with, see
@@ -148,7 +148,7 @@ class ShareNoise:
         kept = _forks, scale
         spare = self._spare.get(kept, np.empty(0, dtype=np.int64))
         if spare.size < size:
-            spare = _drawn(self._exact_polya, max(size, TOGETHER), scale)
+            spare = _draw_noise(self._exact_polya, max(size, TOGETHER), scale)
         self._spare = {kept: spare[size:]}
         return spare[:size]
 
@@ -159,14 +159,14 @@ class ShareNoise:
 def check_scale(noise: Noise, scale: float, currency: Currency) -> None:
     """Refuse noise that is too large to be drawn, before anything is debited for it."""
     polya = currency == "epsilon" and isinstance(noise, ShareNoise)
-    if scale > (exact_noise.LARGEST_SHARED_SCALE if polya else LARGEST_SCALE):
+    if scale > (exact_noise.MAX_SHARED_SCALE if polya else MAX_SHARE_SCALE):
         raise InputError(_TOO_LARGE)
 
 
 _TOO_LARGE = "So small a budget needs more noise than holders can draw; raise epsilon."
 
 
-def _drawn(draw: Callable[[int, float], Counts], size: int, scale: float) -> Counts:
+def _draw_noise(draw: Callable[[int, float], Counts], size: int, scale: float) -> Counts:
     try:
         return draw(size, scale)
     except OverflowError:
@@ -195,7 +195,7 @@ def _unlikeness(share: float, enough: int) -> float:
     return 5 * sum(steps) * (1 + 1e-9)
 
 
-def summed_scale(distribution: str, scale: float, enough: int, added: int) -> float:
+def sum_scale(distribution: str, scale: float, enough: int, added: int) -> float:
     """The scale that noise in one piece would have, were it as large as ``added`` shares are
     together.
     """
@@ -217,7 +217,7 @@ SHARED_GRID = 1 << 10
 """Scores are rounded to this fraction of their sensitivity before shares of noise are added."""
 
 
-def shared_grid(scores: NDArray[np.float64], sensitivity: float) -> Counts:
+def round_to_shared_grid(scores: NDArray[np.float64], sensitivity: float) -> Counts:
     """Scores as whole numbers that differ by at most SHARED_GRID + 2 between neighbours.
 
     SHARED_GRID for the score itself, one for the rounding, and one for errors of the computation.
@@ -246,7 +246,7 @@ def scores_scale(budget: Budget, candidates: int, top: bool) -> float:
     if top:
         if budget.currency == "epsilon":
             return top_scale(budget.amount)
-        return VEIL * delegated_scale(budget.amount)
+        return VEIL * delegate_scale(budget.amount)
     step = SHARED_GRID + 2
     if budget.currency == "epsilon":
         return laplace_scale(candidates * step, budget.amount)
@@ -274,7 +274,7 @@ it makes.
 """
 
 
-def delegated_scale(rho: float) -> float:
+def delegate_scale(rho: float) -> float:
     """The scale at which the exponential mechanism, run by a delegate on sums of gridded scores,
     costs ``rho``.
 

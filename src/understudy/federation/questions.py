@@ -19,11 +19,11 @@ QUESTIONS = {
 }
 """What may be asked, by way."""
 
-MOST_NUMBERS = 1 << 24
+MAX_NUMBERS = 1 << 24
 """The most cells that a holder counts for one table, and for all that it sends in one round."""
 
 SMALLEST_AMOUNT = 1e-24
-LARGEST_AMOUNT = 1e12
+MAX_AMOUNT = 1e12
 """No allowance is as large; what is larger would overflow on its way to being refused."""
 
 _Kind = type | tuple[type, ...]
@@ -52,7 +52,7 @@ there is.
 """
 
 
-def checked(asked: Message, way: str) -> str:
+def check_question(asked: Message, way: str) -> str:
     """What is asked for; refuses what nobody asks in that way, and fields that do not belong
     to it.
     """
@@ -74,8 +74,8 @@ def budget_of(asked: Message, currency: Currency) -> Budget:
     amount = float(asked.get("amount", _NUMBER))
     if 0 < amount < SMALLEST_AMOUNT:
         raise InputError(f"Nothing is told for less than {SMALLEST_AMOUNT:g}; raise epsilon.")
-    if amount > LARGEST_AMOUNT:
-        raise InputError(f"A question costs at most {LARGEST_AMOUNT:g}; ask for less.")
+    if amount > MAX_AMOUNT:
+        raise InputError(f"A question costs at most {MAX_AMOUNT:g}; ask for less.")
     return Budget(amount, currency)
 
 

@@ -11,7 +11,7 @@ league with the analyst.
 - Where holders may, a holder tells its shares of the own-mask seeds of those in the sum, and of the
   pair-seed keys of those that dropped out, once a round, and only after M - dropouts holders have
   signed that they speak of the same sum (the same question, the same holders in it). As M > 2
-  dropouts + colluders, no two different sums can gather so many signatures: an honest holder signs
+  dropouts + colluders, no two different sums can gather this many signatures: an honest holder signs
   one only, and two sets of M - dropouts - colluders honest ones would overlap. So for one round all
   honest holders speak of one sum, of at least M - dropouts holders, and of no holder are both
   secrets told: M - dropouts shares are needed for one, and the honest ones all tell the same of the
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.federation.masking import opened, pair_mask, sealed, stream
+from understudy.federation.masking import open_content, pair_mask, seal_content, stream
 from understudy.federation.messages import Message, digest
 from understudy.federation.session_keys import SessionKeys, from_hex
 from understudy.federation.sharing import SHARE_BYTES, shares_of
@@ -97,10 +97,10 @@ class SecureSum:
         shared = dict(zip(self.terms.holders, (own + pair for own, pair in both), strict=True))
         self._shares[self.name] = shared.pop(self.name)
         locked = {
-            peer: sealed(self._share_key(peer, self.name), share, self.question).hex()
+            peer: seal_content(self._share_key(peer, self.name), share, self.question).hex()
             for peer, share in shared.items()
         }
-        box = sealed(key, b"".join(self.seeds.values()), self.question)
+        box = seal_content(key, b"".join(self.seeds.values()), self.question)
         self.expects = {"deliver": self.deliver}
         return Message("shared", {"shares": locked, "box": box.hex()})
 
@@ -110,7 +110,9 @@ class SecureSum:
         for peer, locked in asked.get("shares", dict).items():
             if peer == self.name or peer not in self.terms.holders:
                 raise InputError(f"{peer!r} has no share for the holder {self.name}.")
-            shares[peer] = opened(self._share_key(peer, peer), from_hex(locked), self.question)
+            shares[peer] = open_content(
+                self._share_key(peer, peer), from_hex(locked), self.question
+            )
             if len(shares[peer]) != 2 * SHARE_BYTES:
                 raise InputError(f"The share of {peer} is no share.")
         self._check_enough(list(shares))

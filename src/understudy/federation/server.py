@@ -29,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from understudy.data.files import writable_file
 from understudy.errors import InputError
 from understudy.federation.identity import Certificate, Identity
-from understudy.federation.messages import LARGEST_MESSAGE
+from understudy.federation.messages import MAX_MESSAGE_BYTES
 
 
 class ServedHolder(Protocol):
@@ -47,10 +47,10 @@ SECONDS_TO_SEND = 120
 place for ever.
 """
 
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 """Of one analyst at the same time; others have their own, so nobody takes anybody's place."""
 
-MOST_MESSAGES = 2
+MAX_PENDING_MESSAGES = 2
 """Of one analyst, that are read or wait for their answer at the same time: a bound on their
 memory.
 """
@@ -104,7 +104,7 @@ class AuditLog:
             self.show(f"{at[11:19]} {line['analyst']} {line['words']}")
 
     def _open(self) -> Any:
-        """Opened anew for every line, so that a log that was moved away for safe keeping starts
+        """Opened again for every line, so that a log that was moved away for safe keeping starts
         afresh.
         """
         try:
@@ -193,7 +193,7 @@ def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
     """The holder's door as an ASGI application."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     names = {certificate.der: certificate.name for certificate in analysts}
-    few_at_a_time = {name: asyncio.Semaphore(MOST_MESSAGES) for name in names.values()}
+    few_at_a_time = {name: asyncio.Semaphore(MAX_PENDING_MESSAGES) for name in names.values()}
     one_at_a_time = asyncio.Lock()
 
     @app.post("/ask")
@@ -209,7 +209,7 @@ def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
         except ClientDisconnect:
             return _refusal(400, "The message was not sent to its end.")
         except Exception as error:  # outside of the holder, which sees to its own
-            return _carried(holder.close(error))
+            return _wrap_answer(holder.close(error))
 
     async def answer_to(name: str, request: Request) -> Response:
         try:
@@ -218,15 +218,15 @@ def app_of(holder: ServedHolder, analysts: Sequence[Certificate]) -> FastAPI:
         except TimeoutError:
             return _refusal(408, f"The message did not arrive within {SECONDS_TO_SEND} seconds.")
         if message is None:
-            return _refusal(413, f"A message has at most {LARGEST_MESSAGE:,} bytes.")
+            return _refusal(413, f"A message has at most {MAX_MESSAGE_BYTES:,} bytes.")
         async with one_at_a_time:
             _asker.set(name)
-            return _carried(await asyncio.to_thread(holder.answer, message, name))
+            return _wrap_answer(await asyncio.to_thread(holder.answer, message, name))
 
     return app
 
 
-def _carried(answer: bytes) -> Response:
+def _wrap_answer(answer: bytes) -> Response:
     return Response(answer, media_type="application/octet-stream")
 
 
@@ -234,7 +234,7 @@ async def _bounded_body(request: Request) -> bytes | None:
     message = bytearray()
     async for chunk in request.stream():
         message += chunk
-        if len(message) > LARGEST_MESSAGE:
+        if len(message) > MAX_MESSAGE_BYTES:
             return None
     return bytes(message)
 
@@ -259,7 +259,7 @@ class _ShowingCertificate(H11Protocol):
             shown = b""
         self.app_state = {**self.app_state, "certificate": shown}
         theirs = [one for one in self.connections if one.app_state.get("certificate") == shown]
-        if len(theirs) > MOST_CONNECTIONS:
+        if len(theirs) > MAX_CONNECTIONS:
             transport.abort()
 
     def shutdown(self) -> None:

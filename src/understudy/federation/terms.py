@@ -27,8 +27,8 @@ A holder knows its own share of the noise. With 0 the guarantee would not hold a
 themselves, and there would be somebody to be trusted after all.
 """
 
-MOST_HOLDERS = 1 << 8
-MOST_LETTERS = 100
+MAX_HOLDERS = 1 << 8
+MAX_NAME_LETTERS = 100
 
 
 def schema_digest(schema: Schema) -> str:
@@ -56,10 +56,10 @@ class Terms:
     def __post_init__(self) -> None:
         for name in (self.session, *self.holders, str(self.method.get("name", ""))):
             if (
-                len(name) > MOST_LETTERS or not name.isprintable()
+                len(name) > MAX_NAME_LETTERS or not name.isprintable()
             ):  # they stand in logs and on screens
                 raise InputError(
-                    f"Names in the terms of a session are plain text, {MOST_LETTERS} letters at "
+                    f"Names in the terms of a session are plain text, {MAX_NAME_LETTERS} letters at "
                     "most."
                 )
         if self.way not in WAYS:
@@ -67,11 +67,11 @@ class Terms:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighbours(self.neighbours)
-        if not 1 <= len(self.holders) <= MOST_HOLDERS or list(self.holders) != sorted(
+        if not 1 <= len(self.holders) <= MAX_HOLDERS or list(self.holders) != sorted(
             set(self.holders)
         ):
             raise InputError(
-                f"Holders have different names, in their order, and are {MOST_HOLDERS} at most."
+                f"Holders have different names, in their order, and are {MAX_HOLDERS} at most."
             )
         if type(self.dropouts) is not int or not 0 <= self.dropouts < len(self.holders):
             raise InputError(

@@ -41,10 +41,10 @@ from understudy.federation.analyst import Federation, Session, Told, silent
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
-from understudy.models.consistency import pooled
+from understudy.models.consistency import pool_margins
 from understudy.models.constraining import check_constraints
-from understudy.models.model import Model, as_in_file, joined
-from understudy.models.parameters import estimated_rows, projected
+from understudy.models.model import Model, as_in_file, join_tables
+from understudy.models.parameters import estimate_rows, project_counts
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise
@@ -134,7 +134,7 @@ def federate(
                 model = statistics(curator, synthesizer, progress)
             else:
                 model = synthesizer.learn(curator, curator.ledger.left, progress)
-            return replace(model, method={**model.method, "federation": _told(session)})
+            return replace(model, method={**model.method, "federation": _describe_session(session)})
         finally:
             # Holders settle their ledgers whatever happened; one that cannot be reached keeps the
             # whole price.
@@ -170,7 +170,7 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
     synthesizer.check(schema)
 
 
-def _told(session: Session) -> dict[str, Any]:
+def _describe_session(session: Session) -> dict[str, Any]:
     """What a model says about how it came to be."""
     terms = session.terms
     return {
@@ -213,7 +213,7 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
     found = curator.measure(asked or [()], curator.ledger.left)
     progress("asking for tables", 1, 1)
     tables = TablesCurator(
-        curator, found if synthesizer.to_the_letter else pooled(found, curator.schema)
+        curator, found if synthesizer.to_the_letter else pool_margins(found, curator.schema)
     )
     letter = replace(synthesizer, degree=degree, tables="fixed", encoding="vanilla")
     return replace(
@@ -238,7 +238,7 @@ class TablesCurator(Curator):
         self._curator = curator
         self._tables = {frozenset(table.marginal): table for table in tables}
         if curator.rows is None:
-            total = estimated_rows(tables)
+            total = estimate_rows(tables)
         else:
             total = float(curator.rows)
         self._counter = TablesCounter(
@@ -323,7 +323,7 @@ class TablesCounter:
 
     def _count(self, axes: Marginal) -> NDArray[np.int64]:
         home = _home(self.tables, axes)
-        counts = _whole(projected(home.counts, self.total))
+        counts = _whole(project_counts(home.counts, self.total))
         spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
         kept = [axis for axis in home.marginal if axis in axes]
         return counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
@@ -371,7 +371,7 @@ def models(
         except ValueError as error:
             raise InputError(f"The model of the holder {name} cannot be read.") from error
         found.append(Model.from_dict(document, f"The model of the holder {name}"))
-    method = {**synthesizer.parameters(), "federation": _told(session)}
+    method = {**synthesizer.parameters(), "federation": _describe_session(session)}
     return Merged(method, schema, tuple(found), ledger)
 
 
@@ -402,9 +402,9 @@ class Merged:
     def sample(self, rows: int | None = None, seed: int | None = None) -> Table:
         """Draw synthetic rows, in random order."""
         parts = [model.sample(count, part) for model, count, part in self._parts(rows, seed)]
-        whole = joined([part for part in parts if isinstance(part, Table)])
+        whole = join_tables([part for part in parts if isinstance(part, Table)])
         entropy = np.random.SeedSequence(seed).entropy
-        return _shuffled(whole, chunk_randomness(entropy, len(self.models)))
+        return _shuffle_rows(whole, chunk_randomness(entropy, len(self.models)))
 
     def write(
         self,
@@ -487,7 +487,7 @@ def _part_seed(seed: int, place: int) -> int:
     return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
 
 
-def _shuffled(table: Table, rng: np.random.Generator) -> Table:
+def _shuffle_rows(table: Table, rng: np.random.Generator) -> Table:
     order = np.argsort(draw_uniforms(rng, table.rows), kind="stable")
     columns = {
         name: replace(

@@ -10,12 +10,12 @@ import numpy as np
 
 from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
-from understudy.models.factors import Domains, Factor, family, product, reduced
+from understudy.models.factors import Domains, Factor, family, product, reduce_factor
 from understudy.models.inference import ancestors, elimination_order, impossible
 from understudy.models.network import Network, Node
 
 
-def conditioned(network: Network, schema: Schema, evidence: Mapping[str, Factor]) -> Network:
+def condition_network(network: Network, schema: Schema, evidence: Mapping[str, Factor]) -> Network:
     """The network whose rows are distributed as those of ``network`` that fit the evidence.
 
     Parameters
@@ -51,7 +51,7 @@ def conditioned(network: Network, schema: Schema, evidence: Mapping[str, Factor]
         whole = product([factor for factor in live if variable in factor.scope], domains)
         live = [factor for factor in live if variable not in factor.scope]
         others = tuple(axis for axis in whole.axes if axis[0] != variable)
-        table = reduced(whole, (*others, (variable, 0)), domains).table
+        table = reduce_factor(whole, (*others, (variable, 0)), domains).table
         peak = table.max()
         if peak <= 0:
             raise impossible(list(evidence))

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
-from understudy.models.parameters import Repair, repaired
+from understudy.models.parameters import Repair, repair_counts
 from understudy.privacy.curator import Measurement
 
 ROUNDS = 10
 
 
-def agreed(
+def make_consistent(
     measurements: Sequence[Measurement],
     schema: Schema,
     rows: float,
@@ -32,41 +32,42 @@ def agreed(
     """The measured tables, repaired, with the same one-way margins wherever they share an
     attribute.
 
-    Given a target, tables that hold it agree exactly on the target alone: see :func:`_told_apart`.
+    Given a target, tables that hold it agree exactly on the target alone: see :func:`_repair_by_target`.
     """
     margins = {
-        name: repaired(margin, rows, repair)
-        for name, margin in _pooled_margins(measurements).items()
+        name: repair_counts(margin, rows, repair)
+        for name, margin in _weighted_margins(measurements).items()
     }
     return [
-        _told_apart(measurement, margins, schema, repair, target)
+        _repair_by_target(measurement, margins, schema, repair, target)
         if target is not None and Axis(target) in measurement.marginal
-        else _moved(measurement, margins, schema, rows, repair)
+        else _move_to_margins(measurement, margins, schema, rows, repair)
         for measurement in measurements
     ]
 
 
-def pooled(measurements: Sequence[Measurement], schema: Schema) -> list[Measurement]:
+def pool_margins(measurements: Sequence[Measurement], schema: Schema) -> list[Measurement]:
     """The measured tables, each moved to the margins that all of them tell together; nothing is
     repaired yet.
 
     Where some tables are used and others not, this lets the others tell what they know.
     """
-    margins = _pooled_margins(measurements)
+    margins = _weighted_margins(measurements)
     found = []
     for measurement in measurements:
         wanted = [
-            _generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal
+            _generalise(margins[axis.attribute], axis, schema) for axis in measurement.marginal
         ]
         found.append(
             replace(
-                measurement, counts=np.rint(_shifted(measurement.counts, wanted)).astype(np.int64)
+                measurement,
+                counts=np.rint(_shift_to_margins(measurement.counts, wanted)).astype(np.int64),
             )
         )
     return found
 
 
-def _pooled_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np.float64]]:
+def _weighted_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np.float64]]:
     """For each attribute measured at its finest level, its margin from all tables that hold it."""
     sums: dict[str, NDArray[np.float64]] = {}
     weights: dict[str, float] = {}
@@ -82,15 +83,15 @@ def _pooled_margins(measurements: Sequence[Measurement]) -> dict[str, NDArray[np
     return {name: total / weights[name] for name, total in sums.items()}
 
 
-def _moved(
+def _move_to_margins(
     measurement: Measurement,
     margins: dict[str, NDArray[np.float64]],
     schema: Schema,
     rows: float,
     repair: Repair,
 ) -> NDArray[np.float64]:
-    wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
-    table = repaired(_shifted(measurement.counts, wanted), rows, repair)
+    wanted = [_generalise(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
+    table = repair_counts(_shift_to_margins(measurement.counts, wanted), rows, repair)
     # Repairing moved the margins again; scaling rows and columns in turn brings them back and keeps
     # zeros.
     for _ in range(ROUNDS):
@@ -102,7 +103,9 @@ def _moved(
     return _with_margins(table, wanted)
 
 
-def _shifted(counts: NDArray[Any], wanted: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _shift_to_margins(
+    counts: NDArray[Any], wanted: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
     """The nearest table that has the wanted margins, negative counts or not."""
     table = counts.astype(np.float64)
     for place, margin in enumerate(wanted):
@@ -112,7 +115,7 @@ def _shifted(counts: NDArray[Any], wanted: Sequence[NDArray[np.float64]]) -> NDA
     return table
 
 
-def _told_apart(
+def _repair_by_target(
     measurement: Measurement,
     margins: dict[str, NDArray[np.float64]],
     schema: Schema,
@@ -125,12 +128,12 @@ def _told_apart(
     ones; and scaling to the margins afterwards makes much of the few counts that survived in rare
     values of the other attributes. Either blurs what tells the target's values apart.
     """
-    wanted = [_generalised(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
-    table = _shifted(measurement.counts, wanted)
+    wanted = [_generalise(margins[axis.attribute], axis, schema) for axis in measurement.marginal]
+    table = _shift_to_margins(measurement.counts, wanted)
     place = measurement.marginal.index(Axis(target))
     slices = zip(np.moveaxis(table, place, 0), wanted[place], strict=True)
     return np.moveaxis(
-        np.stack([repaired(part, total, repair) for part, total in slices]), 0, place
+        np.stack([repair_counts(part, total, repair) for part, total in slices]), 0, place
     )
 
 
@@ -161,7 +164,7 @@ def _with_margins(
     return table + extra
 
 
-def _generalised(margin: NDArray[np.float64], axis: Axis, schema: Schema) -> NDArray[np.float64]:
+def _generalise(margin: NDArray[np.float64], axis: Axis, schema: Schema) -> NDArray[np.float64]:
     if axis.level == 0:
         return margin
     coarse = schema[axis.attribute].generalisations[axis.level - 1]

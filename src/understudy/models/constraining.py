@@ -3,7 +3,7 @@
 Each rule becomes a table of zeros and ones over the codes of its columns: 1 where the bins leave
 room for values that keep it. Where several rules share a column with bins, bins that leave room for
 each may leave none for all; such rules get one table together. Given these tables, the network is
-another network (:func:`understudy.models.conditioning.conditioned`), so that rows are drawn as fast
+another network (:func:`understudy.models.conditioning.condition_network`), so that rows are drawn as fast
 as any others, and exactly. What would need a table of more than ``MAX_CELLS`` cells on the way is
 left to rejection: rows that break it are drawn again.
 """
@@ -23,7 +23,7 @@ from understudy.data.room import place
 from understudy.data.rules import Rules
 from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
-from understudy.models.conditioning import conditioned
+from understudy.models.conditioning import condition_network
 from understudy.models.factors import Domains, Factor, family
 from understudy.models.inference import (
     ImpossibleError,
@@ -125,7 +125,7 @@ class Restriction:
                     rejected.append(table)
         found = network
         if factors:
-            found = conditioned(network, schema, factors)
+            found = condition_network(network, schema, factors)
         return Constrained(
             found, factors, tuple(rejected), tuple(self.unlisted), tuple(self.tables)
         )

@@ -32,7 +32,7 @@ LAYER_GAP = 62.0
 BOX_GAP = 26.0
 WAYPOINT_GAP = 16.0
 MARGIN = 24.0
-LONGEST_NAME = 26
+MAX_DRAWN_NAME = 26
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def _rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArra
 def _svg(layout: _Layout, network: Network, schema: Schema) -> str:
     levels = any(edge.level for edge in layout.edges)
     if levels:
-        note = "^1, ^2, …: the parent in coarser groups, so many levels up"
+        note = "^1, ^2, …: the parent in coarser groups, this many levels up"
     else:
         note = ""
     width = max(layout.width, 440.0 if note else 0.0)
@@ -464,7 +464,7 @@ def _edge(edge: _Edge, leave: float, enter: float, schema: Schema) -> str:
     if edge.level:
         groups = schema[edge.parent].sizes_by_level()[edge.level]
         coarse = f" (in {groups} groups, level {edge.level})"
-    title = f"{_escaped(edge.parent)}{coarse} tells {edge.strength:.0%} of {_escaped(edge.child)}"
+    title = f"{_escape(edge.parent)}{coarse} tells {edge.strength:.0%} of {_escape(edge.child)}"
     x, y = points[-1]
     half = 3.2 + thick / 2
     return (
@@ -497,7 +497,7 @@ def _box(box: _Item, node: Node, schema: Schema) -> str:
     x, y = box.x - box.width / 2, _top(box.layer)
     values = schema[name].size
     given = ", ".join(str(axis) for axis in node.parents)
-    title = _escaped(name) + (f" given {_escaped(given)}" if given else "")
+    title = _escape(name) + (f" given {_escape(given)}" if given else "")
     if not node.parents:
         root = ' class="root"'
     else:
@@ -505,7 +505,7 @@ def _box(box: _Item, node: Node, schema: Schema) -> str:
     return (
         f'<g><title>{title}</title><rect{root} x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
         f'height="{BOX_HEIGHT:.0f}" rx="9"/>'
-        f'<text class="name" x="{box.x:.1f}" y="{y + 18:.1f}">{_escaped(_shortened(name))}</text>'
+        f'<text class="name" x="{box.x:.1f}" y="{y + 18:.1f}">{_escape(_shorten(name))}</text>'
         f'<text class="size" x="{box.x:.1f}" y="{y + 33:.1f}">{values} '
         f"value{'s' if values != 1 else ''}</text></g>"
     )
@@ -516,14 +516,14 @@ def _top(layer: int) -> float:
 
 
 def _box_width(name: str) -> float:
-    return max(84.0, 7.4 * sum(1.9 if ord(c) > 0x2E7F else 1 for c in _shortened(name)) + 26)
+    return max(84.0, 7.4 * sum(1.9 if ord(c) > 0x2E7F else 1 for c in _shorten(name)) + 26)
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     name = _clean(name)
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= MAX_DRAWN_NAME:
         return name
-    return name[: LONGEST_NAME - 1] + "…"
+    return name[: MAX_DRAWN_NAME - 1] + "…"
 
 
 def _clean(text: str) -> str:
@@ -533,7 +533,7 @@ def _clean(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(_clean(text))
 
 

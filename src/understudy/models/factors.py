@@ -108,12 +108,12 @@ class Domains:
         above = levels[coarse - 1].astype(np.intp)
         if fine == 0:
             return above
-        merged = np.empty(self.size(variable, fine), dtype=np.intp)
-        merged[levels[fine - 1]] = above
-        return merged
+        merge_scopes = np.empty(self.size(variable, fine), dtype=np.intp)
+        merge_scopes[levels[fine - 1]] = above
+        return merge_scopes
 
 
-def merged(scopes: Iterable[Mapping[Variable, int]]) -> Scope:
+def merge_scopes(scopes: Iterable[Mapping[Variable, int]]) -> Scope:
     """The scope of a product: every variable, at the finest level in use."""
     scope: Scope = {}
     for part in scopes:
@@ -124,7 +124,7 @@ def merged(scopes: Iterable[Mapping[Variable, int]]) -> Scope:
 
 def product(factors: Sequence[Factor], domains: Domains) -> Factor:
     """The product of factors, over all their variables."""
-    scope = merged(factor.scope for factor in factors)
+    scope = merge_scopes(factor.scope for factor in factors)
     table: NDArray[np.float64] = np.ones(())
     for factor in sorted(factors, key=lambda factor: factor.table.size):
         table = table * _spread(factor, scope, domains)
@@ -132,7 +132,7 @@ def product(factors: Sequence[Factor], domains: Domains) -> Factor:
     return Factor(tuple(scope.items()), np.broadcast_to(table, shape))
 
 
-def reduced(factor: Factor, axes: Sequence[tuple[Variable, int]], domains: Domains) -> Factor:
+def reduce_factor(factor: Factor, axes: Sequence[tuple[Variable, int]], domains: Domains) -> Factor:
     """Sum out every variable that is not among ``axes``, and bring the others to the levels and
     order there.
     """
@@ -144,7 +144,7 @@ def reduced(factor: Factor, axes: Sequence[tuple[Variable, int]], domains: Domai
     left = [axis for axis in factor.axes if axis[0] in wanted]
     for place, (variable, level) in enumerate(left):
         if level < wanted[variable]:
-            table = _grouped(table, place, domains.coarser(variable, level, wanted[variable]))
+            table = _sum_by_group(table, place, domains.coarser(variable, level, wanted[variable]))
     names = [variable for variable, _ in left]
     return Factor(tuple(axes), table.transpose([names.index(variable) for variable, _ in axes]))
 
@@ -161,7 +161,7 @@ def _spread(factor: Factor, scope: Scope, domains: Domains) -> NDArray[np.float6
     return table[tuple(slice(None) if variable in factor.scope else None for variable in scope)]
 
 
-def _grouped(
+def _sum_by_group(
     table: NDArray[np.float64], place: int, groups: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Sum the values of one side by group."""

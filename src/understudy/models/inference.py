@@ -25,13 +25,13 @@ from understudy.models.factors import (
     Scope,
     Variable,
     family,
-    merged,
+    merge_scopes,
     product,
-    reduced,
+    reduce_factor,
 )
 from understudy.models.network import Network, Node
 
-LARGEST_PRODUCT = 1 << 25
+MAX_PRODUCT_CELLS = 1 << 25
 """The most cells that a table on the way to an answer may have."""
 
 BATCH: Variable = ("batch", "")
@@ -161,7 +161,7 @@ class Elimination:
     def largest(self) -> int:
         """The cells of the largest product on the way to the answer."""
         values = self._values
-        scopes = (merged(values[i].scope for i in step.inputs) for step in self._steps)
+        scopes = (merge_scopes(values[i].scope for i in step.inputs) for step in self._steps)
         return max(self._domains.cells(scope) for scope in scopes)
 
     @cached_property
@@ -175,7 +175,7 @@ class Elimination:
         values = list(self._factors)
         for step in self._steps:
             values.append(
-                reduced(
+                reduce_factor(
                     product([values[i] for i in step.inputs], self._domains),
                     step.axes,
                     self._domains,
@@ -209,12 +209,12 @@ class Elimination:
                 lacking = [
                     axis
                     for axis in values[i].axes
-                    if axis[0] not in merged(f.scope for f in (*others, slope))
+                    if axis[0] not in merge_scopes(f.scope for f in (*others, slope))
                 ]
                 flat = [Factor((axis,), np.ones(domains.size(*axis))) for axis in lacking]
                 flat += _as_fine(values[i], (*others, slope), domains)
                 whole = product([slope, *others, *flat], domains)
-                slopes[i] = reduced(whole, ((BATCH, 0), *values[i].axes), domains)
+                slopes[i] = reduce_factor(whole, ((BATCH, 0), *values[i].axes), domains)
         return {node.attribute: slopes[i].table for i, node in enumerate(self.nodes)}
 
     def _plan(self) -> list[_Step]:
@@ -228,7 +228,7 @@ class Elimination:
         live = dict(enumerate(scopes))
         for variable in order:
             inputs = tuple(i for i, scope in live.items() if variable in scope)
-            scope = merged(live.pop(i) for i in inputs)
+            scope = merge_scopes(live.pop(i) for i in inputs)
             del scope[variable]
             live[len(scopes) + len(steps)] = scope
             steps.append(_Step(inputs, tuple(scope.items())))
@@ -248,7 +248,7 @@ def _as_fine(factor: Factor, others: Sequence[Factor], domains: Domains) -> list
     """Ones that keep the product of ``others`` from being coarser than ``factor``, which could not
     be undone.
     """
-    scope = merged(other.scope for other in others)
+    scope = merge_scopes(other.scope for other in others)
     finer = [
         (variable, level) for variable, level in factor.axes if scope.get(variable, level) > level
     ]
@@ -270,7 +270,7 @@ def elimination_order(
     large a table.
     """
     if max_cells is None:
-        max_cells = LARGEST_PRODUCT
+        max_cells = MAX_PRODUCT_CELLS
     orders = (_order(scopes, keep, domains, cost) for cost in (_weight, _fill))
     order, largest = min(orders, key=lambda found: domains.cells(found[1]))
     final: Scope = dict.fromkeys(keep, 0)
@@ -288,7 +288,7 @@ def _order(
     for scope in scopes:
         for variable in scope:
             holding.setdefault(variable, []).append(scope)
-    products = {variable: merged(parts) for variable, parts in holding.items()}
+    products = {variable: merge_scopes(parts) for variable, parts in holding.items()}
     near = {variable: set(scope) - {variable} for variable, scope in products.items()}
     costs = {v: cost(products[v], v, near, domains) for v in products if v not in keep}
     order: list[Variable] = []
@@ -308,7 +308,7 @@ def _order(
             holding[variable] = [
                 part for part in holding[variable] if not any(part is g for g in gone)
             ] + [left]
-            products[variable] = merged(holding[variable])
+            products[variable] = merge_scopes(holding[variable])
             near[variable] = set(products[variable]) - {variable}
         for variable in {other for v in left for other in near[v]} | set(left):
             if variable in costs:
@@ -336,7 +336,7 @@ def _too_large(scope: Scope, cells: int) -> TooLargeError:
     listed = ", ".join(sorted(set(names)))
     return TooLargeError(
         f"An exact answer needs a table of {cells:,} cells over {listed}, more than the "
-        f"{LARGEST_PRODUCT:,} that are "
+        f"{MAX_PRODUCT_CELLS:,} that are "
         f"allowed; ask about fewer attributes, or draw rows and count those."
     )
 

@@ -39,7 +39,7 @@ from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.network import Network
 from understudy.models.query.answers import Answer, Estimate, answer, estimate
-from understudy.models.query.conditions import Subset, confined, given_subsets
+from understudy.models.query.conditions import Subset, confine_values, read_conditions
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
@@ -56,7 +56,7 @@ CHUNKS_A_FILE = 4
 the disk.
 """
 
-MOST_ROWS = 10**12
+MAX_ROWS_PER_SAMPLE = 10**12
 MANY_ROWS = 10**9
 """More are drawn only on request: a file from somebody else should not fill a disk by itself."""
 
@@ -190,7 +190,7 @@ class Model:
         >>> model.sample(100, given={"sex": "Female", "age": (30, 40)})   # doctest: +SKIP
         """
         chunks = self.chunks(rows, seed, given=given, method=method, spread=spread)
-        return as_frame(joined(list(chunks)), self.library)
+        return as_frame(join_tables(list(chunks)), self.library)
 
     def write(
         self,
@@ -227,7 +227,7 @@ class Model:
             check_spreadsheet_output(path if partitions is None else f"{path}/")
         if partitions is not None or names_folder(path):
             chunk, count = self._chunk_by_number(rows, seed, **drawing)
-            return write_folder(path, _partitioned(chunk, count, partitions), progress)
+            return write_folder(path, _deal_chunks(chunk, count, partitions), progress)
         chunks = self.chunks(rows, seed, **drawing)
 
         def counted() -> Iterator[Table]:
@@ -264,13 +264,13 @@ class Model:
             last = count
         if not 0 <= first <= last <= count:
             raise InputError(
-                f"There are {count:,} chunks of so many rows; those from {first!r} to {last!r} are "
+                f"There are {count:,} chunks of this many rows; those from {first!r} to {last!r} are "
                 "not."
             )
         return _ahead(chunk, range(first, last))
 
     def chunk_count(self, rows: int | None = None) -> int:
-        """In how many chunks so many rows are drawn: all of CHUNK rows, but for the last one."""
+        """In how many chunks this many rows are drawn: all of CHUNK rows, but for the last one."""
         return max(-(-self._rows_wanted(rows) // CHUNK), 1)
 
     def _chunk_by_number(
@@ -313,7 +313,7 @@ class Model:
         if given is None:
             subsets = {}
         else:
-            subsets = given_subsets(given, self.schema)
+            subsets = read_conditions(given, self.schema)
         evidence = self._evidence(subsets)
         rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
         if not subsets:
@@ -342,7 +342,9 @@ class Model:
             if gathers:
                 gathered = gather_missing(codes, self.schema, rng, rows)
                 codes = restricted.undo(codes, gathered)
-            table = confined(decode(codes, self.schema, rng, rows, first), codes, subsets, rng)
+            table = confine_values(
+                decode(codes, self.schema, rng, rows, first), codes, subsets, rng
+            )
             if self.schema.constraints is None:
                 return table
             return satisfy(table, codes, self.schema, rules, rng)
@@ -385,9 +387,13 @@ class Model:
             raise InputError(
                 "This model does not know how many rows the original has; say how many you want."
             )
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:
+        if (
+            isinstance(rows, bool)
+            or not isinstance(rows, int)
+            or not 0 <= rows <= MAX_ROWS_PER_SAMPLE
+        ):
             raise InputError(
-                f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}, not {rows!r}."
+                f"The number of rows must be a whole number from 0 to {MAX_ROWS_PER_SAMPLE:,}, not {rows!r}."
             )
         return rows
 
@@ -509,7 +515,9 @@ class Model:
                 f"{MAX_NAME_LENGTH:,} characters."
             )
         if rows is not None and (
-            isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS
+            isinstance(rows, bool)
+            or not isinstance(rows, int)
+            or not 0 <= rows <= MAX_ROWS_PER_SAMPLE
         ):
             raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
         draws = method.get("draws")
@@ -549,10 +557,10 @@ def _bits(given: Any, schema: Schema) -> Bits | None:
     return bits
 
 
-def _partitioned(
+def _deal_chunks(
     chunk: Callable[[int], Table], count: int, partitions: int | None
 ) -> list[Iterator[Table]]:
-    """The chunks dealt out to so many partitions, in order, each in pieces that are written
+    """The chunks dealt out to this many partitions, in order, each in pieces that are written
     together.
     """
     if partitions is not None and (
@@ -566,7 +574,7 @@ def _partitioned(
 
     def pieces(first: int, last: int) -> Iterator[Table]:
         for start in range(first, last, CHUNKS_A_FILE):
-            yield joined(
+            yield join_tables(
                 [chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))]
             )
 
@@ -594,7 +602,7 @@ def _ahead(chunk: Callable[[int], Table], numbers: range) -> Iterator[Table]:
                 future.cancel()
 
 
-def joined(chunks: list[Table]) -> Table:
+def join_tables(chunks: list[Table]) -> Table:
     """The rows of some tables of the same columns, one after the other."""
     if len(chunks) == 1:
         return chunks[0]

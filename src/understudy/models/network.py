@@ -16,7 +16,7 @@ from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 
-LARGEST_TABLE = 1 << 28
+MAX_NETWORK_CELLS = 1 << 28
 
 UNITS_PER_ROW = 1e6
 """Released counts are whole numbers of millionths of a row ..."""
@@ -116,7 +116,7 @@ class Network:
         """
         return Network(
             tuple(
-                Node(node.attribute, node.parents, _rounded(node.table), float(node.deviation))
+                Node(node.attribute, node.parents, _round_counts(node.table), float(node.deviation))
                 for node in self.nodes
             )
         )
@@ -150,7 +150,7 @@ class Network:
         return cls(tuple(nodes))
 
 
-def _rounded(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _round_counts(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts as they are released.
 
     The nearest float to k millionths, k below 2^51, gives k again when it is multiplied and
@@ -183,7 +183,7 @@ def _node(entry: Any, schema: Schema, earlier: set[str]) -> Node:
     for side in shape:
         cells *= side
     counts = entry.get("counts")
-    if not isinstance(counts, list) or len(counts) != cells or cells > LARGEST_TABLE:
+    if not isinstance(counts, list) or len(counts) != cells or cells > MAX_NETWORK_CELLS:
         raise InputError(
             f"the table of {name!r} does not have the {cells} counts that the schema asks for"
         )

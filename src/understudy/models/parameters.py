@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from understudy.privacy.curator import Measurement
 
-MOST_ROWS = 1e12
+MAX_ESTIMATED_ROWS = 1e12
 """Noise without measure must not make a model that nobody can load."""
 
 Repair = Literal["project", "clip"]
 
 
-def repaired(counts: NDArray[Any], total: float, repair: Repair) -> NDArray[np.float64]:
+def repair_counts(counts: NDArray[Any], total: float, repair: Repair) -> NDArray[np.float64]:
     """Turn noisy counts into counts at or above 0 that add up to ``total``."""
     if repair == "project":
-        return projected(counts, total)
-    return clipped(counts, total)
+        return project_counts(counts, total)
+    return clip_counts(counts, total)
 
 
-def projected(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
+def project_counts(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
     """The nearest table (in the Euclidean sense) whose counts are at or above 0 and add up to
     ``total``.
 
@@ -45,7 +45,7 @@ def projected(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
     return np.maximum(flat - amounts[kept - 1], 0.0).reshape(np.shape(counts))
 
 
-def clipped(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
+def clip_counts(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
     """Negative counts to 0, then scaled to ``total``: what the PrivBayes paper does."""
     positive = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
     mass = positive.sum()
@@ -54,9 +54,9 @@ def clipped(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
     return positive * (max(float(total), 0.0) / mass)
 
 
-def estimated_rows(measurements: Sequence[Measurement]) -> float:
+def estimate_rows(measurements: Sequence[Measurement]) -> float:
     """The number of rows, from the totals of measured tables, each weighted by how sure it is."""
     totals = np.array([float(m.counts.sum()) for m in measurements])
     variances = np.array([m.counts.size * m.deviation**2 for m in measurements])
     weights = 1 / np.maximum(variances, 1e-12)
-    return min(max(float((totals * weights).sum() / weights.sum()), 0.0), MOST_ROWS)
+    return min(max(float((totals * weights).sum() / weights.sum()), 0.0), MAX_ESTIMATED_ROWS)

@@ -17,12 +17,12 @@ Bounds = NDArray[np.float64]
 
 
 def placing_seconds(rows: int) -> float:
-    """What looking up the codes of so many rows takes, about."""
+    """What looking up the codes of this many rows takes, about."""
     return 3e-6 + 3e-9 * rows
 
 
 def drawing_seconds(rows: int, groups: int, size: int) -> float:
-    """What one attribute of so many rows takes, about."""
+    """What one attribute of this many rows takes, about."""
     return 60e-6 + rows * (110e-9 + 10e-9 * size.bit_length()) + 5e-9 * groups
 
 

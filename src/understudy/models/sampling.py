@@ -3,7 +3,7 @@
 Three ways, named as in the literature: ancestral (also called prior or forward) sampling; rejection
 sampling, which drops rows that do not fit the evidence as soon as that shows; likelihood weighting,
 which forces the evidence and gives each row a weight. Exact sampling given evidence is ancestral
-sampling from another network: see :func:`understudy.models.conditioning.conditioned`.
+sampling from another network: see :func:`understudy.models.conditioning.condition_network`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Spread = Literal["even", "independent"]
 Evidence = Mapping[str, Factor]
 """Functions of attributes, from 0 (does not fit) to 1, at level 0; the names are for messages."""
 
-BATCH, LARGEST_BATCH = 1 << 16, 1 << 20
+BATCH, MAX_BATCH = 1 << 16, 1 << 20
 """Rows that rejection sampling draws at a time: at least, and at most."""
 
 Uniforms = Callable[[int], NDArray[np.float64]]
-"""Gives so many numbers in [0, 1)."""
+"""Gives this many numbers in [0, 1)."""
 
-FEWEST_TRIES, TRIES_A_ROW = 10**7, 1000
+MIN_TRIES, TRIES_PER_ROW = 10**7, 1000
 """Rejection sampling gives up once it has drawn more rows than either of these allows."""
 
 
@@ -132,15 +132,13 @@ class Sampler:
         kept = [self.fitting(min(rows, BATCH), uniforms)]
         tried, found = min(rows, BATCH), _rows(kept[0])
         while found < rows:
-            if tried >= max(FEWEST_TRIES, TRIES_A_ROW * rows):
+            if tried >= max(MIN_TRIES, TRIES_PER_ROW * rows):
                 raise InputError(
                     f"Only {found:,} of {tried:,} rows drawn fit the condition; use the method "
                     "'exact' instead."
                 )
             # As many as should give the rest, going by the share so far.
-            wanted = int(
-                min(max(1.1 * (rows - found) * tried / max(found, 1), BATCH), LARGEST_BATCH)
-            )
+            wanted = int(min(max(1.1 * (rows - found) * tried / max(found, 1), BATCH), MAX_BATCH))
             kept.append(self.fitting(wanted, uniforms))
             found += _rows(kept[-1])
             tried += wanted
@@ -297,12 +295,12 @@ def _invert(step: _Draw, places: NDArray[np.int32], numbers: Any, column: NDArra
 
 
 def placing_steps(rows: int) -> Any:
-    """The module that looks up the codes of so many rows: compiled where that pays, else plain."""
+    """The module that looks up the codes of this many rows: compiled where that pays, else plain."""
     return _KERNELS.kernels_for(plain_sampling.placing_seconds(rows)) or plain_sampling
 
 
 def _drawing_steps(rows: int, cumulative: NDArray[np.float64]) -> Any:
-    """The module that draws so many rows; both draw the same."""
+    """The module that draws this many rows; both draw the same."""
     seconds = plain_sampling.drawing_seconds(rows, *cumulative.shape)
     return _KERNELS.kernels_for(seconds) or plain_sampling
 

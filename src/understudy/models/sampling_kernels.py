@@ -31,7 +31,7 @@ def add_places(column: Array, lookup: Array, places: Array) -> None:
 
 
 @kernel(nogil=True, inline="always")
-def _found(bounds: Array, u: Any, left: Any) -> Any:
+def _find_place(bounds: Array, u: Any, left: Any) -> Any:
     """The first place from ``left`` on whose bound is above ``u``; the search has no branch to
     mispredict.
     """
@@ -57,7 +57,7 @@ def invert(places: Array, cumulative: Array, uniforms: Array, out: Array) -> Non
             out[i] = value
     else:
         for i in range(len(out)):
-            out[i] = _found(cumulative[places[i]], uniforms[i], 0)
+            out[i] = _find_place(cumulative[places[i]], uniforms[i], 0)
 
 
 @kernel(nogil=True)
@@ -82,7 +82,7 @@ def spread_evenly(places: Array, cumulative: Array, key: Any, out: Array) -> Non
         value = 0
         if m * 8 < size:  # few rows: search for each rather than walk over all values
             for i in range(m):
-                value = _found(bounds, (i + stream_number(key, first + i)) / m, value)
+                value = _find_place(bounds, (i + stream_number(key, first + i)) / m, value)
                 values[first + i] = value
         else:
             for i in range(m):

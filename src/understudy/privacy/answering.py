@@ -24,7 +24,7 @@ from understudy.data.marginals import Marginal
 from understudy.privacy.budget import Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Counts, Noise, add_noise, choice_scale, gridded
+from understudy.privacy.mechanisms import Counts, Noise, add_noise, choice_scale, round_to_grid
 from understudy.privacy.questions import Choose, Measure
 from understudy.privacy.scores import Misfit, check_rows
 
@@ -108,7 +108,7 @@ def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: N
     scale = choice_scale(budget.amount, budget.currency)
     ledger.debit(*question.ledger_line(rule.replace("_", " ")))
     scores = rows.score(question, ledger.neighbours)
-    return noise.choose(gridded(scores, sensitivity, question.offsets), scale, rule)
+    return noise.choose(round_to_grid(scores, sensitivity, question.offsets), scale, rule)
 
 
 def _count_in_memory(coded: Coded, collapse: bool) -> Counter:

@@ -39,7 +39,7 @@ def exact(amount: float) -> Fraction:
     return Fraction(repr(float(amount)))
 
 
-def rounded_down(amount: Fraction) -> float:
+def round_down(amount: Fraction) -> float:
     """The largest number of 15 digits that is not above ``amount``."""
     context = Context(prec=15, rounding=ROUND_DOWN)
     return float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
@@ -72,13 +72,13 @@ class Budget:
         if not weights or any(not math.isfinite(w) or w < 0 for w in weights) or sum(weights) <= 0:
             raise ValueError("weights must be finite, not negative and not all zero")
         whole, total = exact(self.amount), sum(map(exact, weights))
-        return tuple(Budget(rounded_down(whole * exact(w) / total), self.currency) for w in weights)
+        return tuple(Budget(round_down(whole * exact(w) / total), self.currency) for w in weights)
 
     def plus(self, other: Budget) -> Budget:
         """Two amounts of one currency together."""
         if other.currency != self.currency:
             raise ValueError("amounts of two currencies do not add up")
-        return Budget(rounded_down(exact(self.amount) + exact(other.amount)), self.currency)
+        return Budget(round_down(exact(self.amount) + exact(other.amount)), self.currency)
 
     def equally(self, parts: int) -> tuple[Budget, ...]:
         """``parts`` equal parts."""
@@ -183,7 +183,7 @@ def rho_of(epsilon: float, delta: float) -> float:
             low = middle
         else:
             high = middle
-    return rounded_down(Fraction(low))
+    return round_down(Fraction(low))
 
 
 def total(amounts: Sequence[float]) -> Fraction:

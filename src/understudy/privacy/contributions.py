@@ -1,4 +1,4 @@
-"""How much one person can contribute: at most so many rows of each count, chosen at random, the
+"""How much one person can contribute: at most this many rows of each count, chosen at random, the
 rest is left out.
 
 Bounding comes before anything is counted. Which rows of a person are kept depends on no other
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.tables import MARKS, Column, Table
 from understudy.errors import InputError
 
-LARGEST_WHOLE = 2.0**53
+MAX_WHOLE = 2.0**53
 """Beyond it a real number may stand for several whole ones."""
 
 
@@ -47,7 +47,7 @@ class LeftOut:
         return f"rows left out: {' and '.join(reasons)}"
 
 
-def bounded(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
+def limit_rows_per_person(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
     """The table with at most ``most`` rows of each person, chosen uniformly at random, in their old
     order.
 
@@ -55,9 +55,9 @@ def bounded(table: Table, person: str, most: int) -> tuple[Table, LeftOut]:
     out.
     """
     column = person_column(table, person)
-    known = ~_unknown(column)
+    known = ~_has_no_person(column)
     kept = known.copy()
-    kept[known] = _chosen(np.unique(column.values[known], return_inverse=True)[1], most)
+    kept[known] = _choose_rows(np.unique(column.values[known], return_inverse=True)[1], most)
     left_out = LeftOut(int(known.sum() - kept.sum()), int((~known).sum()), person, most)
     if not left_out:
         return table, left_out
@@ -100,9 +100,9 @@ class Spellings:
 def spellings(table: Table, person: str) -> Spellings:
     """How many persons the column tells apart, and how many if spelling mattered less."""
     column = person_column(table, person)
-    known = np.unique(column.values[~_unknown(column)])
+    known = np.unique(column.values[~_has_no_person(column)])
     if column.kind == "real":
-        return Spellings(0, 0, person, int((np.abs(known) > LARGEST_WHOLE).sum()))
+        return Spellings(0, 0, person, int((np.abs(known) > MAX_WHOLE).sum()))
     if column.kind != "text":
         return Spellings(0, 0, person)
     words = [column.words[place] for place in known]
@@ -130,7 +130,7 @@ def person_column(table: Table, person: str) -> Column:
     return column
 
 
-def _unknown(column: Column) -> NDArray[np.bool_]:
+def _has_no_person(column: Column) -> NDArray[np.bool_]:
     """Where the column does not tell whose row it is."""
     if column.missing is None:
         unknown = np.zeros(len(column), dtype=bool)
@@ -146,7 +146,7 @@ def _unknown(column: Column) -> NDArray[np.bool_]:
     return unknown
 
 
-def _chosen(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+def _choose_rows(persons: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
     """Which rows are kept, given the number of the person that each belongs to."""
     chosen = np.ones(len(persons), dtype=bool)
     if len(persons):

@@ -53,7 +53,7 @@ from understudy.data.schema import (
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
 from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
-from understudy.privacy.budget import Budget, exact, rounded_down, rounded_up
+from understudy.privacy.budget import Budget, exact, round_down, rounded_up
 from understudy.privacy.discovery_budget import (
     GRIDS_SHARE,
     GRIDS_STRENGTH,
@@ -287,7 +287,7 @@ class Discovery:
             outlook = foresee_by_need(self.protection, self.budget, *facts)
         else:
             part = exact(self.budget.amount) * exact(self.share)
-            left = subtract(Budget(rounded_down(part), self.budget.currency), cost)
+            left = subtract(Budget(round_down(part), self.budget.currency), cost)
             outlook = foresee(self.protection, left, *facts)
         self.left = outlook.budget
         most = exact(cost.amount) + exact(outlook.budget.amount)
@@ -309,7 +309,7 @@ class Discovery:
         words = [name for name, kind in kinds.items() if kind.words]
         delta = 0.0
         if words:
-            delta = rounded_down(exact(self.delta) / len(words))
+            delta = round_down(exact(self.delta) / len(words))
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from understudy.privacy.budget import Budget, Neighbours, exact, rounded_down
+from understudy.privacy.budget import Budget, Neighbours, exact, round_down
 from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
 
 COUNT_SHARE = 0.003
@@ -68,13 +68,13 @@ def limit_price(wanted: Budget, left: Budget, share: float, parts: int) -> Budge
     left.
     """
     most = exact(left.amount) * exact(share) / parts
-    return Budget(rounded_down(min(most, exact(wanted.amount))), left.currency)
+    return Budget(round_down(min(most, exact(wanted.amount))), left.currency)
 
 
 def subtract(left: Budget, cost: Budget, times: int = 1) -> Budget:
     """What is left after some questions of one price."""
     rest = exact(left.amount) - times * exact(cost.amount)
-    return Budget(rounded_down(max(rest, exact(0.0))), left.currency)
+    return Budget(round_down(max(rest, exact(0.0))), left.currency)
 
 
 def choice_price(
@@ -121,7 +121,7 @@ class Outlook:
 
 def price_count(budget: Budget) -> Budget:
     """What the noisy number of rows costs."""
-    return Budget(rounded_down(exact(budget.amount) * exact(COUNT_SHARE)), budget.currency)
+    return Budget(round_down(exact(budget.amount) * exact(COUNT_SHARE)), budget.currency)
 
 
 def foresee(
@@ -150,7 +150,7 @@ def foresee_by_need(
 ) -> Outlook:
     """The same, with as small a share of the whole budget as will do."""
     for share in SHARES:
-        part = Budget(rounded_down(exact(budget.amount) * exact(share)), budget.currency)
+        part = Budget(round_down(exact(budget.amount) * exact(share)), budget.currency)
         part = subtract(part, price_count(budget))
         outlook = foresee(protection, part, delta, columns, rows)
         if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:

@@ -16,7 +16,7 @@ from understudy.privacy.mechanisms import (
     add_noise,
     choice_scale,
     describe_noise,
-    gridded,
+    round_to_grid,
     table_scale,
 )
 
@@ -97,5 +97,5 @@ class Asker:
         self.ledger.debit(question, cost, "exponential, by counts")
         most = float(self.ledger.rows_per_person)
         offsets = log_odds / self.protection.strength(cost)
-        scores = gridded(np.array(counts, dtype=np.float64), most, offsets)
+        scores = round_to_grid(np.array(counts, dtype=np.float64), most, offsets)
         return self.noise.choose(scores, scale, "exponential")

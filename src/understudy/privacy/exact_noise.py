@@ -35,10 +35,10 @@ from understudy.machine.plain_first import PlainFirst
 
 Integers = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint32]]
-"""Gives so many fresh, uniform, independent words."""
+"""Gives this many fresh, uniform, independent words."""
 
 Bounds = tuple[int, int]
-"""A real number x, known at a precision of so many bits: the first <= x * 2^bits <= the second."""
+"""A real number x, known at a precision of this many bits: the first <= x * 2^bits <= the second."""
 
 WORD = 32  # bits of randomness with which a comparison begins
 BASE = 256  # of the digits
@@ -47,8 +47,8 @@ GUARD = (
     128  # bits beyond those asked for: what sums, products and quotients of bounds lose is far less
 )
 BLOCK = 1 << 15  # cells at a time: what they need stays in the cache
-LARGEST_SCALE = 1 << 52
-LARGEST_SHARED_SCALE = 1 << 24
+MAX_NOISE_SCALE = 1 << 52
+MAX_SHARED_SCALE = 1 << 24
 LARGEST = 1 << 62
 
 
@@ -100,7 +100,7 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
         Any positive number up to 2^50, taken as the exact rational number that it is.
     """
     exact = _exact(scale)
-    if exact > LARGEST_SCALE // 4:
+    if exact > MAX_NOISE_SCALE // 4:
         raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
     return _until_accepted(
         size, Fraction(3, 2), lambda block: _gaussian_trials(block, exact, _words)
@@ -129,7 +129,7 @@ def polya(
     exact = _exact(scale)
     if not 0 < share <= 1:
         raise ValueError("share must lie above 0 and be 1 at most")
-    if exact > LARGEST_SHARED_SCALE:
+    if exact > MAX_SHARED_SCALE:
         raise OverflowError(f"A share of noise of scale {float(scale):g} is too large to be drawn.")
     return _until_accepted(
         size, Fraction(2), lambda block: _polya_trials(block, exact, share, _words)
@@ -139,7 +139,7 @@ def polya(
 def _exact(scale: float | Fraction) -> Fraction:
     if not (math.isfinite(scale) and scale > 0):
         raise ValueError("scale must be a positive number")
-    if scale > LARGEST_SCALE:
+    if scale > MAX_NOISE_SCALE:
         raise OverflowError(f"Noise of scale {float(scale):g} is too large to be drawn.")
     return Fraction(scale)
 
@@ -175,7 +175,7 @@ def _geometric(size: int, scale: Fraction, source: Source) -> Integers:
 
     What stands above the lower digits is geometric itself, and not bounded: a top digit of BASE - 1
     means "or more". A geometric variable has no memory: what comes on top of that is one like
-    itself, drawn anew.
+    itself, drawn again.
     """
     *lower, highest = _digit_laws(scale)
     drawn = highest.draw(size, source)
@@ -399,7 +399,7 @@ def _next_event(at: Integers, source: Source) -> Integers:
     for place in np.flatnonzero(unsure):
         start, number, bits = int(at[place]), int(words[place]), WORD
         while number == 0 or -(-(start << bits) // number) != (start << bits) // (number + 1) + 1:
-            number, bits = _lengthened(number, bits, source)
+            number, bits = _lengthen(number, bits, source)
         following[place] = min(-(-(start << bits) // number), LARGEST)
     return following
 
@@ -427,7 +427,7 @@ class _Law:
         drawn = np.empty(size, dtype=np.int64)
         if search(words, self._firsts, self._guide, drawn):
             for place in np.flatnonzero(drawn == TIE):
-                drawn[place] = _settled(int(words[place]), self._cumulative, source)
+                drawn[place] = _settle(int(words[place]), self._cumulative, source)
         return drawn
 
 
@@ -453,7 +453,7 @@ class _Coins:
             def tail(bits: int, number: int = number) -> list[tuple[int, int]]:
                 return [self._probabilities(bits)[number]]
 
-            failed = _settled(int(words[tie]), tail, source)
+            failed = _settle(int(words[tie]), tail, source)
             success[place] = not failed
         return success
 
@@ -488,7 +488,7 @@ def _load_kernels() -> Any:
 _KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"), compiling=0.6)
 
 
-def _settled(number: int, cumulative: Cumulative, source: Source) -> int:
+def _settle(number: int, cumulative: Cumulative, source: Source) -> int:
     """How many of the probabilities are no larger than a uniform number that begins with the word
     `number`.
 
@@ -497,13 +497,13 @@ def _settled(number: int, cumulative: Cumulative, source: Source) -> int:
     """
     bits = WORD
     while True:
-        number, bits = _lengthened(number, bits, source)
+        number, bits = _lengthen(number, bits, source)
         bounds = cumulative(bits)
         if all(high <= number or low > number for low, high in bounds):
             return sum(high <= number for _, high in bounds)
 
 
-def _lengthened(number: int, bits: int, source: Source) -> tuple[int, int]:
+def _lengthen(number: int, bits: int, source: Source) -> tuple[int, int]:
     """A uniform number with two more words at its end, and how many bits it has then."""
     for word in source(2):
         number = number << WORD | int(word)
@@ -574,7 +574,7 @@ def _exp_minus(x: Fraction, bits: int) -> Bounds:
 
 
 def _quotient(part: Bounds, whole: Bounds, bits: int) -> Bounds:
-    """Bounds, at a precision of so many bits, of a quotient of two positive numbers of one
+    """Bounds, at a precision of this many bits, of a quotient of two positive numbers of one
     precision.
     """
     return (part[0] << bits) // whole[1], -(-(part[1] << bits) // whole[0])

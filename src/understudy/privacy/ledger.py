@@ -36,7 +36,7 @@ from understudy.privacy.budget import (
     epsilon_of,
     exact,
     rho_of,
-    rounded_down,
+    round_down,
     rounded_up,
     total,
 )
@@ -45,7 +45,7 @@ from understudy.privacy.wording import state_guarantee, state_public
 Unit = Literal["row", "person"]
 """What a guarantee protects: a row, or a person with all rows of theirs."""
 
-MOST_ROWS_PER_PERSON = 1_000_000
+MAX_ROWS_PER_PERSON = 1_000_000
 
 MAX_STOPS = 8
 """How many ways a release may have to end before its end: after the count of rows, and after
@@ -59,9 +59,9 @@ MAX_WORDING_LENGTH = 100_000
 
 def check_rows_per_person(most: Any) -> int:
     """Return the largest number of rows that a person may have if it can be one."""
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS_PER_PERSON:
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ROWS_PER_PERSON:
         raise InputError(
-            f"The rows per person must be a whole number from 1 to {MOST_ROWS_PER_PERSON:,}, not "
+            f"The rows per person must be a whole number from 1 to {MAX_ROWS_PER_PERSON:,}, not "
             f"{most!r}."
         )
     return most
@@ -154,7 +154,7 @@ class Ledger:
         if self.currency == "epsilon":
             return 0.0
         kept = exact(self.threshold_delta) + exact(self.stop_delta)
-        return rounded_down(exact(self.delta) - kept)
+        return round_down(exact(self.delta) - kept)
 
     @classmethod
     def for_discovery(
@@ -169,7 +169,7 @@ class Ledger:
     def left(self) -> Budget:
         """What can still be asked for."""
         left = exact(self.budget.amount) - total([entry.amount for entry in self.entries])
-        return Budget(rounded_down(left), self.currency)
+        return Budget(round_down(left), self.currency)
 
     def debit(self, question: str, cost: Budget, mechanism: str, delta: float = 0.0) -> None:
         """Write a question down before it is answered; refuse it if it costs more than is left."""
@@ -251,7 +251,7 @@ class Ledger:
             return self.spent()
         if not self.stop_delta:
             return (self.epsilon, self.delta)
-        kept = rounded_down(exact(self.stop_delta) / MAX_STOPS)
+        kept = round_down(exact(self.stop_delta) / MAX_STOPS)
         return (min(self.epsilon, epsilon_of(self.stopped_at.amount, kept)), self.delta)
 
     def stop(self, price: Budget) -> None:
@@ -323,7 +323,7 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, document: Any) -> Ledger:
-        """Read a ledger back from a model; the sums are made anew, not believed."""
+        """Read a ledger back from a model; the sums are computed again, not believed."""
         try:
             guarantee = document["guarantee"]
             ledger = cls(
@@ -402,8 +402,8 @@ KEY_BYTES = 32
 WAIT_SECONDS = 30.0
 """How long somebody else may hold a ledger's lock before a release is refused."""
 
-MOST_LINES = 1000
-MOST_LETTERS = 100_000
+MAX_LEDGER_LINES = 1000
+MAX_LEDGER_LETTERS = 100_000
 """How many questions of a release stand in a ledger file one by one, and how many letters they have
 together; others are summed up. A release may ask very many, and the file must stay readable.
 """
@@ -508,7 +508,7 @@ class LedgerFile:
 
     def left(self) -> tuple[float, float]:
         """The (epsilon, delta) that can still be spent."""
-        return _left(self.read())
+        return _amount_left(self.read())
 
     def read(self) -> dict[str, Any]:
         """The whole ledger, checked."""
@@ -520,7 +520,7 @@ class LedgerFile:
                 raise ValueError("it was written by another version of understudy")
             if document["check"] != _check(document):
                 raise ValueError("its check sum does not match")
-            _left(document)
+            _amount_left(document)
             check_neighbours(document["neighbours"])
             _unit(document.get("unit", "row"))
             _key(document)
@@ -667,7 +667,7 @@ class LedgerFile:
                 f"The ledger {self.path} is kept per {kept_for}, and the release protects each "
                 f"{unit}; the two cannot be added up."
             )
-        epsilon_left, delta_left = _left(document)
+        epsilon_left, delta_left = _amount_left(document)
         if exact(epsilon) > exact(epsilon_left) or exact(delta) > exact(delta_left):
             raise BudgetError(
                 f"The release needs epsilon {epsilon:g} and delta {delta:g}, but the ledger "
@@ -753,14 +753,14 @@ class LedgerFile:
                 if outcome == _NOTHING_ASKED:  # else a second try would be paid for again
                     advice = f"try again when it has ended, or {advice}"
                 raise InputError(
-                    f"The ledger {self.path} is locked by {_signed_by(handle)}, which has not let "
+                    f"The ledger {self.path} is locked by {_name_lock_owner(handle)}, which has not let "
                     f"go of it for {self.wait:g} s; {advice}. {outcome.capitalize()}."
                 )
             if pause >= _SHORT_PAUSE and not told:  # others hold it for a moment only
                 told = True
                 self._notify(
                     f"Waiting up to {self.wait:g} s for the ledger {self.path}, which is locked by "
-                    f"{_signed_by(handle)}."
+                    f"{_name_lock_owner(handle)}."
                 )
             time.sleep(pause)
             pause = min(2 * pause, _LONG_PAUSE)
@@ -770,10 +770,10 @@ class LedgerFile:
         document["check"] = _check(document)
         data = (json.dumps(document, indent=1) + "\n").encode()
         # A file that cannot be read again would take the whole account with it.
-        if len(data) > files.LARGEST_DOCUMENT:
+        if len(data) > files.MAX_DOCUMENT_BYTES:
             raise InputError(
                 f"The ledger {self.path} is full: it would be larger than "
-                f"{files.LARGEST_DOCUMENT >> 20} MB, which cannot be read again; start another one "
+                f"{files.MAX_DOCUMENT_BYTES >> 20} MB, which cannot be read again; start another one "
                 f"with what is left of the allowance. {outcome.capitalize()}."
             )
         self._check_document(parse_json(data, f"ledger {self.path}"))
@@ -804,7 +804,7 @@ def _sign(handle: int, signature: bytes) -> None:
         os.pwrite(handle, signature, 0)
 
 
-def _signed_by(handle: int) -> str:
+def _name_lock_owner(handle: int) -> str:
     """Who holds a lock, as far as it says, in words."""
     try:
         signature = json.loads(os.pread(handle, 4096, 0))
@@ -856,9 +856,9 @@ def _account(entries: list[Entry]) -> dict[str, Any]:
     """
     lines: list[Entry] = []
     letters = 0
-    for entry in entries[:MOST_LINES]:
+    for entry in entries[:MAX_LEDGER_LINES]:
         letters += len(entry.question) + len(entry.mechanism)
-        if letters > MOST_LETTERS:
+        if letters > MAX_LEDGER_LETTERS:
             break
         lines.append(entry)
     account: dict[str, Any] = {"entries": [asdict(entry) for entry in lines]}
@@ -880,14 +880,14 @@ def _account(entries: list[Entry]) -> dict[str, Any]:
     return account
 
 
-def _left(document: dict[str, Any]) -> tuple[float, float]:
+def _amount_left(document: dict[str, Any]) -> tuple[float, float]:
     left = []
     for currency in ("epsilon", "delta"):
         spent = [release[currency] for release in document["releases"]]
         if any(not isinstance(amount, int | float) or not amount >= 0 for amount in spent):
             raise ValueError("a release has no proper price")
         left.append(
-            rounded_down(max(exact(document["allowance"][currency]) - total(spent), exact(0.0)))
+            round_down(max(exact(document["allowance"][currency]) - total(spent), exact(0.0)))
         )
     return left[0], left[1]
 

@@ -197,7 +197,7 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
         else:
             one_row = math.nextafter(math.sqrt(cells), math.inf)
         scale = gaussian_scale(rows_per_person * one_row, cost.amount)
-    if scale > LARGEST_SCALE:
+    if scale > MAX_CHOICE_SCALE:
         raise InputError(
             f"A table for {cost.amount:g} of {cost.currency} would have noise of {scale:.2g} rows "
             "in every cell, which "
@@ -214,14 +214,14 @@ def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -
     return scale * math.sqrt(2 / math.pi)
 
 
-LARGEST_SCALE = 2.0**50
+MAX_CHOICE_SCALE = 2.0**50
 """More noise than this is not drawn."""
 
 SCORE_GRID = 1 << 20
-"""Scores are rounded to this fraction of their sensitivity before a choice, see :func:`gridded`."""
+"""Scores are rounded to this fraction of their sensitivity before a choice, see :func:`round_to_grid`."""
 
 
-def gridded(
+def round_to_grid(
     scores: NDArray[np.float64], sensitivity: float, offsets: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Scores, with public offsets added, as whole multiples of sensitivity / SCORE_GRID.
@@ -317,7 +317,7 @@ def _numbers_below(bound: int, size: int) -> list[int]:
     width, spare = divmod(bound.bit_length() + 7, 8)
     found: list[int] = []
     while len(found) < size:
-        # At least half of the numbers of so many bits are below the bound.
+        # At least half of the numbers of this many bits are below the bound.
         data = os.urandom(2 * width * (size - len(found)))
         numbers = (
             int.from_bytes(data[i : i + width]) >> (7 - spare) for i in range(0, len(data), width)

@@ -45,7 +45,7 @@ class NoisyTable:
         return self.scale * logarithm
 
     def enough_rows(self) -> bool:
-        """Whether the rows are so many against the noise that a shape can be seen."""
+        """Whether the rows are this many against the noise that a shape can be seen."""
         return int(self.counts.sum()) >= ENOUGH * self.stands_out(len(self.counts))
 
     @property
@@ -70,7 +70,7 @@ def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
     mean = float(rows @ np.arange(len(rows))) / total
     by_chance = np.array([mean**k / math.factorial(k) for k in range(len(rows))])
     by_chance *= math.exp(-mean) * total
-    # Rows that lack so many cells or more, against those that chance would have.
+    # Rows that lack this many cells or more, against those that chance would have.
     excess = np.cumsum((table.counts - by_chance)[::-1])[::-1]
     noise = table.deviation * np.sqrt(np.arange(len(rows), 0, -1))
     if not (excess > SURE * noise)[LEAST_COLUMNS:].any():

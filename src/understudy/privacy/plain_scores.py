@@ -20,7 +20,7 @@ Reals = NDArray[np.float64]
 
 
 def dependence_seconds(tables: int, cells: int) -> float:
-    """What :func:`dependence_masses` takes for tables with so many cells in all, about."""
+    """What :func:`dependence_masses` takes for tables with this many cells in all, about."""
     return 7e-6 * tables + 4e-9 * cells
 
 

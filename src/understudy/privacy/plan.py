@@ -241,7 +241,7 @@ def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> 
 
 
 def sampling_error(cells: int, rows: int) -> float:
-    """Expected total variation distance of a sample of ``rows`` rows from a table of so many cells
+    """Expected total variation distance of a sample of ``rows`` rows from a table of this many cells
     (at most).
     """
     return 0.5 * math.sqrt(2 / math.pi) * math.sqrt(max(cells - 1, 0) / rows)

@@ -27,7 +27,7 @@ from understudy.privacy.mechanisms import Rule, describe_noise, draw_smoothing, 
 from understudy.privacy.scores import Misfit, Score, score_named
 from understudy.privacy.wire import Arrays, Content, Wire, pack_marginals, read_marginals
 
-LARGEST_WEIGHT = 1 << 53
+MAX_WEIGHT = 1 << 53
 
 LedgerLine = tuple[str, Budget, str]
 """What is asked, at which price, and by which mechanism it is answered."""
@@ -56,7 +56,7 @@ class Measure(Question):
         domain.check(self.marginals)
         if self.weights is not None and not self._are_weights(self.weights):
             raise InputError(
-                f"There must be a weight for each table, above 0 and at most {LARGEST_WEIGHT:,}."
+                f"There must be a weight for each table, above 0 and at most {MAX_WEIGHT:,}."
             )
         if not self.budget.amount > 0 or not all(cost.amount > 0 for cost in self.costs):
             raise InputError(
@@ -65,7 +65,7 @@ class Measure(Question):
 
     def _are_weights(self, weights: Sequence[float]) -> bool:
         return len(weights) == len(self.marginals) and all(
-            0 < weight <= LARGEST_WEIGHT for weight in weights
+            0 < weight <= MAX_WEIGHT for weight in weights
         )
 
     @cached_property

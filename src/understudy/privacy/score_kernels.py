@@ -125,7 +125,7 @@ def _information(cells: Array, size: int, rows: int) -> Any:
     for p in range(width):
         total += whole[p]
         grown = rest + rests[p]
-        missing += _rounded_off(rest, rests[p], grown) + lost[p]
+        missing += _rounding_error(rest, rests[p], grown) + lost[p]
         rest = grown
     return total + (rest + missing)
 
@@ -154,7 +154,7 @@ def _add_logarithms(
         fraction = np.uint64((bits & _FRACTION) + _ROOT_HALF).view(np.float64)
         term = count * _log2_near_one(fraction)
         grown = rests[p] + term
-        lost[p] += _rounded_off(rests[p], term, grown)
+        lost[p] += _rounding_error(rests[p], term, grown)
         rests[p] = grown
         whole[p] += count * exponent
 
@@ -187,7 +187,7 @@ def _log2_near_one(m: float) -> Any:
 
 
 @kernel(nogil=True, inline="always")
-def _rounded_off(a: float, b: float, total: float) -> Any:
+def _rounding_error(a: float, b: float, total: float) -> Any:
     """Exactly what a + b lacks as it was rounded to ``total`` (Knuth's two-sum: no branch)."""
     of_b = total - a
     return (a - (total - of_b)) + (b - of_b)

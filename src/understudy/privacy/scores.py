@@ -299,7 +299,7 @@ class Misfit:
             np.abs(np.concatenate([estimate.ravel() for estimate in estimates])),
             np.cumsum([0, *(estimate.size for estimate in estimates[:-1])]),
         )
-        wrong = np.flatnonzero(~(totals <= LARGEST_ESTIMATE))  # what is not a number is wrong, too
+        wrong = np.flatnonzero(~(totals <= MAX_ESTIMATE))  # what is not a number is wrong, too
         if len(wrong):
             raise InputError(
                 f"The estimate of {describe(candidates[wrong[0]])} holds counts that cannot be."
@@ -307,7 +307,7 @@ class Misfit:
 
 
 ESTIMATE_GRID = 1 << 10
-LARGEST_ESTIMATE = 2.0**31
+MAX_ESTIMATE = 2.0**31
 """Counts add up to less than that too: so distances are exact, and stay so on the finer grid of a
 choice.
 """

@@ -18,8 +18,8 @@ WEAK_EPSILON = 2.0
 EMPTY_EPSILON = 8.0
 """From here on a guarantee says next to nothing by itself: the factor is in the thousands."""
 
-LARGEST_WRITTEN_OUT = 20.0
-LARGEST_POWER_OF_TEN = 1e6
+MAX_WRITTEN_OUT = 20.0
+MAX_POWER_OF_TEN = 1e6
 
 
 def state_guarantee(epsilon: float, delta: float, change: str, protected: str = "row") -> str:
@@ -71,9 +71,9 @@ def format_factor(epsilon: float) -> str:
     >>> [format_factor(epsilon) for epsilon in (0.01, 1.0, 3.0, 10.0, 1000.0)]
     ['1.011', '2.72', '20.1', '22,027', '10^435']
     """
-    if epsilon > LARGEST_POWER_OF_TEN:
+    if epsilon > MAX_POWER_OF_TEN:
         return f"e^{epsilon!r}"
-    if epsilon > LARGEST_WRITTEN_OUT:
+    if epsilon > MAX_WRITTEN_OUT:
         return f"10^{math.ceil(epsilon / math.log(10))}"
     with decimal.localcontext(prec=50, rounding=decimal.ROUND_CEILING):
         factor = decimal.Decimal(epsilon).exp()

@@ -23,7 +23,7 @@ from understudy.privacy.budget import (
     Currency,
     Neighbours,
     exact,
-    rounded_down,
+    round_down,
 )
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
@@ -302,7 +302,7 @@ class Release:
         """Learn what lies inside bins, for a share of the budget."""
         if not self.method.asks or not self.method.refinement:
             return schema
-        rest = rounded_down(1 - exact(self.method.refinement))
+        rest = round_down(1 - exact(self.method.refinement))
         share, _ = ledger.budget.split(self.method.refinement, rest)
         self.progress("looking inside bins", 0, 1)
         return refine(schema, lambda fine: self.source.code(fine)[0], ledger, share, self.noise)

@@ -24,9 +24,15 @@ from understudy.data.violations import Violation, find_violations
 from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.rows import EngineTable
-from understudy.engines.sources import opened
+from understudy.engines.sources import open_rows
 from understudy.models.rule_tables import table_of
-from understudy.privacy.contributions import LeftOut, Spellings, bounded, person_column, spellings
+from understudy.privacy.contributions import (
+    LeftOut,
+    Spellings,
+    limit_rows_per_person,
+    person_column,
+    spellings,
+)
 from understudy.privacy.fingerprints import fingerprint
 from understudy.release.callbacks import OutsideNote
 
@@ -75,11 +81,11 @@ def open_source(
     Parameters
     ----------
     frame, engine, skip, notify, reading
-        As for :func:`understudy.engines.sources.opened`.
+        As for :func:`understudy.engines.sources.open_rows`.
     person, max_rows_per_person
         Which column says whose row it is, and how many rows of each person count.
     """
-    with opened(frame, engine, notify, skip=skip, **reading) as (rows, library):
+    with open_rows(frame, engine, notify, skip=skip, **reading) as (rows, library):
         if isinstance(rows, Table):
             yield MemorySource(rows, library, person, max_rows_per_person)
         else:
@@ -136,7 +142,7 @@ class MemorySource:
         """The rows of each person that count, drawn once, and what was left out."""
         if self._person is None:
             return self._table, None
-        return bounded(self._table, self._person, self._max_rows_per_person)
+        return limit_rows_per_person(self._table, self._person, self._max_rows_per_person)
 
 
 class EngineSource:

@@ -24,7 +24,7 @@ def check_target(url: str) -> None:
     """Refuse a URL that cannot be written to, before anything is spent."""
     place = place_of(url)
     if place.scheme == "postgresql":
-        with _connected(place) as connection:
+        with _connect(place) as connection:
             _refuse_existing(connection, place)
 
 
@@ -66,9 +66,9 @@ def _to_postgres(
     progress: Callable[[int], None] | None,
 ) -> int:
     """All in one transaction: the table appears when it is complete, or not at all."""
-    quoted = _quoted(place.table)
+    quoted = _quote(place.table)
     written = 0
-    with _connected(place) as connection, tempfile.TemporaryDirectory() as folder:
+    with _connect(place) as connection, tempfile.TemporaryDirectory() as folder:
         _refuse_existing(connection, place)
         part = Path(folder) / "rows.csv"
         for chunk in model.chunks(rows, seed):
@@ -93,7 +93,7 @@ def _to_postgres(
 
 
 @contextlib.contextmanager
-def _connected(place: Place) -> Iterator[Any]:
+def _connect(place: Place) -> Iterator[Any]:
     psycopg = driver()
     try:
         with contextlib.closing(
@@ -107,14 +107,14 @@ def _connected(place: Place) -> Iterator[Any]:
 
 
 def _refuse_existing(connection: Any, place: Place) -> None:
-    found = connection.execute("SELECT to_regclass(%s)", [_quoted(place.table)]).fetchone()
+    found = connection.execute("SELECT to_regclass(%s)", [_quote(place.table)]).fetchone()
     if found[0] is not None:
         raise InputError(
             f"There is a table {place.table} at {place} already; drop it, or name another."
         )
 
 
-def _quoted(table: str) -> str:
+def _quote(table: str) -> str:
     return ".".join(POSTGRES.quoted(part) for part in table.split("."))
 
 

@@ -8,7 +8,7 @@ import math
 
 from understudy.attacks import Attack, Attacks
 from understudy.reports.charts import Dot, dots, key
-from understudy.reports.page import Section, cards, escaped
+from understudy.reports.page import Section, cards, escape_html
 
 
 def attacks(found: Attacks) -> Section:
@@ -30,7 +30,7 @@ def attacks(found: Attacks) -> Section:
         ("ink", "epsilon allows"),
     )
     judged = [attack for attack in found if attack.p_value is not None]
-    notes = "".join(f'<p class="small">{escaped(note)}</p>' for note in found.notes)
+    notes = "".join(f'<p class="small">{escape_html(note)}</p>' for note in found.notes)
     content = (legend if judged else "") + cards(map(_attack, found), "large") + notes
     return Section("attacks", "What an attacker could try", lead, content)
 
@@ -44,11 +44,11 @@ _GRADES = {
 
 
 def _attack(attack: Attack) -> str:
-    badge = f'<b class="verdict {_GRADES[attack.verdict]}">{escaped(attack.verdict)}</b>'
-    promised = f'<p class="small"><b>What epsilon promises.</b> {escaped(attack.promised)}</p>'
+    badge = f'<b class="verdict {_GRADES[attack.verdict]}">{escape_html(attack.verdict)}</b>'
+    promised = f'<p class="small"><b>What epsilon promises.</b> {escape_html(attack.promised)}</p>'
     return (
-        f"<figure><figcaption><b>{escaped(attack.name)}</b>{badge}</figcaption>{_picture(attack)}"
-        f"<p>{escaped(attack.found)}</p>{promised}</figure>"
+        f"<figure><figcaption><b>{escape_html(attack.name)}</b>{badge}</figcaption>{_picture(attack)}"
+        f"<p>{escape_html(attack.found)}</p>{promised}</figure>"
     )
 
 

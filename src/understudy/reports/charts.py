@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.reports.page import escaped, percent, shortened
+from understudy.reports.page import escape_html, percent, shorten
 
-MOST_NAMES = 24
+MAX_SHOWN_NAMES = 24
 """Columns that a heat map shows."""
 
 
@@ -74,7 +74,7 @@ def lengths(rows: Iterable[tuple[str, float, float | None]], *, long_names: bool
         else:
             crossed = f'<b style="left:{100 * mark / top:.2f}%"></b>'
         lines.append(
-            f'<li title="{escaped(label)}: {percent(value)}"><span>{_names(label)}</span>'
+            f'<li title="{escape_html(label)}: {percent(value)}"><span>{_names(label)}</span>'
             f'<i><s class="synthetic" style="width:{100 * value / top:.2f}%"></s>{crossed}</i>'
             f"<em>{percent(value)}</em></li>"
         )
@@ -86,8 +86,8 @@ def _names(label: str) -> str:
     the line is about.
     """
     names = label.split(TOGETHER)
-    return escaped(
-        label if len(names) == 1 else TOGETHER.join(shortened(name, 16) for name in names)
+    return escape_html(
+        label if len(names) == 1 else TOGETHER.join(shorten(name, 16) for name in names)
     )
 
 
@@ -140,10 +140,10 @@ def dots(
             f'<b class="{mark.role}" style="left:{place(mark.value):.2f}%"></b>' for mark in seen
         )
         title = ", ".join(f"{mark.name} {mark.value:.3g}" for mark in seen)
-        name = escaped(label)
+        name = escape_html(label)
         lines.append(
             f'<li title="{name}: '
-            f'{escaped(title)}"><span>{_names(label)}</span><i>{drawn}</i><em>{text}</em></li>'
+            f'{escape_html(title)}"><span>{_names(label)}</span><i>{drawn}</i><em>{text}</em></li>'
         )
     scale = "".join(f'<q style="left:{place(tick):.2f}%">{write(tick)}</q>' for tick in ticks)
     lines.append(f'<li class="axis"><span></span><i>{scale}</i><em></em></li>')
@@ -157,12 +157,12 @@ def split(parts: Iterable[tuple[str, str, float]]) -> str:
     parts = [part for part in parts if part[2] > 0]
     total = sum(amount for _, _, amount in parts) or 1.0
     boxes = "".join(
-        f'<i class="{role}" style="flex:{amount / total:.4f}" title="{escaped(name)}: '
+        f'<i class="{role}" style="flex:{amount / total:.4f}" title="{escape_html(name)}: '
         f'{amount / total:.1%}"></i>'
         for role, name, amount in parts
     )
     names = key(
-        *((role, f"{escaped(name)} {percent(amount / total)}") for role, name, amount in parts)
+        *((role, f"{escape_html(name)} {percent(amount / total)}") for role, name, amount in parts)
     )
     return f'<div class="split">{boxes}</div>{names}'
 
@@ -197,7 +197,7 @@ def heat_map(
         Whether values lie to both sides of 0.
     """
     size = len(names)
-    longest = max(len(shortened(name)) for name in names)
+    longest = max(len(shorten(name)) for name in names)
     margin = 8 + _CHARACTER * longest
     cell = min(40.0, (_MAP - margin) / max(size - 1, 1))
     font = min(11.0, max(8.5, cell * 0.85))
@@ -206,15 +206,15 @@ def heat_map(
         y = (row - 1) * cell
         parts.append(
             f'<text x="{margin - 5:.1f}" y="{y + cell / 2 + font / 3:.1f}" text-anchor="end" '
-            f'style="font-size:{font:.1f}px">{escaped(shortened(names[row]))}</text>'
+            f'style="font-size:{font:.1f}px">{escape_html(shorten(names[row]))}</text>'
         )
         for column in range(row):
             value = float(matrix[row, column])
             parts.append(
                 f'<rect x="{margin + column * cell:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" '
                 f'height="{cell - 1:.1f}" '
-                f'fill="{_shade(value, top, signed)}"><title>{escaped(names[row])} and '
-                f"{escaped(names[column])}: "
+                f'fill="{_shade(value, top, signed)}"><title>{escape_html(names[row])} and '
+                f"{escape_html(names[column])}: "
                 f"{value:.3f}</title></rect>"
             )
     floor = (size - 1) * cell
@@ -222,7 +222,7 @@ def heat_map(
         x = margin + (column + 0.5) * cell + font / 3
         parts.append(
             f'<text transform="translate({x:.1f} {floor + 4:.1f}) rotate(-90)" text-anchor="end" '
-            f'style="font-size:{font:.1f}px">{escaped(shortened(names[column]))}</text>'
+            f'style="font-size:{font:.1f}px">{escape_html(shorten(names[column]))}</text>'
         )
     parts.append(_scale(top, signed))
     return svg(_MAP, floor + margin, what, parts)
@@ -293,7 +293,7 @@ def scatter(points: Sequence[tuple[str, float, float]], across: str, upward: str
     )
     parts.extend(
         f'<circle class="synthetic faint" cx="{x(a):.1f}" cy="{y(b):.1f}" r="4">'
-        f"<title>{escaped(name)}: {across} {a:.2f}, {upward} {b:.2f}</title></circle>"
+        f"<title>{escape_html(name)}: {across} {a:.2f}, {upward} {b:.2f}</title></circle>"
         for name, a, b in points
     )
     parts.append(
@@ -307,6 +307,6 @@ def most_telling(names: Sequence[str], weights: NDArray[np.float64]) -> list[int
     """Which columns a heat map shows: all, or those with the largest weights, in their old
     order.
     """
-    if len(names) <= MOST_NAMES:
+    if len(names) <= MAX_SHOWN_NAMES:
         return list(range(len(names)))
-    return sorted(np.argsort(-weights, kind="stable")[:MOST_NAMES].tolist())
+    return sorted(np.argsort(-weights, kind="stable")[:MAX_SHOWN_NAMES].tolist())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.reports.charts import round_ticks, svg
-from understudy.reports.page import escaped, percent, shortened
+from understudy.reports.page import escape_html, percent, shorten
 
 MAX_BARS = 12
 """Values listed one below the other; the rest is summed up."""
@@ -27,10 +27,10 @@ MAX_BINS = 64
 """Bins that a histogram shows; more are joined with their neighbours."""
 
 SPIKE_HEIGHT = 4.0
-"""A single value that would stand so many times higher than any wider bin is a spike."""
+"""A single value that would stand this many times higher than any wider bin is a spike."""
 
 WIDE_END, LIGHT_END = 1.5, 0.15
-"""A bin at the end that is so many times wider than all others together, and holds no more of the
+"""A bin at the end that is this many times wider than all others together, and holds no more of the
 rows than this, is left out of the picture and told in words.
 """
 
@@ -222,10 +222,10 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
         kind = f' class="{role}"'
     else:
         kind = ""
-    title = escaped(label) + ": " + _spoken(code, tables)
+    title = escape_html(label) + ": " + _spoken(code, tables)
     return (
         f"<li{kind} "
-        f'title="{title}"><span>{escaped(label)}</span><i>{"".join(drawn)}</i>'
+        f'title="{title}"><span>{escape_html(label)}</span><i>{"".join(drawn)}</i>'
         f"{''.join(numbers)}</li>"
     )
 
@@ -279,7 +279,7 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     parts += _axis(values, _LEFT + 2, _LEFT + 2 + width * bins, values.edges, middle=not gap)
     if gap:
         parts.append(f'<text x="{_WIDE}" y="{_HIGH - 6}" text-anchor="end">missing</text>')
-    return svg(_WIDE, _HIGH, f"histogram of {escaped(values.name)}", parts)
+    return svg(_WIDE, _HIGH, f"histogram of {escape_html(values.name)}", parts)
 
 
 def _density(values: Values, tables: Sequence[Shares]) -> str:
@@ -308,7 +308,7 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     floor = f'<line class="grid" x1="{_LEFT}" x2="{_WIDE}" y1="{_FLOOR}" y2="{_FLOOR}"/>'
     parts = [floor, *_drawn(boxes, values.labels, tables)]
     parts += _axis(values, _LEFT + 2, _WIDE - 2, edges, middle=True)
-    picture = svg(_WIDE, _HIGH, f"histogram of {escaped(values.name)}", parts)
+    picture = svg(_WIDE, _HIGH, f"histogram of {escape_html(values.name)}", parts)
     note = "The area of a bar is the share of rows."
     if beyond:
         told = "; ".join(f"{values.labels[code]}: {_spoken(code, tables)}" for code in beyond)
@@ -317,7 +317,7 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     bars = ""
     if kept or values.missing:
         bars = _bars(values, tables, kept)
-    return f'{picture}<p class="small">{escaped(note)}</p>{bars}'
+    return f'{picture}<p class="small">{escape_html(note)}</p>{bars}'
 
 
 def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:
@@ -368,7 +368,7 @@ def _drawn(
     bars = tables[0]
     for box in boxes:
         share = float(bars.shares[box.code])
-        title = f"{escaped(labels[box.code])}: {_spoken(box.code, tables)}"
+        title = f"{escape_html(labels[box.code])}: {_spoken(box.code, tables)}"
         yield (
             f'<rect class="{bars.role}{" " + role if role else ""}" x="{box.left + 0.4:.2f}" '
             f'y="{box.y(share):.2f}" width="{max(box.across - 0.8, 0.4):.2f}" '
@@ -421,5 +421,5 @@ def _axis(
         if label and (middle or anchor != "middle"):
             yield (
                 f'<text x="{x:.1f}" y="{_HIGH - 6}" '
-                f'text-anchor="{anchor}">{escaped(shortened(label))}</text>'
+                f'text-anchor="{anchor}">{escape_html(shorten(label))}</text>'
             )

@@ -28,18 +28,18 @@ from understudy.reports.page import (
     behind,
     card,
     cards,
-    counted,
+    count_noun,
     decimals,
-    escaped,
+    escape_html,
     percent,
     table,
-    told,
+    write_findings,
 )
 
 BOTH = key(("real", "real"), ("synthetic", "synthetic"))
 """What the two colours mean."""
 
-MOST_PAIRS = 20
+MAX_SHOWN_PAIRS = 20
 """Pairs of columns that the table behind the maps lists."""
 
 
@@ -76,7 +76,7 @@ def _column(column: ColumnComparison) -> str:
     facts = f"{column.kind} · distance {percent(column.total_variation)}"
     if column.lost:
         facts += f" · <b>lost ({column.state})</b>"
-    return card(escaped(column.name), facts, distribution(values, tables))
+    return card(escape_html(column.name), facts, distribution(values, tables))
 
 
 def _distances(compared: Sequence[ColumnComparison]) -> str:
@@ -93,7 +93,7 @@ def _distances(compared: Sequence[ColumnComparison]) -> str:
     )
     lines = [
         (
-            f"<b>{escaped(column.name)}</b>",
+            f"<b>{escape_html(column.name)}</b>",
             column.kind,
             f"{column.total_variation:.4f}",
             decimals(column.kolmogorov_smirnov),
@@ -123,29 +123,33 @@ def _in_one_only(column: ColumnComparison) -> str:
                 more = f" and {len(labels) - 3} more"
             else:
                 more = ""
-            found.append(f"{where}: {escaped(', '.join(labels[:3]))}{more}")
+            found.append(f"{where}: {escape_html(', '.join(labels[:3]))}{more}")
     return "; ".join(found)
 
 
 def _summaries(compared: Sequence[ColumnComparison]) -> str:
-    told = [column for column in compared if column.real_summary]
-    if not told:
+    write_findings = [column for column in compared if column.real_summary]
+    if not write_findings:
         return ""
-    measures = list(told[0].real_summary)
+    measures = list(write_findings[0].real_summary)
     lines = [
         (
-            f"<b>{escaped(column.name)}</b>",
+            f"<b>{escape_html(column.name)}</b>",
             where,
             *(decimals(summary.get(measure)) for measure in measures),
         )
-        for column in told
+        for column in write_findings
         for where, summary in (
             ("real", column.real_summary),
             ("synthetic", column.synthetic_summary),
         )
     ]
     listed = table(
-        ("Column", "Table", *(f"#{escaped(measure.replace('_', ' '))}" for measure in measures)),
+        (
+            "Column",
+            "Table",
+            *(f"#{escape_html(measure.replace('_', ' '))}" for measure in measures),
+        ),
         lines,
     )
     return behind("Means, deviations and quartiles", listed)
@@ -157,7 +161,7 @@ def _summaries(compared: Sequence[ColumnComparison]) -> str:
 def marginals(found: Evaluation) -> Section:
     """Tables of counts over several columns, and counting questions."""
     lead = (
-        "Every table of counts over so many columns (a marginal), real against synthetic: the "
+        "Every table of counts over this many columns (a marginal), real against synthetic: the "
         "share of rows that would "
         "have to move to another cell."
     )
@@ -165,7 +169,7 @@ def marginals(found: Evaluation) -> Section:
         "Mean distance by the number of columns",
         "dark mark: what chance alone would leave between two samples of one population",
         lengths(
-            (counted(errors.order, "column"), errors.mean, errors.by_chance)
+            (count_noun(errors.order, "column"), errors.mean, errors.by_chance)
             for errors in found.marginals
         ),
     )
@@ -185,7 +189,7 @@ def _worst(errors: MarginalErrors) -> str:
     else:
         sampled = f" of {errors.measured:,} sampled out of {errors.of:,}"
     rows = ((TOGETHER.join(entry.attributes), entry.distance, None) for entry in errors.worst)
-    title = f"The worst tables of {counted(errors.order, 'column')}"
+    title = f"The worst tables of {count_noun(errors.order, 'column')}"
     return card(title, f"the largest distances{sampled}", lengths(rows, long_names=True))
 
 
@@ -198,7 +202,7 @@ def _orders(orders: Sequence[MarginalErrors]) -> str:
             f"{errors.mean:.4f}",
             f"{errors.by_chance:.4f}",
             f"{errors.largest:.4f}",
-            escaped(TOGETHER.join(errors.worst[0].attributes)) if errors.worst else "",
+            escape_html(TOGETHER.join(errors.worst[0].attributes)) if errors.worst else "",
         )
         for errors in orders
     ]
@@ -216,7 +220,7 @@ def _ranges(found: Evaluation) -> str:
     )
     lines = [
         (
-            escaped(query.question),
+            escape_html(query.question),
             percent(query.real),
             percent(query.synthetic),
             percent(query.relative_error),
@@ -227,7 +231,7 @@ def _ranges(found: Evaluation) -> str:
         "Those that came out worst",
         table(("Question", "#Real", "#Synthetic", "#Relative error"), lines),
     )
-    return f'<h3 id="ranges">Counting questions</h3>{told(found.findings, "ranges")}{note}{listed}'
+    return f'<h3 id="ranges">Counting questions</h3>{write_findings(found.findings, "ranges")}{note}{listed}'
 
 
 # --------------------------------------------------------------------------- pairs of columns
@@ -280,7 +284,7 @@ def _information(pairs: Pairs) -> str:
     )
     lines = [
         (
-            f"{escaped(pairs.names[i])}{TOGETHER}{escaped(pairs.names[j])}",
+            f"{escape_html(pairs.names[i])}{TOGETHER}{escape_html(pairs.names[j])}",
             f"{real[i, j]:.3f}",
             f"{synthetic[i, j]:.3f}",
             f"{difference[i, j]:+z.3f}",
@@ -337,5 +341,5 @@ def _off_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _largest(matrix: NDArray[np.float64]) -> list[tuple[int, int]]:
     rows, columns = np.tril_indices(len(matrix), -1)
-    order = np.argsort(-matrix[rows, columns], kind="stable")[:MOST_PAIRS]
+    order = np.argsort(-matrix[rows, columns], kind="stable")[:MAX_SHOWN_PAIRS]
     return [(int(rows[place]), int(columns[place])) for place in order]

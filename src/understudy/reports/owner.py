@@ -18,8 +18,8 @@ from understudy.reports.page import (
     Page,
     Section,
     behind,
-    counted,
-    escaped,
+    count_noun,
+    escape_html,
     key_figures,
     page,
     percent,
@@ -28,7 +28,7 @@ from understudy.reports.page import (
 )
 from understudy.reports.usefulness import inference, learning, network, propensity
 
-MOST_NOTES = 4
+MAX_NOTES = 4
 """Notes at the top of the page."""
 
 
@@ -97,7 +97,7 @@ def _verdict(found: Evaluation) -> str:
         ("Not for", verdict.not_for, "poor"),
     )
     shown = "".join(
-        f'<li class="{grade}"><b>{start}</b><span>{escaped(", ".join(uses))}</span></li>'
+        f'<li class="{grade}"><b>{start}</b><span>{escape_html(", ".join(uses))}</span></li>'
         for start, uses, grade in lines
         if uses
     )
@@ -105,7 +105,7 @@ def _verdict(found: Evaluation) -> str:
         ("Use", "Fit", "What it takes", "What speaks against it"),
         [
             (
-                f"<b>{escaped(use.name)}</b>",
+                f"<b>{escape_html(use.name)}</b>",
                 {True: "yes", False: "no", None: "open"}[use.fit],
                 sentence(use.rule),
                 sentence(use.because),
@@ -119,7 +119,7 @@ def _verdict(found: Evaluation) -> str:
 def _guarantee(model: Model | None) -> str:
     if model is None:
         return ""
-    statement = escaped(model.ledger.statement())
+    statement = escape_html(model.ledger.statement())
     return (
         f"<p>The guarantee of the synthetic table, which this page does not share: {statement}</p>"
     )
@@ -131,7 +131,7 @@ def _key_figures(found: Evaluation) -> str:
         ("Synthetic rows", f"{found.shape.synthetic_rows:,}"),
         ("Columns compared", str(len(found.columns))),
         *(
-            (f"Distance, {counted(errors.order, 'column')}", percent(errors.mean))
+            (f"Distance, {count_noun(errors.order, 'column')}", percent(errors.mean))
             for errors in found.marginals[-2:]
         ),
         ("Told apart (0.5: not)", f"{found.propensity.auc_values:.2f}"),
@@ -144,10 +144,10 @@ def _unfitting(found: Evaluation) -> str:
     the last section.
     """
     notes = _fewer_notes(found)
-    more = len(notes) - MOST_NOTES
-    lines = [escaped(note) for note in notes[:MOST_NOTES]]
+    more = len(notes) - MAX_NOTES
+    lines = [escape_html(note) for note in notes[:MAX_NOTES]]
     if more > 0:
-        lines.append(f'<a href="#notes">{counted(more, "more note")}</a>')
+        lines.append(f'<a href="#notes">{count_noun(more, "more note")}</a>')
     return "".join(f"<p><b>Note.</b> {line}</p>" for line in lines)
 
 
@@ -156,7 +156,7 @@ def _fewer_notes(found: Evaluation) -> list[str]:
     the last section.
     """
     outside = [note for note in found.shape.notes if hasattr(note, "outside")]
-    if len(outside) <= MOST_NOTES:
+    if len(outside) <= MAX_NOTES:
         return list(found.shape.notes)
     return [note for note in found.shape.notes if not hasattr(note, "outside")]
 
@@ -164,7 +164,7 @@ def _fewer_notes(found: Evaluation) -> list[str]:
 def _findings(found: Evaluation) -> str:
     lines = "".join(
         f'<li class="{finding.grade}"><a '
-        f'href="#{escaped(finding.subject)}"><b>{finding.grade}</b></a>'
+        f'href="#{escape_html(finding.subject)}"><b>{finding.grade}</b></a>'
         f"<span>{sentence(finding.sentence)}</span></li>"
         for finding in found.findings
     )
@@ -175,13 +175,13 @@ def _notes(found: Evaluation) -> Section:
     shape = found.shape
     outside = [note for note in shape.notes if hasattr(note, "outside")]
     notes = [f"Real: {shape.real}. Synthetic: {shape.synthetic}."]
-    if len(outside) <= MOST_NOTES:
+    if len(outside) <= MAX_NOTES:
         outside = []
     notes += [note for note in shape.notes if note not in outside]
     if shape.left_out:
         notes.append(f"Identifiers and text are not compared: {', '.join(shape.left_out)}.")
     notes.append(f"Samples, splits and learners were drawn with the seed {found.seed}.")
-    listed = "".join(f"<li>{escaped(note)}</li>" for note in notes)
+    listed = "".join(f"<li>{escape_html(note)}</li>" for note in notes)
     return Section(
         "notes",
         "Notes",
@@ -196,11 +196,11 @@ def _outside(notes: list[Any]) -> str:
         return ""
     lines = [
         (
-            escaped(note.source),
-            f"<b>{escaped(note.outside.column)}</b>",
+            escape_html(note.source),
+            f"<b>{escape_html(note.outside.column)}</b>",
             f"{note.outside.count:,}",
-            escaped(note.outside.counted_as),
-            escaped(note.outside.remedy),
+            escape_html(note.outside.counted_as),
+            escape_html(note.outside.remedy),
         )
         for note in sorted(notes, key=lambda note: -note.outside.count)
     ]

@@ -37,7 +37,7 @@ def page(title: str, header: str, sections: str, footer: str) -> Page:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escaped(title)}</title>
+<title>{escape_html(title)}</title>
 <style>{_read_style()}</style>
 </head>
 <body>
@@ -77,14 +77,14 @@ class Section:
     def html(self, findings: Iterable[Finding] = ()) -> str:
         """The section; it opens with what was found on its subject."""
         return (
-            f'<section id="{self.place}">\n<h2>{self.heading}</h2>\n{told(findings, self.place)}'
+            f'<section id="{self.place}">\n<h2>{self.heading}</h2>\n{write_findings(findings, self.place)}'
             f'<p class="lead">{self.lead}</p>\n'
             f"{self.content}\n</section>"
         )
 
 
-def told(findings: Iterable[Finding], subject: str) -> str:
-    """What was found on a subject, a paragraph a finding."""
+def write_findings(findings: Iterable[Finding], subject: str) -> str:
+    """What was found on a subject, one paragraph per finding."""
     return "".join(
         f"<p>{sentence(finding.sentence)}</p>\n"
         for finding in findings
@@ -92,7 +92,7 @@ def told(findings: Iterable[Finding], subject: str) -> str:
     )
 
 
-def escaped(value: Any) -> str:
+def escape_html(value: Any) -> str:
     """Text from a table or a model as HTML shows it; control characters, which HTML does not know,
     become a mark.
     """
@@ -103,10 +103,10 @@ def sentence(text: str) -> str:
     """A sentence as HTML, with percentages as :func:`percent` writes them: no line can end before
     the sign.
     """
-    return re.sub(r"(?<=\d) %", "%", escaped(text))
+    return re.sub(r"(?<=\d) %", "%", escape_html(text))
 
 
-def shortened(text: str, longest: int = 14) -> str:
+def shorten(text: str, longest: int = 14) -> str:
     """A text that fits beside a picture: long ones keep their beginning and their end, where names
     tend to differ.
     """
@@ -126,13 +126,13 @@ def percent(share: float) -> str:
 
 
 def decimals(value: float | None, digits: int = 4) -> str:
-    """A number of so many digits; nothing where there is none."""
+    """A number of this many digits; nothing where there is none."""
     if value is None or not math.isfinite(value):
         return ""
     return f"{value:,.{digits}g}"
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """``1 value``, ``2 values``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

@@ -26,15 +26,15 @@ from understudy.reports.page import (
     behind,
     card,
     cards,
-    counted,
-    escaped,
+    count_noun,
+    escape_html,
     key_figures,
     page,
     percent,
     table,
 )
 
-MOST_LISTED = 12
+MAX_LISTED_VALUES = 12
 """Values of a category that the schema's table lists."""
 
 
@@ -73,7 +73,7 @@ def write_report(
 def report(model: Model, about: About | None = None) -> Page:
     """The report of a model as HTML."""
     about = about or About()
-    heading = escaped(about.title) or "A synthetic table, and what it is based on"
+    heading = escape_html(about.title) or "A synthetic table, and what it is based on"
     header = f"""<p class="over">Release report</p>
 <h1>{heading}</h1>
 {_guarantee(model)}
@@ -85,7 +85,7 @@ def report(model: Model, about: About | None = None) -> Page:
             "columns",
             "The columns",
             _how_to_read(model),
-            columns + _left_out(model) + _schema(model),
+            columns + _describe_left_out(model) + _schema(model),
         ).html(),
         _network(model),
         Section("limits", "Known limits", *_limits(model)).html(),
@@ -107,10 +107,10 @@ def _about(about: About) -> str:
 
     date = about.date or dt.date.today()
     facts = (
-        ("Data set", escaped(about.title) or "not named"),
+        ("Data set", escape_html(about.title) or "not named"),
         ("Date of this report", date.isoformat()),
-        ("Software", f"Understudy {escaped(__version__)}"),
-        ("Contact", escaped(about.contact) or "not given"),
+        ("Software", f"Understudy {escape_html(__version__)}"),
+        ("Contact", escape_html(about.contact) or "not given"),
     )
     return (
         '<p class="small">' + " · ".join(f"{name}: <b>{fact}</b>" for name, fact in facts) + "</p>"
@@ -120,8 +120,8 @@ def _about(about: About) -> str:
 def _guarantee(model: Model) -> str:
     ledger = model.ledger
     if not ledger.private:
-        return f'<p class="alarm"><b>Do not publish.</b> {escaped(ledger.statement())}</p>'
-    return f'<p class="promise">{escaped(ledger.statement())}</p>'
+        return f'<p class="alarm"><b>Do not publish.</b> {escape_html(ledger.statement())}</p>'
+    return f'<p class="promise">{escape_html(ledger.statement())}</p>'
 
 
 def _public(model: Model) -> str:
@@ -130,7 +130,7 @@ def _public(model: Model) -> str:
         "What the release read, or was told, without a price. No noise protects it: whoever sees "
         "this page may take it for exact."
     )
-    listed = "".join(f"<li>{escaped(item)}</li>" for item in model.taken_as_public)
+    listed = "".join(f"<li>{escape_html(item)}</li>" for item in model.taken_as_public)
     if not listed:
         lead = "The model does not say what was taken as public."
     return Section("public", "Taken as public", lead, f"<ul>{listed}</ul>" if listed else "").html()
@@ -152,7 +152,7 @@ def _key_figures(model: Model) -> str:
         ("Rows of the original", about + rows),
         ("Columns", str(len(model.schema))),
         ("Questions asked", str(len(model.ledger.entries))),
-        ("Method", escaped(model.method["name"])),
+        ("Method", escape_html(model.method["name"])),
     ]
     return key_figures(figures)
 
@@ -190,7 +190,7 @@ def _ends_and_others(model: Model) -> str:
     ]
     if named:
         words.append(
-            f"“{escaped(named[0])}” stands for values that the schema does not list; it is shown "
+            f"“{escape_html(named[0])}” stands for values that the schema does not list; it is shown "
             "where any are left over."
         )
     return " ".join(words)
@@ -220,7 +220,7 @@ def _limits(model: Model) -> tuple[str, str]:
             "Columns depend on each other as the network shows; other relations, and those of "
             "many columns at once, are kept only as far as they follow from it."
         )
-    listed = "".join(f"<li>{escaped(limit)}</li>" for limit in limits)
+    listed = "".join(f"<li>{escape_html(limit)}</li>" for limit in limits)
     return "What this synthetic table should not be used for, or cannot show.", f"<ul>{listed}</ul>"
 
 
@@ -252,15 +252,17 @@ def _network(model: Model) -> str:
     try:
         drawn = f'<div class="wide">{model.plot().svg}</div>'
     except InputError as refusal:  # too large a network: the page is written all the same
-        drawn = f"<p>{escaped(refusal)}</p>"
+        drawn = f"<p>{escape_html(refusal)}</p>"
     return Section("network", "How the columns depend on each other", lead, drawn).html()
 
 
-def _left_out(model: Model) -> str:
+def _describe_left_out(model: Model) -> str:
     unread = [attribute for attribute in model.schema if not attribute.modelled]
     if not unread:
         return ""
-    items = "".join(f"<li><b>{escaped(a.name)}</b> ({a.kind}): {_instead(a)}</li>" for a in unread)
+    items = "".join(
+        f"<li><b>{escape_html(a.name)}</b> ({a.kind}): {_instead(a)}</li>" for a in unread
+    )
     return f"<h3>Not modelled</h3><ul>{items}</ul>"
 
 
@@ -269,14 +271,14 @@ def _instead(attribute: Attribute) -> str:
         return "computed by its formula"
     if not isinstance(attribute, Text):
         return "made for every synthetic row"
-    return escaped(attribute.instead)
+    return escape_html(attribute.instead)
 
 
 def _schema(model: Model) -> str:
     """What was public from the start, or was found out at a price that stands in the ledger."""
     lines = [
         (
-            f"<b>{escaped(a.name)}</b>",
+            f"<b>{escape_html(a.name)}</b>",
             a.kind,
             _domain(a) if a.modelled else _instead(a),
             _missing_mark(a),
@@ -295,21 +297,21 @@ def _domain(attribute: Attribute) -> str:
             last = attribute.edges[-1] - 1
         else:
             last = attribute.edges[-1]
-        return escaped(
+        return escape_html(
             f"{attribute.write(attribute.edges[0])} to {attribute.write(last)}, in "
-            f"{counted(attribute.bins, 'bin')}"
+            f"{count_noun(attribute.bins, 'bin')}"
         )
     assert isinstance(attribute, Category)
     shown = [attribute.label(code) for code in range(attribute.values_size)]
-    if len(shown) > MOST_LISTED:
-        more = f" and {len(shown) - MOST_LISTED} more"
+    if len(shown) > MAX_LISTED_VALUES:
+        more = f" and {len(shown) - MAX_LISTED_VALUES} more"
     else:
         more = ""
     if attribute.ordered:
         order = " (in this order)"
     else:
         order = ""
-    return escaped(", ".join(shown[:MOST_LISTED]) + more + order)
+    return escape_html(", ".join(shown[:MAX_LISTED_VALUES]) + more + order)
 
 
 def _missing_mark(attribute: Attribute) -> str:
@@ -317,7 +319,7 @@ def _missing_mark(attribute: Attribute) -> str:
         return ""
     if not attribute.missing:
         return "an empty cell"
-    return f"written {escaped(attribute.missing)}"
+    return f"written {escape_html(attribute.missing)}"
 
 
 # --------------------------------------------------------------------------- one column
@@ -336,13 +338,13 @@ def _card(attribute: Attribute, node: Node) -> str:
         spread = 2 * node.deviation * math.sqrt(configurations) / total
     else:
         spread = 0.0
-    facts = [f"{attribute.kind}, {counted(attribute.values_size, _unit(attribute))}"]
+    facts = [f"{attribute.kind}, {count_noun(attribute.values_size, _unit(attribute))}"]
     if node.parents:
-        facts.append(f"depends on {escaped(', '.join(str(axis) for axis in node.parents))}")
+        facts.append(f"depends on {escape_html(', '.join(str(axis) for axis in node.parents))}")
     if node.deviation:
         facts.append(f"noise ±{percent(min(spread, 1.0))}")
     picture = distribution(Values.of(attribute), [Shares("synthetic", shares, spread)])
-    return card(escaped(attribute.name), " · ".join(facts), picture)
+    return card(escape_html(attribute.name), " · ".join(facts), picture)
 
 
 def _unit(attribute: Attribute) -> str:
@@ -376,7 +378,7 @@ def _ledger(model: Model) -> tuple[str, str]:
         unit = "epsilon "
     lines = [
         (
-            f"{escaped(entry.question)}<small>{escaped(entry.mechanism)}</small>",
+            f"{escape_html(entry.question)}<small>{escape_html(entry.mechanism)}</small>",
             f"{entry.amount:.4g}",
             f"{entry.delta:.2g}",
         )
@@ -388,7 +390,7 @@ def _ledger(model: Model) -> tuple[str, str]:
         ("Together", f"{unit}{epsilon:.6g}", f"{delta:.2g}"),
     )
     return lead, _spending(model) + behind(
-        f"All {counted(len(lines), 'question')}", listed, opened=True
+        f"All {count_noun(len(lines), 'question')}", listed, opened=True
     )
 
 

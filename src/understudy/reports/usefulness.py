@@ -22,11 +22,11 @@ from understudy.reports.page import (
     behind,
     card,
     cards,
-    counted,
+    count_noun,
     decimals,
-    escaped,
+    escape_html,
     table,
-    told,
+    write_findings,
 )
 
 # --------------------------------------------------------------------------- learning
@@ -36,7 +36,7 @@ def learning(found: Evaluation) -> Section:
     """What learners that were trained on synthetic rows are worth on real ones."""
     pictures = [
         *map(_task, found.learning),
-        _clusters(found.clustering, told(found.findings, "clustering")),
+        _clusters(found.clustering, write_findings(found.findings, "clustering")),
     ]
     if found.learning:
         lead = (
@@ -88,7 +88,7 @@ def _task(task: LearningTask) -> str:
     picture = dots(
         rows, _percents if chief == "accuracy" else "{:.2g}".format, low=max(-1.0, min(values))
     )
-    return card(f"Learning {escaped(task.target)}", facts, picture + _small(task.notes))
+    return card(f"Learning {escape_html(task.target)}", facts, picture + _small(task.notes))
 
 
 def _gap(scores: LearnerScores, chief: str) -> str:
@@ -130,11 +130,15 @@ def _scores(task: LearningTask) -> str:
     ways = ("synthetic → real", "real → real", "real → synthetic")
     headings = (
         "Learner<small>trained on → tested on</small>",
-        *(f"#{escaped(measure)}<small>{way}</small>" for measure in task.measures for way in ways),
+        *(
+            f"#{escape_html(measure)}<small>{way}</small>"
+            for measure in task.measures
+            for way in ways
+        ),
     )
     lines = [
         (
-            f"<b>{escaped(scores.learner)}</b>",
+            f"<b>{escape_html(scores.learner)}</b>",
             *(
                 _score(way, measure)
                 for measure in task.measures
@@ -151,7 +155,8 @@ def _scores(task: LearningTask) -> str:
         f"real rows that were kept apart."
     )
     return behind(
-        f"All scores of learning {escaped(task.target)}", table(headings, lines) + _small([trained])
+        f"All scores of learning {escape_html(task.target)}",
+        table(headings, lines) + _small([trained]),
     )
 
 
@@ -163,7 +168,7 @@ def _score(scores: Mapping[str, float], measure: str) -> str:
 
 
 def _small(notes: Sequence[str]) -> str:
-    return "".join(f'<p class="small">{escaped(note)}</p>' for note in notes)
+    return "".join(f'<p class="small">{escape_html(note)}</p>' for note in notes)
 
 
 # ----------------------------------------------- tests of independence
@@ -201,7 +206,7 @@ def _test(test: TestAgreement) -> str:
     )
     lines = [
         (
-            TOGETHER.join(map(escaped, pair.attributes)),
+            TOGETHER.join(map(escape_html, pair.attributes)),
             f"{pair.real_p:.2g}",
             f"{pair.synthetic_p:.2g}",
             decimals(pair.real_statistic),
@@ -213,7 +218,7 @@ def _test(test: TestAgreement) -> str:
         listed = behind("Pairs on which the verdicts differ", table(headings, lines))
     else:
         listed = ""
-    return f"<h3>{escaped(test.test)}, {counted(test.pairs, 'pair')}</h3>{picture}{listed}"
+    return f"<h3>{escape_html(test.test)}, {count_noun(test.pairs, 'pair')}</h3>{picture}{listed}"
 
 
 # --------------------------------------------------------------------------- real or synthetic?
@@ -297,8 +302,8 @@ def _nodes(quality: NetworkQuality) -> str:
     )
     lines = [
         (
-            f"<b>{escaped(node.attribute)}</b>",
-            escaped(", ".join(node.parents)),
+            f"<b>{escape_html(node.attribute)}</b>",
+            escape_html(", ".join(node.parents)),
             f"{node.real:.3f}",
             f"{node.synthetic:.3f}",
         )

@@ -14,7 +14,7 @@ import numpy as np
 from understudy.data.marginals import marginal
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
-from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.models.parameters import Repair, estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.release.callbacks import Progress
@@ -56,7 +56,7 @@ class Independent(Synthesizer):
         measurements = curator.measure(asked, budget)
         progress("measuring histograms", len(asked), len(asked))
         if curator.rows is None:
-            rows = estimated_rows(measurements)
+            rows = estimate_rows(measurements)
         else:
             rows = float(curator.rows)
         by_name = {m.marginal[0].attribute: m for m in measurements if m.marginal}
@@ -68,7 +68,7 @@ class Independent(Synthesizer):
     def _node(self, name: str, measured: Measurement | None, rows: float) -> Node:
         if measured is None:
             return Node(name, (), np.array([rows]))
-        return Node(name, (), repaired(measured.counts, rows, self.repair), measured.deviation)
+        return Node(name, (), repair_counts(measured.counts, rows, self.repair), measured.deviation)
 
 
 def learn_rows_only(

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from understudy.data.marginals import describe, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.models.consistency import agreed
+from understudy.models.consistency import make_consistent
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
-from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.models.parameters import Repair, estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
@@ -39,7 +39,7 @@ from understudy.synthesizers.registry import register
 Group = tuple[str, ...]
 """The names of attributes that share a table."""
 
-MOST_CELLS = 1 << 22
+MAX_TABLE_CELLS = 1 << 22
 """Tables of more cells than this are refused: each cell is noised, kept and written into the
 model.
 """
@@ -128,17 +128,19 @@ class Marginals(Synthesizer):
         measured = curator.measure(asked, budget)
         progress("measuring tables", len(asked), len(asked))
         if curator.rows is None:
-            rows = estimated_rows(measured)
+            rows = estimate_rows(measured)
         else:
             rows = float(curator.rows)
         shared = Counter(name for group in groups for name in group).most_common(1)
         if shared and shared[0][1] > 1:
-            tables = agreed(measured, curator.schema, rows, self.repair)
+            tables = make_consistent(measured, curator.schema, rows, self.repair)
         else:
-            tables = [repaired(measurement.counts, rows, self.repair) for measurement in measured]
+            tables = [
+                repair_counts(measurement.counts, rows, self.repair) for measurement in measured
+            ]
         nodes: list[Node] = []
         for group, table, measurement in zip(groups, tables, measured, strict=False):
-            nodes += chained(
+            nodes += chain_nodes(
                 group, table, measurement.deviation, {node.attribute for node in nodes}
             )
         network = with_constants(nodes, curator.schema, rows)
@@ -165,10 +167,10 @@ def joint_names(schema: Schema) -> Group:
 def check_cells(group: Sequence[str], schema: Schema) -> None:
     """Refuse a joint table that is too large to be counted, noised and released cell by cell."""
     cells = math.prod(schema[name].size for name in group)
-    if cells > MOST_CELLS:
+    if cells > MAX_TABLE_CELLS:
         named = describe(marginal(*group[:4])) + (" x ..." if len(group) > 4 else "")
         raise InputError(
-            f"The table of {named} has {cells:,} cells, more than the {MOST_CELLS:,} that this "
+            f"The table of {named} has {cells:,} cells, more than the {MAX_TABLE_CELLS:,} that this "
             "method can noise one by "
             f"one; take fewer attributes or bins, or the method privbayes."
         )
@@ -199,7 +201,7 @@ def in_drawing_order(groups: Sequence[Group]) -> list[Group]:
     return taken
 
 
-def chained(
+def chain_nodes(
     group: Sequence[str], table: NDArray[Any], deviation: float, drawn: Collection[str] = ()
 ) -> list[Node]:
     """A joint table as nodes: each attribute given the ones before it, the ones that are ``drawn``

@@ -27,7 +27,7 @@ from understudy.synthesizers.registry import register
 
 SWEEPS = 50
 
-MOST_CELLS = 1 << 20
+MAX_CLIQUE_CELLS = 1 << 20
 """Pairs of attributes with larger tables are not considered: noise would be all that is in them."""
 
 
@@ -93,7 +93,7 @@ class MST(Synthesizer):
             pairs = [
                 pair
                 for pair in itertools.combinations(part, 2)
-                if part[pair[0]] != part[pair[1]] and learner.cells(pair) <= MOST_CELLS
+                if part[pair[0]] != part[pair[1]] and learner.cells(pair) <= MAX_CLIQUE_CELLS
             ]
             if not pairs:  # what is left stays by itself
                 break

@@ -14,12 +14,12 @@ from typing import ClassVar
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.models.model import Model
-from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.models.parameters import Repair, estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
-from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+from understudy.synthesizers.marginals import chain_nodes, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import repair_parameter
 from understudy.synthesizers.registry import register
 
@@ -66,10 +66,12 @@ class PerturbedHistogram(Synthesizer):
         progress("measuring the table", 0, 1)
         [measured] = curator.measure([marginal(*names)], budget)
         if curator.rows is None:
-            rows = estimated_rows([measured])
+            rows = estimate_rows([measured])
         else:
             rows = float(curator.rows)
-        table = repaired(measured.counts, rows, self.repair)
+        table = repair_counts(measured.counts, rows, self.repair)
         progress("measuring the table", 1, 1)
-        network = with_constants(chained(names, table, measured.deviation), curator.schema, rows)
+        network = with_constants(
+            chain_nodes(names, table, measured.deviation), curator.schema, rows
+        )
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))

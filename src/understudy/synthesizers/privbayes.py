@@ -25,10 +25,10 @@ from understudy.data.bits import Bits
 from understudy.data.marginals import Axis, Marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.models.consistency import agreed
+from understudy.models.consistency import make_consistent
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
-from understudy.models.parameters import Repair, estimated_rows, repaired
+from understudy.models.parameters import Repair, estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import Rule
@@ -328,14 +328,14 @@ class PrivBayes(Synthesizer):
             weights = [cells[i] ** self.table_power for i in asked]
             tables = curator.measure([families[i] for i in asked], budget, weights)
             if curator.rows is None:
-                rows = estimated_rows([*measured, *tables])
+                rows = estimate_rows([*measured, *tables])
             binary = all(attribute.size <= 2 for attribute in curator.schema.modelled)
             if self.consistent or (
                 self.consistent is None and (self.target is not None or not binary)
             ):
-                counts = agreed(tables, curator.schema, rows, self.repair, self.target)
+                counts = make_consistent(tables, curator.schema, rows, self.repair, self.target)
             else:
-                counts = [repaired(table.counts, rows, self.repair) for table in tables]
+                counts = [repair_counts(table.counts, rows, self.repair) for table in tables]
             at = {home: (counts[place], tables[place]) for place, home in enumerate(asked)}
         nodes = []
         for place, (child, parents) in enumerate(pairs):

@@ -20,18 +20,18 @@ import numpy as np
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.models.model import CHUNK, Model
-from understudy.models.parameters import estimated_rows
+from understudy.models.parameters import estimate_rows
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import draw_smoothing
 from understudy.privacy.plan import sampling_error
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
-from understudy.synthesizers.marginals import chained, check_cells, joint_names, with_constants
+from understudy.synthesizers.marginals import chain_nodes, check_cells, joint_names, with_constants
 from understudy.synthesizers.parameters import Optional, WholeNumber, parameter
 from understudy.synthesizers.registry import register
 
-MOST_DRAWS = CHUNK
+MAX_DRAWS = CHUNK
 """A model gives this many rows back in one piece, cell by cell as they were drawn."""
 
 ROWS_SHARE = 0.01
@@ -66,7 +66,7 @@ class SmoothedHistogram(Synthesizer):
     audit_rows: ClassVar[int | None] = 1
     draws: int | None = parameter(
         None,
-        Optional(WholeNumber(1, MOST_DRAWS)),
+        Optional(WholeNumber(1, MAX_DRAWS)),
         "Rows to draw privately; fewer cost less each.",
     )
 
@@ -86,13 +86,13 @@ class SmoothedHistogram(Synthesizer):
         if draws is None:
             if rows is None:
                 share, budget = budget.split(ROWS_SHARE, 1 - ROWS_SHARE)
-                rows = round(estimated_rows(curator.measure([()], share)))
+                rows = round(estimate_rows(curator.measure([()], share)))
             draws = best_draws(
                 rows, cells, budget, curator.neighbours, curator.ledger.rows_per_person
             )
         drawn = curator.draw(marginal(*names), draws, budget)
         progress("drawing rows", 1, 1)
-        network = with_constants(chained(names, drawn, 0.0), curator.schema, float(draws))
+        network = with_constants(chain_nodes(names, drawn, 0.0), curator.schema, float(draws))
         told: dict[str, Any] = {**self.parameters(), "draws": draws}
         return Model(told, curator.schema, network, curator.ledger, rows)
 
@@ -118,12 +118,12 @@ def best_draws(
     neighbours: Neighbours = "add_remove",
     rows_per_person: int = 1,
 ) -> int:
-    """So many draws that the expected error of the joint table is least, by a bound.
+    """This many draws that the expected error of the joint table is least, by a bound.
 
     k draws miss the smoothed table by the error of drawing, which falls with k; that misses the
     real one by at most the share of made-up rows in it, which grows with k.
     """
-    choices = np.unique(np.geomspace(1, min(max(rows, 1), MOST_DRAWS), 200).astype(int)).tolist()
+    choices = np.unique(np.geomspace(1, min(max(rows, 1), MAX_DRAWS), 200).astype(int)).tolist()
 
     def error(draws: int) -> float:
         added = cells * float(draw_smoothing(budget, draws, neighbours, rows_per_person))

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from understudy import Model, Synthesizer
 from understudy.data.marginals import marginal
-from understudy.models.parameters import estimated_rows, repaired
+from understudy.models.parameters import estimate_rows, repair_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
-from understudy.synthesizers.marginals import chained, with_constants
+from understudy.synthesizers.marginals import chain_nodes, with_constants
 from understudy.synthesizers.parameters import WholeNumber, parameter
 from understudy.synthesizers.registry import register
 
@@ -31,10 +31,10 @@ class Chain(Synthesizer):
         width = min(self.length + 1, len(names))
         groups = [tuple(names[i : i + width]) for i in range(len(names) - width + 1)] or [()]
         measured = curator.measure([marginal(*group) for group in groups], budget)
-        rows = estimated_rows(measured) if curator.rows is None else float(curator.rows)
+        rows = estimate_rows(measured) if curator.rows is None else float(curator.rows)
         nodes = []
         for group, table in zip(groups, measured, strict=True):
-            counts = repaired(table.counts, rows, "project")
-            nodes += chained(group, counts, table.deviation, {node.attribute for node in nodes})
+            counts = repair_counts(table.counts, rows, "project")
+            nodes += chain_nodes(group, counts, table.deviation, {node.attribute for node in nodes})
         network = with_constants(nodes, curator.schema, rows)
         return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))

@@ -175,7 +175,7 @@ class Fit:
             if branch.parent >= 0:
                 told = self._sum(branch.clique, table, branch.shared)
                 clique = self.tree[branch.parent].clique
-                steps.scaled(self.tables[branch.parent], self._map(clique, branch.shared), told)
+                steps.scale_by_place(self.tables[branch.parent], self._map(clique, branch.shared), told)
         for place, branch in enumerate(self.tree):
             if branch.parent >= 0:
                 self._pass(branch.parent, place)
@@ -211,8 +211,8 @@ class Fit:
         wanted = self._sum(self.tree[source].clique, self.tables[source], shared)
         clique = self.tree[place].clique
         index = self._map(clique, shared)
-        now = steps.summed(self.tables[place], index, len(wanted))
-        steps.scaled(
+        now = steps.sum_by_place(self.tables[place], index, len(wanted))
+        steps.scale_by_place(
             self.tables[place],
             index,
             np.divide(wanted, now, out=np.zeros_like(wanted), where=now > 0),
@@ -222,9 +222,9 @@ class Fit:
         clique = self.tree[place].clique
         index = self._map(clique, group)
         table = self.tables[place]
-        now = steps.summed(table, index, target.size)
+        now = steps.sum_by_place(table, index, target.size)
         ratio = np.clip((target.ravel() + damping) / (now + damping), LEAST, 1 / LEAST)
-        steps.scaled(table, index, ratio)
+        steps.scale_by_place(table, index, ratio)
         table /= table.sum()
         self.factors[group] += np.log(ratio).reshape(target.shape)
 
@@ -232,7 +232,7 @@ class Fit:
 
     def _sum(self, clique: Group, table: Table, group: Group) -> Table:
         index = self._map(clique, group)
-        summed: Table = steps.summed(table, index, math.prod(self.attributes.shape(group)))
+        summed: Table = steps.sum_by_place(table, index, math.prod(self.attributes.shape(group)))
         return summed
 
     def _map(self, clique: Group, group: Group) -> NDArray[np.int32]:

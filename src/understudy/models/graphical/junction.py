@@ -19,7 +19,7 @@ from understudy.machine.plain_first import thread_count
 from understudy.models.graphical import Group, plain, steps
 
 ALONE = 256
-"""So many candidates are looked at faster by one thread than by several."""
+"""This many candidates are looked at faster by one thread than by several."""
 
 
 @dataclass(frozen=True)

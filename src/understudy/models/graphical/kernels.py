@@ -82,7 +82,7 @@ def _inside(members: Array, step: int, clique: Array) -> Any:
 
 
 @kernel()
-def summed(table: Array, index: Array, size: int) -> Any:
+def sum_by_place(table: Array, index: Array, size: int) -> Any:
     """The sum of the cells that fall into each place."""
     out = np.zeros(size)
     for i in range(table.size):
@@ -91,7 +91,7 @@ def summed(table: Array, index: Array, size: int) -> Any:
 
 
 @kernel()
-def scaled(table: Array, index: Array, ratio: Array) -> None:
+def scale_by_place(table: Array, index: Array, ratio: Array) -> None:
     """Multiply every cell by the ratio of its place."""
     for i in range(table.size):
         table[i] *= ratio[index[i]]

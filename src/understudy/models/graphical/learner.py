@@ -17,13 +17,13 @@ from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.pooling import Pool
 from understudy.models.network import Network, Node
-from understudy.models.parameters import projected
+from understudy.models.parameters import project_counts
 from understudy.models.sampling import ancestral
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 
 DRAWN = (2_000, 100_000)
-"""At least and at most so many rows are drawn to tell what the model expects."""
+"""At least and at most this many rows are drawn to tell what the model expects."""
 
 
 DAMPING = 1.0
@@ -79,7 +79,7 @@ class Learner:
         rows = self.rows
         targets, damping = {}, {}
         for group in self.fit.groups:
-            targets[group] = projected(self.pool.table(group), rows) / rows
+            targets[group] = project_counts(self.pool.table(group), rows) / rows
             damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
 

@@ -95,11 +95,11 @@ def _eliminate(given: list[set[int]], logs: list[float]) -> tuple[float, list[li
     return cells, cliques
 
 
-def summed(table: Table, index: NDArray[np.int32], size: int) -> Table:
+def sum_by_place(table: Table, index: NDArray[np.int32], size: int) -> Table:
     """The sum of the cells that fall into each place."""
     return np.asarray(np.bincount(index, table, minlength=size), np.float64)
 
 
-def scaled(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
+def scale_by_place(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
     """Multiply every cell by the ratio of its place."""
     table *= ratio[index]

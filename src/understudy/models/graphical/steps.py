@@ -15,19 +15,19 @@ Table = NDArray[np.float64]
 
 
 def elimination_steps(candidates: int, attributes: int) -> Any:
-    """The module that eliminates so many attributes for so many candidates."""
+    """The module that eliminates this many attributes for this many candidates."""
     return _KERNELS.kernels_for(candidates * plain.elimination_seconds(attributes)) or plain
 
 
-def summed(table: Table, index: NDArray[np.int32], size: int) -> Table:
+def sum_by_place(table: Table, index: NDArray[np.int32], size: int) -> Table:
     """The sum of the cells that fall into each place."""
-    sums: Table = _table_steps(table.size).summed(table, index, size)
+    sums: Table = _table_steps(table.size).sum_by_place(table, index, size)
     return sums
 
 
-def scaled(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
+def scale_by_place(table: Table, index: NDArray[np.int32], ratio: Table) -> None:
     """Multiply every cell by the ratio of its place."""
-    _table_steps(table.size).scaled(table, index, ratio)
+    _table_steps(table.size).scale_by_place(table, index, ratio)
 
 
 def _table_steps(cells: int) -> Any:

@@ -23,14 +23,14 @@ from understudy.data.marginals import Axis, Marginal, describe, marginal
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
-from understudy.models.inference import LARGEST_PRODUCT, Elimination, noise_variance
+from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_variance
 from understudy.models.query.conditions import Subset
 from understudy.models.query.grammar import Atom, Compound, Condition, Kind, parse
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
 
-MOST_LINES = 30
+MAX_TABLE_LINES = 30
 """Lines that a marginal shows of itself."""
 
 
@@ -379,7 +379,7 @@ class Estimate:
         """
         cells = self.table.size
         variance = np.empty(cells)
-        step = max(1, LARGEST_PRODUCT // 8 // max(self._elimination.largest, 1))
+        step = max(1, MAX_PRODUCT_CELLS // 8 // max(self._elimination.largest, 1))
         for first in range(0, cells, step):
             last = min(first + step, cells)
             seeds = np.zeros((last - first, cells))
@@ -428,7 +428,7 @@ class Estimate:
         errors = None
         if self.table.size <= 4096:
             errors = self.deviation
-        for place in itertools.islice(np.ndindex(self.table.shape), MOST_LINES):
+        for place in itertools.islice(np.ndindex(self.table.shape), MAX_TABLE_LINES):
             if errors is None:
                 error = ""
             else:
@@ -439,7 +439,7 @@ class Estimate:
             )
 
     def _more(self) -> list[str]:
-        left = self.table.size - MOST_LINES
+        left = self.table.size - MAX_TABLE_LINES
         if left > 0:
             return [f"and {left:,} more"]
         return []

@@ -56,7 +56,7 @@ class Subset:
 
     def __or__(self, other: Subset) -> Subset:
         """What is in either of two subsets of one attribute."""
-        intervals = _united([*self.intervals, *other.intervals])
+        intervals = _unite([*self.intervals, *other.intervals])
         return Subset(
             self.attribute, intervals, self.codes | other.codes, self.missing or other.missing
         )
@@ -135,7 +135,7 @@ def between(attribute: Attribute, low: Any, high: Any) -> Subset:
             last = math.inf
         else:
             last = _number(attribute, high)
-        start, end = _rounded_up(attribute, first), _just_above(attribute, last)
+        start, end = _round_up(attribute, first), _just_above(attribute, last)
         return Subset(attribute, ((start, end),) if first <= last and start < end else ())
     keys, low, high = _comparable(_category(attribute), low, high)
     fits = (
@@ -146,7 +146,7 @@ def between(attribute: Attribute, low: Any, high: Any) -> Subset:
     return Subset(attribute, codes=frozenset(fits))
 
 
-def compared(attribute: Attribute, operator: str, value: Any) -> Subset:
+def compare_values(attribute: Attribute, operator: str, value: Any) -> Subset:
     """The values for which ``attribute operator value`` holds; "missing" compares with nothing."""
     if operator == "=":
         return equal_to(attribute, value)
@@ -237,7 +237,7 @@ def _time(attribute: Quantity, value: Any) -> float:
     )
 
 
-def _rounded_up(attribute: Quantity, number: float) -> float:
+def _round_up(attribute: Quantity, number: float) -> float:
     if attribute.whole and math.isfinite(number):
         return math.ceil(number)
     return number
@@ -281,7 +281,7 @@ def _code(attribute: Category, value: Any) -> int:
     for code, known in enumerate(attribute.domain):
         if text == _as_text(attribute, known):
             return code
-    raise InputError(f"{attribute.name!r} has no value {value!r}; {_suggested(text, attribute)}")
+    raise InputError(f"{attribute.name!r} has no value {value!r}; {_suggest(text, attribute)}")
 
 
 def _as_text(attribute: Category, value: Any) -> str:
@@ -319,7 +319,7 @@ def _as_float(value: float) -> float:
         return -math.inf
 
 
-def _suggested(text: str, attribute: Category) -> str:
+def _suggest(text: str, attribute: Category) -> str:
     known = [str(value) for value in attribute.domain]
     folded = [value for value in known if value.casefold() == text.casefold()]
     close = folded or difflib.get_close_matches(text, known, n=1)
@@ -358,7 +358,7 @@ def _plain_number(attribute: Category, value: Any) -> float:
     return number
 
 
-def _united(intervals: list[Interval]) -> tuple[Interval, ...]:
+def _unite(intervals: list[Interval]) -> tuple[Interval, ...]:
     joined: list[Interval] = []
     for low, high in sorted(intervals):
         if joined and low <= joined[-1][1]:
@@ -371,8 +371,8 @@ def _united(intervals: list[Interval]) -> tuple[Interval, ...]:
 # --------------------------------------------------------------------------- what rows are wanted
 
 
-def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]:
-    """Conditions as a person writes them, one an attribute.
+def read_conditions(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]:
+    """Conditions as a person writes them, one per attribute.
 
     Parameters
     ----------
@@ -391,10 +391,10 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
         attribute = schema[name]
         if not attribute.modelled:
             raise InputError(
-                f"{name!r} is {attribute.kind} and made anew for every row; it cannot be a "
+                f"{name!r} is {attribute.kind} and generated for every row; it cannot be a "
                 "condition."
             )
-        subset = _wanted(attribute, wanted)
+        subset = _read_condition(attribute, wanted)
         if not subset.shares().any():
             raise InputError(
                 f"No value of {name!r} fits the condition {wanted!r}; its domain is "
@@ -404,7 +404,7 @@ def given_subsets(given: Mapping[str, Any], schema: Schema) -> dict[str, Subset]
     return subsets
 
 
-def _wanted(attribute: Attribute, wanted: Any) -> Subset:
+def _read_condition(attribute: Attribute, wanted: Any) -> Subset:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise InputError(
@@ -415,12 +415,12 @@ def _wanted(attribute: Attribute, wanted: Any) -> Subset:
     if isinstance(wanted, list | set | frozenset | np.ndarray):
         found = Subset(attribute)
         for part in wanted:
-            found = found | _wanted(attribute, part)
+            found = found | _read_condition(attribute, part)
         return found
     return equal_to(attribute, wanted)
 
 
-def given_from_text(conditions: Iterable[str], schema: Schema) -> dict[str, Any]:
+def parse_conditions(conditions: Iterable[str], schema: Schema) -> dict[str, Any]:
     """Conditions as on the command line: ``sex=Female``, ``age=30..40``, ``job=Sales|Clerk``,
     ``income=missing``.
     """
@@ -473,23 +473,23 @@ def domain_text(attribute: Attribute) -> str:
     return ", ".join(labels) + (", ..." if attribute.size > 6 else "")
 
 
-def confined(
+def confine_values(
     table: Table,
     codes: Mapping[str, NDArray[Any]],
     subsets: Mapping[str, Subset],
     rng: np.random.Generator,
 ) -> Table:
-    """The table with values that fit wherever a condition cuts through a bin: drawn anew inside
+    """The table with values that fit wherever a condition cuts through a bin: drawn again inside
     what is left of it.
     """
     columns = dict(table.columns)
     for name, subset in subsets.items():
         if subset.cuts_a_bin:
-            columns[name] = _redrawn(columns[name], codes[name], subset, rng)
+            columns[name] = _redraw(columns[name], codes[name], subset, rng)
     return Table(columns, table.source)
 
 
-def _redrawn(
+def _redraw(
     column: Column, codes: NDArray[Any], subset: Subset, rng: np.random.Generator
 ) -> Column:
     attribute = subset.attribute

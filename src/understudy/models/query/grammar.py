@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Schema
 from understudy.errors import InputError
-from understudy.models.query.conditions import Subset, between, compared, is_missing, one_of
+from understudy.models.query.conditions import Subset, between, compare_values, is_missing, one_of
 
-LONGEST_QUERY = 20_000
-DEEPEST_QUERY = 64
+MAX_QUERY_LENGTH = 20_000
+MAX_QUERY_DEPTH = 64
 
 Kind = Literal["count", "share", "mean"]
 KEYWORDS = frozenset(
@@ -118,9 +118,9 @@ def parse(text: str, schema: Schema) -> Query:
         raise InputError(
             f'A query is text such as "count where age >= 44", not {type(text).__name__}.'
         )
-    if len(text) > LONGEST_QUERY:
+    if len(text) > MAX_QUERY_LENGTH:
         raise InputError(
-            f"The query is longer than {LONGEST_QUERY:,} characters; ask several shorter ones."
+            f"The query is longer than {MAX_QUERY_LENGTH:,} characters; ask several shorter ones."
         )
     return _Parser(text, schema).query()
 
@@ -216,9 +216,9 @@ class _Parser:
 
     def negation(self) -> Condition:
         self.depth += 1
-        if self.depth > DEEPEST_QUERY:
+        if self.depth > MAX_QUERY_DEPTH:
             raise InputError(
-                f"The query is nested more than {DEEPEST_QUERY} deep; write it flatter."
+                f"The query is nested more than {MAX_QUERY_DEPTH} deep; write it flatter."
             )
         if self.took("not"):
             found: Condition = Compound("not", (self.negation(),))
@@ -236,7 +236,7 @@ class _Parser:
         if token.kind == "sign" and token.text in ("=", "==", "!=", "<>", "<", "<=", ">", ">="):
             self.at += 1
             operator = {"==": "=", "<>": "!="}.get(token.text, token.text)
-            return self.sense(attribute, compared, operator, self.value())
+            return self.sense(attribute, compare_values, operator, self.value())
         if self.took("is"):
             negated = self.took("not")
             self.word("missing")
