@@ -33,19 +33,23 @@ import pytest
 
 import understudy.privacy.curator
 import understudy.privacy.discovery
+import understudy.privacy.refinement
 import understudy.release.pipeline
 import understudy.synthesizers
 from running import run
 from understudy import Independent, PrivBayes, Random, Schema
+from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
+from understudy.data.forms import Form
 from understudy.data.schema import Category
 from understudy.data.tables import read_table
 from understudy.errors import InputError
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_scores import KINDS as CHOICES
-from understudy.privacy.discovery_scores import Kind
+from understudy.privacy.discovery_scores import Kind, count_grids, count_kinds
 from understudy.release.callbacks import OwnerWarning
+from understudy.release.sources import open_source
 from understudy.reports.release import report
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
@@ -144,7 +148,7 @@ def looks_of(frame: Any) -> tuple[Any, ...]:
     return "table", [(name, column.kind) for name, column in frame.columns.items()]
 
 
-def seen(method: Synthesizer, table: Any, schema: Schema | None, folder: Path) -> Seen:
+def seen(method: Synthesizer, table: Any, schema: Schema | Form | None, folder: Path) -> Seen:
     heard: list[tuple[Any, ...]] = []
     noise = SameAnswers()
     progress: list[Any] = []
@@ -415,6 +419,7 @@ def test_a_side_door_would_be_seen(tmp_path: Path) -> None:
 AGES = [20 + 7 * i % 60 for i in range(24)]
 TOWNS = [("Oslo", "Rome", "Ulm")[i % 3] for i in range(24)]
 DAYS = [dt.datetime(2020, 1 + i % 9, 11) for i in range(24)]
+MOMENTS = [day.replace(hour=i % 3, microsecond=1000 * i) for i, day in enumerate(DAYS)]
 KNOWN = ["Oslo", "Rome", "Ulm"]
 
 Typed = tuple[str, Any, Any]
@@ -473,6 +478,31 @@ PANDAS: dict[str, Typed] = {
         "height",
         pd.Series([1.5] * 24),
         pd.Series([1.5] * 24 + [None], dtype="float32"),
+    ),
+    "whole floats, objects": (
+        "age",
+        pd.Series(AGES, dtype="float64"),
+        pd.Series([*map(float, AGES), "?"], dtype=object),
+    ),
+    "whole categories, real ones": (
+        "age",
+        pd.Series(AGES, dtype="category"),
+        pd.Series([*AGES, 20.5], dtype="category"),
+    ),
+    "infinite floats, objects": (
+        "height",
+        pd.Series([1.5, np.inf, -np.inf] * 8),
+        pd.Series([1.5, np.inf, -np.inf] * 8 + ["?"], dtype=object),
+    ),
+    "moments, objects": (
+        "seen",
+        pd.Series(MOMENTS),
+        pd.Series([*MOMENTS, "?"], dtype=object),
+    ),
+    "dates, moments beyond the calendar": (
+        "seen",
+        pd.Series(DAYS),
+        pd.Series(np.array([*DAYS, "12020-01-01"], dtype="datetime64[s]")),
     ),
 }
 POLARS: dict[str, Typed] = {
@@ -784,6 +814,168 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
     assert found[0] == found[1]
 
 
+def tally_of(frame: Any, column: str) -> Tally:
+    tally = Tally(1)
+    with open_source(frame, notify=lambda _: None) as source:
+        source.columns.count({column: tally})
+    return tally
+
+
+def changes(here: Tally, there: Tally) -> dict[str, tuple[int, int]]:
+    """By how many rows the counts of each question differ at most: in one cell, and in all."""
+    words = {word: there.words[word] - here.words[word] for word in {*here.words, *there.words}}
+    found = {
+        "rows": [there.rows - here.rows],
+        "missing": there.missing - here.missing,
+        "words": list(words.values()),
+        "kinds": count_kinds(there) - count_kinds(here),
+    }
+    for place in {*here.formats, *there.formats}:
+        ends = ends_of(CANDIDATES[place].kind)
+        cells = [
+            tally.formats[place].cells if place in tally.formats else np.zeros(len(ends.edges) + 1)
+            for tally in (here, there)
+        ]
+        found[f"cells {place}"] = cells[1] - cells[0]
+        found[f"grids {place}"] = count_grids(there, place) - count_grids(here, place)
+    return {
+        name: (int(np.max(np.abs(change), initial=0)), int(np.abs(change).sum()))
+        for name, change in found.items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize(("library", "typed"), TYPED.values(), ids=TYPED.keys())
+def test_one_row_changes_each_count_by_one_whatever_the_types(
+    library: str, typed: Typed, tmp_path: Path
+) -> None:
+    """The same answers, as above, would hide scores and counts of which one row changes many."""
+    tallies = []
+    for side, values in zip(("here", "there"), typed[1:], strict=True):
+        (tmp_path / side).mkdir()
+        frame = typed_frame(library, typed[0], values, tmp_path / side)
+        tallies.append(tally_of(frame, typed[0]))
+    for name, (most, together) in changes(*tallies).items():
+        assert most <= 1, name
+        if name.startswith(("missing", "words", "cells")):  # a row is in one cell
+            assert together <= 1, name
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+def test_one_row_of_a_file_changes_each_count_by_one(odd: Row, tmp_path: Path) -> None:
+    here, there = neighbours_of("add_remove", odd, tmp_path)
+    for column in NAMES[1:]:
+        for name, (most, together) in changes(
+            tally_of(here, column), tally_of(there, column)
+        ).items():
+            assert most <= 1, (column, name)
+            if name.startswith(("missing", "words", "cells")):
+                assert together <= 1, (column, name)
+
+
+# ---- ways to write numbers, dates and answers; schemas that leave columns open
+
+EXOTIC = ("when", "pay", "part", "answer", "code")
+PINNED = (
+    Kind(format=CANDIDATES.index(Format("date", "%d/%m/%Y"))),
+    Kind(format=CANDIDATES.index(Format("integer", "$1,234"))),
+    Kind(format=CANDIDATES.index(Format("real", "12.5%"))),
+    Kind(vocabulary=VOCABULARIES.index(("No", "Yes"))),
+    Kind(),
+)
+EXOTIC_ROWS = [
+    (
+        f"{1 + i % 28:02}/{1 + i % 12:02}/2020",
+        f'"${1000 + 100 * i:,}"',
+        f"{i}.5%",
+        ("No", "Yes")[i % 2],
+        ("ab", "cd")[i % 2],
+    )
+    for i in range(24)
+]
+ODD_EXOTIC: dict[str, Row] = {
+    "one more": EXOTIC_ROWS[3],
+    "written in other ways": ("2020-12-31", "€5", '"1,5"', "yes", "AB"),
+    "other ways that could be meant": ("12/31/2020", "$1234", "12%", "Y", "cd "),
+    "in words": ("5 Jan 2020", "many", "half", "maybe", "9"),
+    "missing": ("", "", "", "", ""),
+    "missing in other ways": ("unknown", "n/a", "-", "NA", "?"),
+    "out of any range": ("31/12/9999", '"$999,999,999,999,999"', "1e300%", "No", "x" * 5000),
+    "no day of the calendar": ("31/02/2020", "$-0", "-0.0%", " Yes", "\u00e9"),
+}
+
+
+class Pinned(SameAnswers):
+    """Chooses a given kind for each column, and any range and grid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = iter(PINNED)
+
+    def choose(self, scores: Any, scale: float, rule: str) -> int:
+        drawn = super().choose(scores, scale, rule)
+        if len(scores) == len(CHOICES):
+            return CHOICES.index(next(self.kinds))
+        return drawn
+
+
+KNOWN_PART: dict[str, Any] = {
+    "when": {"kind": "date", "format": "%d/%m/%Y", "min": "2020-01-01", "max": "2020-12-31"},
+    "pay": {"kind": "integer", "format": "$1,234", "min": 0, "max": 9999},
+    "part": {"kind": "real", "format": "12.5%", "min": 0, "max": 100},
+    "answer": {"kind": "categorical", "values": ["No", "Yes"]},
+    "code": {"kind": "categorical", "values": None},
+}
+OPEN: dict[str, Form | None] = {
+    "all": None,
+    "words of one column": Form(KNOWN_PART),
+    "kinds of two columns": Form({**KNOWN_PART, "when": {"kind": None}, "pay": {"kind": None}}),
+}
+
+
+def exotic(folder: Path, rows: Sequence[Row]) -> Path:
+    folder.mkdir()
+    lines = [",".join(EXOTIC), *(",".join(row) for row in rows)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    return folder / "t.csv"
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("open_part", OPEN)
+@pytest.mark.parametrize("odd", ODD_EXOTIC.values(), ids=ODD_EXOTIC.keys())
+def test_nor_whatever_way_values_are_written_and_whatever_is_open(
+    odd: Row, open_part: str, tmp_path: Path
+) -> None:
+    """Words are not stood in for here: those that occur once are not asked about."""
+    found = []
+    with mock.patch(f"{__name__}.SameAnswers", Pinned):
+        for side, more in (("here", []), ("there", [odd])):
+            table = exotic(tmp_path / side, [*EXOTIC_ROWS[:7], *more, *EXOTIC_ROWS[7:]])
+            method = Independent(epsilon=1.0, delta=1e-6, keep_going=True)
+            found.append(seen(method, table, OPEN[open_part], table.parent))
+            kinds = [
+                attribute.kind
+                for attribute in Schema.from_dict(json.loads(found[-1].model)["schema"])
+            ]
+            assert kinds[:3] == ["date", "integer", "real"]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("odd", ODD_EXOTIC.values(), ids=ODD_EXOTIC.keys())
+def test_one_row_changes_each_count_by_one_whatever_way_it_is_written(
+    odd: Row, tmp_path: Path
+) -> None:
+    here = exotic(tmp_path / "here", EXOTIC_ROWS)
+    there = exotic(tmp_path / "there", [*EXOTIC_ROWS, odd])
+    for column in EXOTIC:
+        for name, (most, together) in changes(
+            tally_of(here, column), tally_of(there, column)
+        ).items():
+            assert most <= 1, (column, name)
+            if name.startswith(("missing", "words", "cells")):
+                assert together <= 1, (column, name)
+
+
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
 def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     """As it once was: one text among numbers made the column one of words."""
@@ -858,7 +1050,9 @@ def outcome(options: Sequence[str], table: Path) -> tuple[Any, ...]:
     """All that anybody but the owner sees of a command."""
     with contextlib.chdir(table.parent):
         SCHEMA.save("s.json")
-        with mock.patch.object(understudy.privacy.curator, "SystemNoise", SameAnswers):
+        with contextlib.ExitStack() as doors:
+            for module in (understudy.privacy.curator, understudy.privacy.refinement):
+                doors.enter_context(mock.patch.object(module, "SystemNoise", SameAnswers))
             ran = run("synthesize", "t.csv", *FILES, *options)
         files = [path for path in sorted(Path().iterdir()) if path.name != "t.csv"]
         left = {path.name: path.read_bytes() for path in files}

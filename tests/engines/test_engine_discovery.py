@@ -16,6 +16,7 @@ from engine_people import people
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import understudy.engines.duckdb
 from running import run
 from understudy import (
     Adaptive,
@@ -209,6 +210,25 @@ def test_more_columns_than_go_into_one_query(folder: Path, monkeypatch: pytest.M
     assert fitted(method, folder / "people.csv", engine="duckdb") == expected
 
 
+def test_words_that_come_in_several_batches_are_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else parts that are too small are left out, and one row changes a count by several."""
+    monkeypatch.setattr(understudy.engines.duckdb, "TEXTS_AT_A_TIME", 1)
+    counted = []
+    for extra in ("", "UNION ALL SELECT TIMESTAMP '2020-01-01 10:00:00.0', -0.0::DOUBLE"):
+        connection = duckdb.connect()
+        connection.execute(
+            "CREATE TABLE t AS SELECT TIMESTAMP '2020-01-01 10:00:00' + i * INTERVAL 1 MILLISECOND "
+            "AS seen, CASE WHEN i % 2 = 0 THEN 0.0 ELSE -0.0 END::DOUBLE AS x FROM range(3) r(i) "
+            f"{extra}"
+        )
+        tallies = {"seen": Tally(2), "x": Tally(2)}
+        EngineColumns(EngineTable(DuckDBEngine("t", "T", connection=connection))).count(tallies)
+        counted.append([dict(tallies[name].words) for name in ("seen", "x")])
+    assert counted == [[{"2020-01-01 10:00:00": rows}, {"0": rows}] for rows in (3, 4)]
+
+
 # --------------------------------------------------------------------------- persons
 
 
@@ -301,7 +321,11 @@ def test_any_number_of_plain_texts_is_read(
 ) -> None:
     path = written({"x": [form.format(i) for i in range(1, 10)] * 100})
     expected = fitted(Independent(epsilon=50.0), path)
-    monkeypatch.setattr(encoding, "MAX_WORDS", 0)
+
+    def learn(self: Any, keys: list[str]) -> None:
+        assert not keys  # none is read one by one
+
+    monkeypatch.setattr(encoding.CellCode, "learn", learn)
     assert fitted(Independent(epsilon=50.0), path, engine="duckdb") == expected
 
 

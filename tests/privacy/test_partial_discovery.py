@@ -9,6 +9,7 @@ import pytest
 
 from understudy import Independent, InputError, Model, Table
 from understudy.data.forms import Form
+from understudy.data.schema import Quantity
 from understudy.data.tables import Column
 
 ROWS = 3000
@@ -48,7 +49,9 @@ def test_only_what_is_open_is_asked(table: Table) -> None:
     assert asked
     assert all("ward" in question for question in asked)
     assert model.schema.names == table.names
-    assert model.schema["age"].edges[-1] == 121  # type: ignore[attr-defined]
+    age = model.schema["age"]
+    assert isinstance(age, Quantity)
+    assert (age.edges[0], age.edges[-1]) == (0, 121)
     assert set(model.schema["ward"].to_dict()["values"]) == {"x", "y", "z"}
     assert model.ledger.taken_as_public[0].startswith("the schema, but for the columns")
 

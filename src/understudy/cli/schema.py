@@ -214,7 +214,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
     if file is not None:
         file.read()  # one that is missing or damaged is found before a row is
     epsilon, delta, neighbours = wanted.guarantee
-    book = Ledger(epsilon, delta, neighbours, "rho", delta / 2, **wanted.unit)
+    book = Ledger.for_discovery(epsilon, delta, neighbours, **wanted.unit)
     book.taken_as_public = list_public(schema_given=False, neighbours=book.neighbours)
     notes: list[str] = []
     with (
@@ -237,7 +237,7 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
             talk.note(str(found))
         with reserve(file, "schema", book, fingerprint, notes.append):
             discovery = Discovery(draft, book, book.budget, book.threshold_delta)
-            check_outlook(discovery.count_rows(), draft, book, keep_going=wanted.keep_going)
+            check_outlook(discovery.count_rows(), discovery, keep_going=wanted.keep_going)
             discovered = discovery.find()
         if discovered.empty:
             notes.append(name_empty(discovered))

@@ -7,8 +7,6 @@ frame, a file or a database, decides nothing: one row can change it.
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -16,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.partition import Tally
-from understudy.data.schema import EPOCH
 from understudy.data.tables import MARKS, Column, Table
+from understudy.data.words import write_word
 
 
 class Columns(Protocol):
@@ -73,22 +71,3 @@ def count_words(column: Column) -> tuple[list[str], NDArray[np.int64]]:
         words += [write_word(value, column.kind) for value in distinct.tolist()]
         counts.append(found)
     return words, np.concatenate(counts).astype(np.int64)
-
-
-def write_word(value: float, kind: str) -> str:
-    """A value of a typed column as the word that its cell would hold in a file.
-
-    A number is written the same whatever type its column has: adding a missing value makes
-    integers real in pandas.
-    """
-    if kind == "boolean":
-        return str(bool(value))
-    if kind == "date":
-        return (EPOCH.date() + dt.timedelta(days=int(value))).isoformat()
-    if kind == "datetime":
-        return (EPOCH + dt.timedelta(seconds=int(value))).isoformat(sep=" ")
-    if math.isnan(value):
-        return ""
-    if math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return repr(value)

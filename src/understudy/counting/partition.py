@@ -228,7 +228,21 @@ def _samples(form: Format) -> list[str]:
     if form.kind == "time":
         return form.write([0, 3600, 45296, 80_000])
     unit = 1 if form.kind == "date" else 86400
-    return form.write([day * unit + 45296 * (unit > 1) for day in _DAY_SAMPLES])
+    words = form.write([day * unit + 45296 * (unit > 1) for day in _DAY_SAMPLES])
+    if form == PLAIN_DATETIME:
+        words += PLAIN_DATE.write(_DAY_SAMPLES)
+    return words
+
+
+PLAIN_DATE, PLAIN_DATETIME = Format("date"), Format("datetime")
+
+
+def _belong(form: Format, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which words belong to a format; a datetime at midnight may be written as a date."""
+    fits = form.fits(words)
+    if form == PLAIN_DATETIME:
+        fits |= PLAIN_DATE.fits(words)
+    return fits
 
 
 @dataclass
@@ -291,7 +305,7 @@ class Tally:
 
     def _add_format(self, place: int, words: Sequence[str], counts: Counts) -> None:
         form = CANDIDATES[place]
-        fits = form.fits(words)
+        fits = _belong(form, words)
         if not fits.any():
             return
         numbers = form.read([word for word, fit in zip(words, fits.tolist(), strict=True) if fit])

@@ -19,6 +19,7 @@ from understudy.data.formats import Format
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import MARKS, Column
 from understudy.data.value_classes import ValueClasses
+from understudy.data.words import spell_midnight, write_word
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -208,18 +209,13 @@ class CellEncoder:
     def _words(self) -> tuple[Sequence[str], NDArray[Any]]:
         """The distinct values as text, and where in them each row's value stands.
 
-        A number is written the same whatever type its column has: adding a missing value makes
-        integers real in pandas.
+        A value is written the same whatever type its column has: one row can change it.
         """
         column = self.column
         if column.kind == "text":
             return column.words, column.values
         distinct, places = np.unique(column.values, return_inverse=True)
-        if column.kind in ("integer", "real"):
-            return [_written(number) for number in distinct.tolist()], places
-        if column.kind == "boolean":
-            return [str(bool(value)) for value in distinct], places
-        return [Quantity("", column.kind).write(value) for value in distinct.tolist()], places
+        return [write_word(value, column.kind) for value in distinct.tolist()], places
 
     def _report(self, where: NDArray[np.bool_], code: int, remedy: str) -> None:
         if count := int(where.sum()):
@@ -261,6 +257,8 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
         by_word = {}
     else:
         by_word = {str(value): code for code, value in enumerate(domain)}
+    for word, code in list(by_word.items()):
+        by_word.setdefault(spell_midnight(word), code)
     by_truth = {
         word.casefold(): code
         for word, code in by_word.items()
@@ -299,12 +297,6 @@ def _category_codes(attribute: Category) -> Callable[[str], int]:
         return by_number.get(number, _OUTSIDE)
 
     return code_of
-
-
-def _written(number: float) -> str:
-    if np.isfinite(number) and number == int(number):
-        return str(int(number))
-    return repr(number)
 
 
 def _number(value: Any) -> float:

@@ -18,7 +18,7 @@ kinds of its columns alone, and these come from the schema:
 
 from __future__ import annotations
 
-import math
+import datetime as dt
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from understudy.data.missing_marks import without_marks
 from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.tables import Column, Table, read_table
+from understudy.data.words import write_moment, write_number
 from understudy.errors import InputError
 
 Frame = Any
@@ -160,7 +161,7 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
             ]
         )
     places, words = pandas.factorize(series, use_na_sentinel=True)
-    return _text(places, [str(word) for word in words], missing)
+    return _text(places, [_write_value(word) for word in words], missing)
 
 
 def to_pandas(table: Table) -> Any:
@@ -378,8 +379,10 @@ def _text(places: NDArray[Any], words: list[str], missing: NDArray[np.uint8] | N
 
 def _write_value(value: Any) -> str:
     """A value of a column of mixed types, so that it is read as in a column of its own type."""
-    if isinstance(value, float) and math.isinf(value):
-        return f"{math.copysign(1, value):g}e999"  # a number too large for a float, not a word
+    if isinstance(value, float):
+        return write_number(float(value))
+    if isinstance(value, dt.datetime):
+        return write_moment(value)
     return str(value)
 
 

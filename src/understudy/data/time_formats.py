@@ -39,6 +39,7 @@ _SHORTHANDS = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S", "%R": "%H:%M", "%D": "%m/%d/%
 _DIRECTIVE = re.compile(r"%(?:[-^][A-Za-z]|3f|[A-Za-z%])|(?:Z|[-+][0-9]{2}:?[0-9]{2})$|[^%]")
 # A data frame that mixes types holds points in time as objects, which come as ISO 8601.
 _WHOLE_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+_WHOLE_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN_TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.[0-9]+)?)?")
 _ZONE = r"(?:Z|z|[-+][0-9]{2}(?::?[0-9]{2})?)"
 
@@ -141,7 +142,7 @@ class TimeNotation:
             found = self._readable.fullmatch(word)
             if found is not None:
                 return self._number(found.groupdict())
-            if self.kind != "time" and _WHOLE_MOMENT.match(word) is not None:
+            if self.kind != "time" and self._is_iso(word):
                 return self._since(dt.datetime.fromisoformat(word))
         except (ValueError, OverflowError):
             pass
@@ -214,6 +215,12 @@ class TimeNotation:
         )
 
     # ---- reading
+
+    def _is_iso(self, word: str) -> bool:
+        """Whether a word is a point in time as data frames write it: a day alone at midnight."""
+        if _WHOLE_DAY.fullmatch(word) is not None:
+            return not self.notation.startswith(("%Y-%d", "%Y-%-d"))  # where it means another day
+        return _WHOLE_MOMENT.match(word) is not None
 
     def _read_plain(self, word: str) -> float:
         if self.kind == "time":

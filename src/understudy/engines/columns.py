@@ -9,12 +9,11 @@ a column says only how its values are written as words.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 
-from understudy.counting.columns import write_word
 from understudy.counting.partition import Tally
-from understudy.data.schema import EPOCH
+from understudy.data.words import write_moment, write_number
+from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import Raw
 from understudy.engines.persons import limit_rows_per_person, whose
 from understudy.engines.rows import COLUMNS_AT_A_TIME, EngineTable, changed_error, make_batches
@@ -69,7 +68,7 @@ class EngineColumns:
     def _rows(self, columns: Sequence[_Column]) -> str:
         """The rows that count, as the texts of their cells."""
         dialect = self._engine.dialect
-        inner = [f"{column.sql(dialect.types['text'])} AS {column.name}" for column in columns]
+        inner = [f"{column.sql(dialect)} AS {column.name}" for column in columns]
         if self._person is None:
             return f"SELECT {', '.join(inner)} FROM {self._engine.relation}"
         inner.append(f"{whose(dialect, self._table.raw(self._person))} AS p")
@@ -94,11 +93,20 @@ class _Column:
         self.raw = raw
         self.tally = tally
 
-    def sql(self, text: str) -> str:
+    def sql(self, dialect: Dialect) -> str:
         """The text of a cell, never NULL: in the answer to one grouping set, the columns of all
         others are.
+
+        Values of one word have one text: in texts that come in several batches a word would else
+        be counted in parts, and a part that is too small is not kept, so that one row could change
+        the count of its word by several.
         """
-        return f"COALESCE(CAST({self.raw.sql} AS {text}), '')"
+        value = self.raw.sql
+        if self.raw.kind == "datetime":
+            value = dialect.seconds(value)
+        elif self.raw.kind == "real":  # zero has a sign, and a word only one
+            value = f"CASE WHEN {value} = 0 THEN {dialect.number(0, 'real')} ELSE {value} END"
+        return f"COALESCE(CAST({value} AS {dialect.types['text']}), '')"
 
     def take(self, found: Sequence[str | None], counts: Sequence[int]) -> None:
         """Count some distinct texts."""
@@ -120,17 +128,12 @@ def _word(text: str, kind: str) -> str:
     if kind == "integer":
         return str(int(text))
     if kind == "real":
-        return write_word(float(text), "real")
-    return _moment(text, kind)
+        return write_number(float(text))
+    return _moment(text)
 
 
-def _moment(text: str, kind: str) -> str:
-    """A point in time, cut to whole seconds as in memory."""
+def _moment(text: str) -> str:
     try:
-        moment = dt.datetime.fromisoformat(text).replace(tzinfo=None)
-    except ValueError:
+        return write_moment(dt.datetime.fromisoformat(text))
+    except ValueError:  # beyond the calendar
         return text
-    since = moment - EPOCH
-    if kind == "date":
-        return write_word(since.days, kind)
-    return write_word(since.days * 86400 + math.floor(since.seconds), kind)

@@ -39,10 +39,6 @@ from understudy.data.tables import Column
 from understudy.data.value_classes import GridClasses, ValueClasses, WeekdayClasses, scaled_by
 from understudy.engines.dialects import Dialect
 from understudy.engines.spellings import plain_moment, plain_number
-from understudy.errors import InputError
-
-MAX_WORDS = 1 << 22
-"""The most texts of a column that are read as numbers or dates one by one."""
 
 LISTED_KEYS = 64
 """Lookups of up to this many keys are written out in the query, where the engine has a way to."""
@@ -143,19 +139,14 @@ class CellCode:
         The column.
     dialect
         The SQL of the engine.
-    source
-        What to call the table in messages.
     place
         Numbers the column; names of things that belong to it end in it.
     """
 
-    def __init__(
-        self, attribute: Attribute, raw: Raw, dialect: Dialect, source: str, place: int
-    ) -> None:
+    def __init__(self, attribute: Attribute, raw: Raw, dialect: Dialect, place: int) -> None:
         self.attribute = extend_attribute(attribute)
         self.raw = raw
         self.dialect = dialect
-        self.source = source
         self.place = place
         self.lookup: dict[Any, int] = {}
         self.key = ""
@@ -214,20 +205,18 @@ class CellCode:
         return self.attribute.size
 
     def learn(self, keys: Sequence[str]) -> None:
-        """Find the codes of some distinct texts, by the encoder that works in memory."""
+        """Find the codes of some distinct texts, by the encoder that works in memory.
+
+        However many there are: to refuse a table with one text too many would tell of a row. Those
+        that mean nothing are not kept.
+        """
         if not keys:
             return
-        unknown = None
+        unknown = self.unreadable
         if isinstance(self.attribute, Category):
             unknown = self.attribute.outside
         found = zip(keys, self._encoded(keys), strict=True)
         self.lookup.update((word, code) for word, code in found if code != unknown)
-        if len(self.lookup) > MAX_WORDS:
-            raise InputError(
-                f"{self.source}, column {self.raw.name!r} holds more than {MAX_WORDS:,} texts "
-                "that must be read "
-                f"one by one; store it as {_article(self.attribute.kind)} there."
-            )
 
     # ---- quantities
 
@@ -419,7 +408,8 @@ class CellCode:
         if self.raw.kind == "text":
             return value
         if self.raw.kind == "datetime":
-            return cast(self.dialect.seconds(value), "text")
+            moment = cast(self.dialect.seconds(value), "text")
+            return f"replace({moment}, ' 00:00:00', '')"
         if self.raw.kind == "real":  # dates written as numbers: 20200131, say
             whole = (
                 f"{self.dialect.whole(value)} AND abs({value}) < "
@@ -454,9 +444,3 @@ def _number(value: Any) -> float:
         return float(value)
     except (ValueError, OverflowError):
         return math.nan
-
-
-def _article(kind: str) -> str:
-    if kind[0] in "aeiou":
-        return f"an {kind}"
-    return f"a {kind}"

@@ -145,7 +145,6 @@ class EngineRows:
                 attribute,
                 _place_column(table.raw(attribute.name), place),
                 self.engine.dialect,
-                self.source,
                 place,
             )
             for place, attribute in enumerate(schema.modelled)

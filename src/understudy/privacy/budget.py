@@ -45,6 +45,14 @@ def round_down(amount: Fraction) -> float:
     return float(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
 
 
+def rounded_up(amount: Fraction) -> float:
+    """A number that is not below ``amount``, nor above it by more than its last digit."""
+    number = float(amount)
+    while exact(number) < amount:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
 @dataclass(frozen=True)
 class Budget:
     """An amount of privacy that a question may cost.

@@ -53,7 +53,7 @@ from understudy.data.schema import (
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
 from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
-from understudy.privacy.budget import Budget, exact, round_down
+from understudy.privacy.budget import Budget, exact, round_down, rounded_up
 from understudy.privacy.discovery_budget import (
     GRIDS_SHARE,
     GRIDS_STRENGTH,
@@ -255,6 +255,8 @@ class Discovery:
         self.delta = delta
         self.budget = budget
         self.left = budget
+        self.count_price = self.price = budget
+        """The most that is asked until the rows are counted, and until the end."""
         self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
         self.protection = self.asker.protection
         self.rows = 0.0
@@ -296,6 +298,8 @@ class Discovery:
             left = subtract(Budget(round_down(part), self.budget.currency), cost)
             outlook = foresee(self.protection, left, *facts)
         self.left = outlook.budget
+        most = exact(cost.amount) + exact(outlook.budget.amount)
+        self.price, self.count_price = Budget(rounded_up(most), cost.currency), cost
         return outlook
 
     # ---- the rest

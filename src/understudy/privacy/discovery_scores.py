@@ -85,6 +85,8 @@ def _format_odds(form: Format, evidence: float) -> float:
     if form.kind == "date" and form.notation == "%Y%m%d":
         # Every such date is a number, but hardly the other way round.
         return integer + 1.0 + 0.01 * evidence
+    if form.kind == "date" and not form.notation:
+        return -5.0 - 0.005 * evidence  # every such date is a datetime at midnight, too
     odds = -10.0 - 0.01 * evidence
     if form.kind in ("integer", "real") and "234" in form.notation:
         odds -= 2.0  # with thousands apart, rather than without

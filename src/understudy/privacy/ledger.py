@@ -37,6 +37,7 @@ from understudy.privacy.budget import (
     exact,
     rho_of,
     round_down,
+    rounded_up,
     total,
 )
 from understudy.privacy.wording import state_guarantee, state_public
@@ -45,6 +46,11 @@ Unit = Literal["row", "person"]
 """What a guarantee protects: a row, or a person with all rows of theirs."""
 
 MAX_ROWS_PER_PERSON = 1_000_000
+
+MAX_STOPS = 8
+"""How many ways a release may have to end before its end: after the count of rows, and after
+discovery, for each share of the budget that it may take.
+"""
 
 MAX_ENTRIES = 100_000
 MAX_WORDING_LENGTH = 100_000
@@ -100,6 +106,8 @@ class Ledger:
     taken_as_public
         What was read or given without a price, and is not protected
         (:func:`understudy.privacy.wording.list_public`).
+    stop_delta
+        The part of delta that is kept for ends before the end (:meth:`stop`), under zCDP.
     """
 
     epsilon: float
@@ -113,7 +121,8 @@ class Ledger:
     unit: Unit = "row"
     trust: str = ""
     taken_as_public: tuple[str, ...] = ()
-    stopped: bool = field(default=False, init=False)
+    stop_delta: float = 0.0
+    stopped_at: Budget | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
@@ -128,8 +137,8 @@ class Ledger:
             raise InputError(
                 "Protecting all rows of a person goes with neighbours add_remove, not with replace."
             )
-        if exact(self.threshold_delta) > exact(self.delta):
-            raise InputError("The delta kept for thresholds is more than all of delta.")
+        if exact(self.threshold_delta) + exact(self.stop_delta) > exact(self.delta):
+            raise InputError("The delta kept for thresholds and stops is more than all of delta.")
         if self.currency == "rho" and self.conversion_delta <= 0:
             raise InputError("Accounting by zCDP needs a delta above 0.")
         self.budget = Budget(
@@ -144,7 +153,17 @@ class Ledger:
         """The part of delta that turns rho into epsilon."""
         if self.currency == "epsilon":
             return 0.0
-        return round_down(exact(self.delta) - exact(self.threshold_delta))
+        kept = exact(self.threshold_delta) + exact(self.stop_delta)
+        return round_down(exact(self.delta) - kept)
+
+    @classmethod
+    def for_discovery(
+        cls, epsilon: float, delta: float, neighbours: Neighbours = "add_remove", **unit: Any
+    ) -> Ledger:
+        """One for a release that discovers its domain: half of delta is for thresholds of words,
+        and an eighth for stops.
+        """
+        return cls(epsilon, delta, neighbours, "rho", delta / 2, stop_delta=delta / 8, **unit)
 
     @property
     def left(self) -> Budget:
@@ -205,16 +224,17 @@ class Ledger:
         amounts = total([entry.amount for entry in self.entries])
         delta = total([entry.delta for entry in self.entries])
         if self.currency == "epsilon":
-            return float(amounts), float(delta)
+            return rounded_up(amounts), rounded_up(delta)
         if not amounts:
-            return 0.0, float(delta)
+            return 0.0, rounded_up(delta)
         # The total rho was found by a search that stops at 12 digits: a full ledger costs what was
         # promised.
         if amounts == exact(self.budget.amount):
             epsilon = self.epsilon
         else:
-            epsilon = min(self.epsilon, epsilon_of(float(amounts), self.conversion_delta))
-        return epsilon, float(delta + exact(self.conversion_delta))
+            rho = rounded_up(amounts)
+            epsilon = min(self.epsilon, epsilon_of(rho, self.conversion_delta))
+        return epsilon, rounded_up(delta + exact(self.conversion_delta))
 
     def promise(self) -> tuple[float, float]:
         """The (epsilon, delta) that the release is guaranteed to keep.
@@ -223,19 +243,45 @@ class Ledger:
         depend on the rows (where nothing is left to choose, a choice costs nothing), so only the
         most that it could be is a promise.
         """
-        if self.stopped:
-            return self.spent()
-        if self.entries:
+        if not self.entries:
+            return (0.0, 0.0)
+        if self.stopped_at is None:
             return (self.epsilon, self.delta)
-        return (0.0, 0.0)
+        if self.currency == "epsilon":
+            return self.spent()
+        if not self.stop_delta:
+            return (self.epsilon, self.delta)
+        kept = round_down(exact(self.stop_delta) / MAX_STOPS)
+        return (min(self.epsilon, epsilon_of(self.stopped_at.amount, kept)), self.delta)
 
-    def stop(self) -> None:
+    def stop(self, price: Budget) -> None:
         """End the release at a point that was declared beforehand, and release nothing more.
 
-        Whether it ends there follows from what was released until then, so what it costs is what
-        was asked until then (fully adaptive composition: a privacy filter).
+        Whether it ends there follows from what was released until then, so it costs what could be
+        asked until then, not more. But it must add up with whatever is released later.
+
+        In pure epsilon it does: the loss of every outcome is at most the sum of the prices on its
+        way, whatever was decided on it (a privacy filter).
+
+        Under zCDP a price turns into an epsilon only up to a delta, and every way to end has an
+        epsilon of its own. Let p and q be the probabilities of outcomes on two neighbours, and e(b)
+        the epsilon of end b: of a place together with a price, of which there are at most
+        ``MAX_STOPS``. Among the outcomes that end at b, p exceeds q e^e(b) by no more than the
+        delta d(b) at which e(b) was computed, since leaving out outcomes makes that only smaller.
+        So p is at most q e^e(b), whichever end it is, but for a part of sum d(b) in all: and this
+        sum, not d(b), must be charged at each end. Hence a stop gives back epsilon and no delta,
+        and what d(b) is for stops is set aside beforehand (``stop_delta``). Without that, a stop
+        gives nothing back.
+
+        Parameters
+        ----------
+        price
+            The most that can have been asked until then.
         """
-        self.stopped = True
+        asked = total([entry.amount for entry in self.entries])
+        if price.currency != self.currency or asked > exact(price.amount):
+            raise ValueError("more was asked than the stop's price")
+        self.stopped_at = price
 
     def statement(self) -> str:
         """The guarantee in words, and what it takes as public."""
@@ -270,6 +316,7 @@ class Ledger:
             "currency": self.currency,
             "total": self.budget.amount,
             "threshold_delta": self.threshold_delta,
+            "stop_delta": self.stop_delta,
             "entries": [asdict(entry) for entry in self.entries],
             "taken_as_public": list(self.taken_as_public),
         } | ({"trust": self.trust} if self.trust else {})
@@ -290,6 +337,7 @@ class Ledger:
                 unit=document.get("unit", "row"),
                 trust=document.get("trust", ""),
                 taken_as_public=_check_public(document.get("taken_as_public", [])),
+                stop_delta=check_delta(document.get("stop_delta", 0.0)),
             )
             if not _is_wording(ledger.trust):
                 raise TypeError("whom it trusts is not text")

@@ -176,7 +176,7 @@ def plan_discovery(
     _check_whole(columns, "columns")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta) or DEFAULT_DELTA
     most = max_rows_per_person
-    ledger = Ledger(epsilon, delta, neighbours, "rho", delta / 2, rows_per_person=most)
+    ledger = Ledger.for_discovery(epsilon, delta, neighbours, rows_per_person=most)
     protection = Protection(neighbours=neighbours, rows_per_person=most)
     facts = ledger.threshold_delta, columns, float(rows)
     if discovery is None:

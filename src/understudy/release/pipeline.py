@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
@@ -17,7 +17,14 @@ from understudy.data.schema import Schema, check_columns
 from understudy.errors import InputError
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
-from understudy.privacy.budget import DEFAULT_DELTA, Budget, Neighbours, exact, round_down
+from understudy.privacy.budget import (
+    DEFAULT_DELTA,
+    Budget,
+    Currency,
+    Neighbours,
+    exact,
+    round_down,
+)
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.discovery import Discovery, Draft, is_owner
@@ -238,31 +245,31 @@ class Release:
         either.
         """
         method = self.method
-        if method.delta:
-            return self._new_ledger(method.epsilon, method.delta, method.delta / 2)
-        lack = "There is no schema, and to discover one"
-        if self._open_columns:
-            lack = "The schema leaves columns open, and to discover what they hold"
-        self.notify(
-            f"{lack} takes a delta: {DEFAULT_DELTA:g} is used. "
-            f"Give a schema for pure differential privacy."
-        )
-        return self._new_ledger(method.epsilon, DEFAULT_DELTA, DEFAULT_DELTA / 2)
+        delta = method.delta
+        if not delta:
+            delta = DEFAULT_DELTA
+            lack = "There is no schema, and to discover one"
+            if self._open_columns:
+                lack = "The schema leaves columns open, and to discover what they hold"
+            self.notify(
+                f"{lack} takes a delta: {DEFAULT_DELTA:g} is used. "
+                f"Give a schema for pure differential privacy."
+            )
+        return Ledger.for_discovery(method.epsilon, delta, method.neighbours, **self._unit())
 
-    def _new_ledger(self, epsilon: float, delta: float, threshold_delta: float = 0.0) -> Ledger:
+    def _new_ledger(self, epsilon: float, delta: float) -> Ledger:
+        currency: Currency = "epsilon"
+        if delta:
+            currency = "rho"
+        return Ledger(epsilon, delta, self.method.neighbours, currency, **self._unit())
+
+    def _unit(self) -> dict[str, Any]:
+        """What is protected, as a ledger has it."""
         method = self.method
         unit: Unit = "person"
         if method.person is None and method.max_rows_per_person == 1:
             unit = "row"
-        return Ledger(
-            epsilon,
-            delta,
-            method.neighbours,
-            "rho" if delta else "epsilon",
-            threshold_delta=threshold_delta,
-            rows_per_person=method.max_rows_per_person,
-            unit=unit,
-        )
+        return {"rows_per_person": method.max_rows_per_person, "unit": unit}
 
     def _check_price(self, ledger: Ledger) -> None:
         """The last check: whether the owner's ledger file would pay for it."""
@@ -303,9 +310,9 @@ class Release:
         facts = self._draft, ledger, ledger.budget, ledger.threshold_delta
         discovery = Discovery(*facts, self.noise, share=share)
         keep_going = self.method.keep_going
-        check_outlook(discovery.count_rows(), self._draft, ledger, keep_going=keep_going)
+        check_outlook(discovery.count_rows(), discovery, keep_going=keep_going)
         found = discovery.find()
-        check_found(found, self._draft, ledger, keep_going=keep_going)
+        check_found(found, discovery, keep_going=keep_going)
         return found.schema
 
     def _refine(self, schema: Schema, ledger: Ledger) -> Schema:

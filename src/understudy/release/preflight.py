@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from understudy.errors import InputError
-from understudy.privacy.discovery import Discovered, Draft
+from understudy.privacy.discovery import Discovered, Discovery
 from understudy.privacy.discovery_budget import Outlook
 from understudy.privacy.ledger import Ledger
 
@@ -28,37 +28,46 @@ def describe_outlook(outlook: Outlook) -> str:
     )
 
 
-def check_outlook(
-    outlook: Outlook, draft: Draft, ledger: Ledger, *, keep_going: bool = False
-) -> None:
+def check_outlook(outlook: Outlook, discovery: Discovery, *, keep_going: bool = False) -> None:
     """Stop where discovery would give junk: only the noisy number of rows has been paid for."""
+    draft, ledger = discovery.draft, discovery.asker.ledger
     only_words = draft.words.issuperset(draft.asked)
     if keep_going or (outlook.finds_categories and (only_words or outlook.finds_ranges)):
         return
-    ledger.stop()
+    ledger.stop(discovery.count_price)
     raise InputError(
         f"{draft.source} has too few rows to discover what its columns hold at this budget. "
-        f"{describe_outlook(outlook)}. Only the count of rows was paid for; {REMEDIES}, or go on "
-        "all the same with --keep-going."
+        f"{describe_outlook(outlook)}. Only the count of rows was paid for "
+        f"({describe_price(ledger)}); {REMEDIES}, or go on all the same with --keep-going."
     )
 
 
-def check_found(
-    found: Discovered, draft: Draft, ledger: Ledger, *, keep_going: bool = False
-) -> None:
+def check_found(found: Discovered, discovery: Discovery, *, keep_going: bool = False) -> None:
     """Stop where a column came back empty: the method's share of the budget is not spent. Where all
     did, there is nothing to go on with.
     """
     if not found.empty or (keep_going and found.schema.modelled):
         return
-    ledger.stop()
-    sentence = f"{draft.source}: {name_empty(found)} Only discovery was paid for; {REMEDIES}"
+    draft, ledger = discovery.draft, discovery.asker.ledger
+    ledger.stop(discovery.price)
+    sentence = (
+        f"{draft.source}: {name_empty(found)} Only discovery was paid for "
+        f"({describe_price(ledger)}); {REMEDIES}"
+    )
     if found.schema.modelled:
         sentence += (
             ", or go on with --keep-going: such a column then holds [text], or nothing, in every "
             "row"
         )
     raise InputError(f"{sentence}.")
+
+
+def describe_price(ledger: Ledger) -> str:
+    """What a stopped release cost; every further run adds to it."""
+    epsilon, delta = ledger.promise()
+    if not epsilon:
+        return "which is free where their number is public"
+    return f"epsilon {epsilon:.2g}, delta {delta:.2g}; runs add up"
 
 
 def name_empty(found: Discovered) -> str:

@@ -20,8 +20,9 @@ def reserve(
 ) -> Iterator[None]:
     """Put the whole price of a ledger on the books, and settle what was asked at the end.
 
-    A run that is refused on its way has cost what was asked until then. Any other end, a crash
-    included, leaves the reservation in full. Where settling fails, the reservation is in full, too:
+    A run that is refused before it asked anything has cost nothing, and one that stops at a
+    declared point what could be asked until then. Any other end, a crash included, leaves the
+    reservation in full. Where settling fails, the reservation is in full, too:
     what was paid for is not thrown away, and the owner is told. Without a file nothing is kept.
     """
     if file is None:

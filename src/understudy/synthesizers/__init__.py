@@ -122,6 +122,11 @@ class Synthesizer(ABC):
             raise InputError(
                 f"refinement must be {Number(low=0, below=1)}, not {self.refinement!r}."
             )
+        if self.discovery is not None and self.discovery + self.refinement >= 1:
+            raise InputError(
+                f"discovery {self.discovery!r} and refinement {self.refinement!r} leave nothing of "
+                "the budget for the method; make one of them smaller."
+            )
         if not Optional(ColumnName()).allows(self.person):
             raise InputError(f"person must be {ColumnName()}, not {self.person!r}.")
 
