@@ -180,13 +180,16 @@ def test_a_person_counts_with_so_many_rows(kind: str, postgres: Server, patients
 def test_persons_with_many_columns(who: str, postgres: Server) -> None:
     """More than a function has arguments; also where no row is anybody's."""
     columns = ", ".join(f"g % 3 AS c{i}" for i in range(120))
+    counts = {f"c{i}": {"kind": "integer", "min": 0, "max": 2} for i in range(120)}
+    schema = {"attributes": {"who": {"kind": "identifier"}, **counts}}
     with postgres.connect() as connection:
         connection.execute(
             f"CREATE TABLE wide AS SELECT {who} AS who, {columns} FROM generate_series(0, 9) g"
         )
         notes: list[str] = []
         try:
-            Independent(epsilon=9.0, person="who").fit(postgres.url("wide"), notify=notes.append)
+            method = Independent(epsilon=9.0, person="who")
+            method.fit(postgres.url("wide"), Schema.from_dict(schema), notify=notes.append)
         finally:
             connection.execute("DROP TABLE wide")
     reason = "5 so that nobody counts" if who == "g / 2" else "10 because who does not tell"
@@ -270,7 +273,7 @@ def test_the_database_goes_away_in_the_middle(
     monkeypatch.setattr(PostgresEngine, "numbers", broken)
     book = LedgerFile.create(tmp_path / "ledger.json", 10.0)
     with pytest.raises(EngineError, match="the database is gone"):
-        PrivBayes(epsilon=1.0).fit(
+        PrivBayes(epsilon=1.0, refinement=0).fit(
             postgres.url("patients"), SCHEMA, ledger=book, notify=lambda _: None
         )
     assert len(asked) == 5

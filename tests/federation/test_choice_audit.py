@@ -313,7 +313,7 @@ def test_without_the_seal_an_analyst_measures_more(monkeypatch):
     """A control: it adds so much to the first sum that this wraps where the noise would have to be
     negative.
     """
-    monkeypatch.setattr(delegates, "sealed", lambda key, content, about: content)
+    monkeypatch.setattr(delegates, "seal_content", lambda key, content, about: content)
     monkeypatch.setattr(delegates, "open_content", lambda key, content, about: content)
     wrapping = np.uint64((1 << 63) - (10 + 5) * SHARED_GRID)
 

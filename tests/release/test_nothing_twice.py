@@ -40,7 +40,7 @@ SCHEMA = Schema.from_dict(
     }
 )
 
-MADE_TWICE = {Release._new_ledger}
+MADE_TWICE = {Release._new_ledger, Release._unit}
 """An empty ledger is made first, only to see whether unit and relation go together."""
 
 

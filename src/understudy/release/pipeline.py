@@ -129,9 +129,10 @@ class Release:
         fingerprint = self._check_table()
         self._say_spellings()
         ledger = self._open_ledger()
-        schema = self.schema
+        schema, rows = self.schema, None
         if isinstance(schema, Schema):
             self._check_schema(schema)
+            rows = self._code(schema)  # whatever is wrong with the rows shows here
         else:
             self._check_draft()
         self._check_price(ledger)
@@ -139,7 +140,11 @@ class Release:
             if not isinstance(schema, Schema):
                 schema = self._discover(ledger)
                 self._check_schema(schema)
-            rows = self._code(self._refine(schema, ledger))
+            refined = self._refine(schema, ledger)
+            if rows is None:
+                rows = self._code(refined)
+            elif refined is not schema:
+                rows, _ = self.source.code(refined)  # the owner was told already
             curator = CentralCurator(rows, ledger, self.noise)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:
