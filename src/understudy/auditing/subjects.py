@@ -38,6 +38,7 @@ from understudy.data.encoding import encode
 from understudy.data.frames import Frame
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
+from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.privacy.budget import Neighbours, epsilon_of, rho_of
 from understudy.privacy.central import CentralCurator
@@ -338,7 +339,13 @@ def fit_exactly(
     """The exact loss of a whole fit, on the pair on which it loses most."""
 
     def run_on(pair: Pair) -> Run:
-        return lambda table, noise: method.fit(table, pair.schema, noise=noise, notify=quiet)
+        def fit(table: Table, noise: Noise) -> object:
+            try:
+                return method.fit(table, pair.schema, noise=noise, notify=quiet)
+            except InputError as stop:  # where discovery finds nothing: an outcome as any other
+                return str(stop)
+
+        return fit
 
     yield from exact_findings(
         name, method.epsilon, run_on, pairs or all_pairs(method), method.delta
@@ -371,7 +378,11 @@ def fit_often(
         noise = SeededNoise(seed)
 
     def run(table: Frame) -> NDArray[np.float64]:
-        return model_features(method.fit(table, pair.schema, noise=noise, notify=quiet))
+        try:
+            model = method.fit(table, pair.schema, noise=noise, notify=quiet)
+        except InputError:  # a stop is an outcome, too
+            return np.zeros(1)
+        return model_features(model)
 
     with one_thread():
         found = black_box(run, pair.table, pair.other, runs, confidence, method.delta)

@@ -165,7 +165,7 @@ def choose_classifiers(learners: str | Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> chosen_classifiers("CART")
+    >>> choose_classifiers("CART")
     ('CART',)
     """
     groups = {"fast": FAST, "thesis": THESIS, "all": tuple(CLASSIFIERS)}

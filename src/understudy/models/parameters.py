@@ -32,7 +32,7 @@ def project_counts(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> projected(np.array([5, 3, -4]), 6.0)
+    >>> project_counts(np.array([5, 3, -4]), 6.0)
     array([4., 2., 0.])
     """
     flat = np.asarray(counts, dtype=np.float64).ravel()
