@@ -194,9 +194,9 @@ def test_options_that_are_not_for_a_url_are_refused(option: str) -> None:
         ),
     ],
 )
-def test_a_url_is_taken_apart(url: str, show_name: str, parameters: dict[str, str]) -> None:
+def test_a_url_is_taken_apart(url: str, shown: str, parameters: dict[str, str]) -> None:
     place = place_of(url)
-    assert str(place) == show_name
+    assert str(place) == shown
     assert place.parameters() == parameters
     assert place.table in ("t", "s.t")
 
