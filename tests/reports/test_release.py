@@ -233,3 +233,14 @@ def test_a_frequent_value_stands_below_the_histogram_and_a_wide_end_is_told() ->
     assert "<span>0</span>" in drawn
     assert "<span>missing</span>" in drawn
     assert "Beyond the picture: 50 to 9999: 5.00%." in drawn
+
+
+def test_a_bin_for_zero_alone_stands_below_the_histogram() -> None:
+    """By its area it would stand so high that no other bar could be seen."""
+    values = Values(
+        "n", ("[0, 0.01)", "[0.01, 1)", "[1, 60]"), True, False, (0, 0.01, 1, 60), "real"
+    )
+    page = distribution(values, [Shares("synthetic", np.array([0.6, 0.3, 0.1]))])
+    picture, below = page.split("The area of a bar")
+    assert "[0, 0.01)" not in picture
+    assert "[0, 0.01)" in below

@@ -26,6 +26,9 @@ MAX_LABELLED = 12
 MAX_BINS = 64
 """Bins that a histogram shows; more are joined with their neighbours."""
 
+NARROWEST = 1 / 2000
+"""As a part of the whole width: what is narrower is no bar that anybody could see."""
+
 SPIKE_HEIGHT = 4.0
 """A single value that would stand this many times higher than any wider bin is a spike."""
 
@@ -330,7 +333,9 @@ def _held(codes: Sequence[int], tables: Sequence[Shares]) -> list[int]:
 
 def _without_spikes(values: Values, tables: Sequence[Shares]) -> list[int]:
     """The bins of the histogram: not single values that would stand far above all others."""
-    widths, single = values.widths, values.single
+    widths = values.widths
+    # Too narrow to be seen as a bar, such as a bin for zero alone, is as good as single.
+    single = values.single | (widths < NARROWEST * widths.sum())
     codes = range(len(widths))
     with np.errstate(over="ignore"):  # a single real number has no width at all
         density = np.max([table.shares[: len(widths)] / widths for table in tables], axis=0)
