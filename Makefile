@@ -21,7 +21,9 @@ test-thorough: $(VENV)/dev.stamp  ## what test leaves out: Spark, studies, pages
 test-all: test test-thorough  ## both
 
 # The part that depends most on interpreter and libraries, for other versions of these.
-QUICK = tests/counting tests/data tests/models tests/privacy tests/release tests/cli/test_cli.py
+QUICK = tests/counting tests/machine tests/release tests/cli/test_cli.py tests/models/test_golden_rows.py \
+	$(addprefix tests/data/test_,frames.py formats.py reading.py schema.py) \
+	$(addprefix tests/privacy/test_,discovery.py ledger.py refinement.py)
 
 test-python: $(OTHER)/test.stamp  ## a part of the tests on another interpreter: PYTHON=python3.13
 	$(OTHER)/bin/python $(PYTEST) -m "not slow and not thorough" $(QUICK) $(ARGS)
