@@ -342,8 +342,12 @@ def codebooks(bench: Bench) -> None:
         if name in SMALL_TABLES:
             codebook = next(ours.glob(f"{name}.*"))
         schema = bench.folder / f"{name}.schema.json"
-        command = [sys.executable, "-m", "understudy", "schema", str(table), "--from"]
-        command += [str(codebook), "-o", str(schema)]
+        command = [sys.executable, "-m", "understudy", "schema", str(table), "-o", str(schema)]
+        command += ["--from", str(codebook)]
+        if name in PACKAGES:  # a package names columns and kinds, our codebook their bounds
+            command += [
+                option for path in ours.glob(f"{name}.*") for option in ("--from", str(path))
+            ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if not schema.exists():
             report(f"{name}: with its codebook", done.stderr.strip()[-60:], "a schema", False)
