@@ -74,7 +74,7 @@ def random_queries(attributes: int, rng: np.random.Generator) -> NDArray[np.bool
 
 
 def target_features(rows: Coded, target: Mapping[str, int], queries: NDArray[np.bool_]) -> Floats:
-    """How many rows agree with the target on each set of attributes, and on at least so many
+    """How many rows agree with the target on each set of attributes, and on at least this many
     attributes.
     """
     agrees = np.stack([rows.codes[name] == code for name, code in target.items()], axis=1).astype(

@@ -23,8 +23,8 @@ ONE = 1000
 """The distance of two categories that differ."""
 
 FEWEST, MOSTLY, NEARLY_ALL = 20, 0.5, 0.9
-"""Rows are copies where there are so many different ones, so many originals are like no other, so
-many are equal.
+"""The least number of different rows, the least share of originals that are like no other, and the
+least share of equal rows at which rows are called copies.
 """
 
 

@@ -140,8 +140,8 @@ class Search:
         return self.rows / (self.theta * self._noise(len(self.attributes)))
 
     def _noise(self, tables: int) -> float:
-        """The average size of the noise in a cell when the parameters' budget is split over so many
-        tables.
+        """The average size of the noise in a cell when the parameters' budget is split over this
+        many tables.
         """
         cost = self.parameters.equally(max(tables, 1))[0]
         return mean_noise(cost, self.curator.neighbours, self.curator.ledger.rows_per_person)
