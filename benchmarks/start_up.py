@@ -25,9 +25,10 @@ from pathlib import Path
 
 COMMANDS = {
     "--help": "--help",
-    "synthesize, cold": "synthesize t.csv --epsilon 1 --keep-going -o out.csv --quiet",
-    "synthesize, warm": "synthesize t.csv --epsilon 1 --keep-going -o out.csv --model m.json -q",
-    "privbayes, cold": "synthesize t.csv --method privbayes --keep-going -o out.csv --quiet",
+    "synthesize, cold": "synthesize t.csv --epsilon 100 --keep-going -o out.csv --quiet",
+    "synthesize, warm": "synthesize t.csv --epsilon 100 --keep-going -o out.csv --model m.json -q",
+    "privbayes, cold": "synthesize t.csv --method privbayes --epsilon 100 --keep-going -o out.csv "
+    "--quiet",
     "show": "show m.json",
     "sample": "sample m.json --rows 100 -o more.csv --quiet",
     "plan": "plan --schema s.json --rows 100",

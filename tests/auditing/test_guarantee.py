@@ -62,7 +62,7 @@ def test_the_doors_lose_what_they_claim(epsilon: float) -> None:
         assert finding.verdict == "kept", finding
         least = 0.8
         if finding.subject.startswith("inside of bins"):
-            least = 0.4  # some of its questions are not asked of tables as small as these
+            least = 0.4  # 0.5 to 0.78 is measured on these pairs; tighter ones are to be built
         assert finding.measured >= least * finding.claimed, finding
 
 

@@ -286,7 +286,7 @@ def test_schema_discovered(folder: Path) -> None:
     assert "Taken as public" in ran.err
     drafted = Schema.load("s.json")
     assert list(drafted.names) == NAMES
-    # Noise is real here. All whole numbers are reals too, and so chosen once in some hundred runs.
+    # Noise is real here, and neighbouring kinds are taken for each other now and then.
     kinds = [
         {"identifier"},
         {"integer", "real"},

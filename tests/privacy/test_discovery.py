@@ -92,6 +92,7 @@ def discovered(
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_clear_data_is_found_out(seed: int, currency: Any, neighbours: Any) -> None:
+    # Under real noise 3 of 24 runs have one column off: a range too wide, or a year too early.
     schema, ledger = discovered(SeededNoise(seed), currency, neighbours)
     age, debt, ward, smoker, born, grade, price = (
         schema[name] for name in ("age", "debt", "ward", "smoker", "born", "grade", "price")
