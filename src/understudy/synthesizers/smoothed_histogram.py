@@ -54,8 +54,8 @@ class SmoothedHistogram(Synthesizer):
     draws
         How many rows are drawn and released: public, so it must not be taken from the table unless
         its number of rows is public. By default the number at which the errors of drawing few and
-        of smoothing much are least together; where the number of rows is private, a hundredth of the
-        budget goes to it for that.
+        of smoothing much are least together; where the number of rows is private, a hundredth of
+        the budget goes to it for that.
 
     See Also
     --------
