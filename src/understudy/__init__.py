@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
+    from understudy.release.questions import open_curator
     from understudy.reports.owner import write_owner_report
     from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
@@ -63,6 +64,7 @@ __all__ = [
     "evaluate",
     "federate",
     "make_holders",
+    "open_curator",
     "plan",
     "read_table",
     "report",
@@ -94,6 +96,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "federate": "federation.ways",
     "make_holders": "federation.in_process",
+    "open_curator": "release.questions",
     "plan": "privacy.plan",
     "read_table": "data.tables",
     "report": "reports.release",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
+from understudy.counting.sums import Summer
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
@@ -356,6 +357,10 @@ class EngineRows:
         for place, column in every.items():
             here &= (column >= 0) == (place in mine)
         return [every[place][here] for place in mine], weights[here]
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        raise InputError(f"{self.source} is inside an engine, where rows are not summed yet.")
 
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
