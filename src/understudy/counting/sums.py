@@ -55,19 +55,11 @@ class Term:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and the greatest number of a row; 0 is one, that of a row that does not
-        count.
-        """
+        """The least and the greatest number of a row that counts."""
         if isinstance(self.attribute, GridValues):
-            return min(self.offset, 0), max(self.offset + self.attribute.values_size - 1, 0)
+            return self.offset, self.offset + self.attribute.values_size - 1
         known = [value for value in self.values if value is not None]
         return min(known, default=0), max(known, default=0)
-
-    @property
-    def magnitude(self) -> int:
-        """How far from 0 the number of a row is at most."""
-        least, greatest = self.range
-        return max(-least, greatest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +106,8 @@ class Summation:
         The attributes whose cells are summed by themselves.
     nearest
         Points whose neighbourhoods are, within each such cell.
+    centres
+        For each group and each term a whole number of steps that is taken off.
     radius
         A row whose terms, as a vector, are longer than this is shortened to it.
     complete
@@ -124,8 +118,22 @@ class Summation:
     moments: Moments = "none"
     by: Marginal = ()
     nearest: Nearest | None = None
+    centres: tuple[tuple[int, ...], ...] = ()
     radius: int | None = None
     complete: bool = True
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The least and the greatest number that a row adds, term by term, before it is shortened;
+        a row that does not count adds 0.
+        """
+        centres: Sequence[tuple[int, ...]] = [(0,)] * len(self.terms)
+        if self.centres:
+            centres = list(zip(*self.centres, strict=True))
+        return [
+            (min(term.range[0] - max(taken), 0), max(term.range[1] - min(taken), 0))
+            for term, taken in zip(self.terms, centres, strict=True)
+        ]
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -250,9 +258,13 @@ class _Work:
 
     def add(self, codes: Sequence[Codes], cells: Sequence[NDArray[Any]]) -> None:
         """Add some rows, given by their codes and by the cells of the attributes to group by."""
-        values, whole = self._values(codes)
+        values, missing = self._values(codes)
         groups = self._groups(cells, values)
+        if self.summation.centres:
+            values -= np.array(self.summation.centres)[groups]
+            values[missing] = 0
         if self.summation.complete:
+            whole = ~missing.any(axis=1)
             values, groups = values[whole], groups[whole]
         if self.summation.radius is not None:
             values = shorten(values, self.summation)
@@ -267,21 +279,19 @@ class _Work:
             self.found.moments[group] += self._moments(mine)
 
     def _values(self, codes: Sequence[Codes]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The terms of each row, and where none of them is missing."""
-        rows = len(codes[0])
-        values = np.empty((rows, len(codes)))
-        whole = np.ones(rows, dtype=bool)
+        """The terms of each row, 0 where they are missing, and where that is."""
+        values = np.empty((len(codes[0]), len(codes)))
+        missing = np.zeros(values.shape, dtype=bool)
         for place, (term, column) in enumerate(zip(self.summation.terms, codes, strict=True)):
             if isinstance(term.attribute, GridValues):
-                missing = column == term.attribute.values_size
+                missing[:, place] = column == term.attribute.values_size
                 values[:, place] = column.astype(np.int64) + term.offset
             else:
                 known = np.array([value is not None for value in term.values])
-                missing = ~known[column]
+                missing[:, place] = ~known[column]
                 values[:, place] = np.array([value or 0 for value in term.values])[column]
-            values[missing, place] = 0
-            whole &= ~missing
-        return values, whole
+        values[missing] = 0
+        return values, missing
 
     def _groups(
         self, cells: Sequence[NDArray[Any]], values: NDArray[np.float64]

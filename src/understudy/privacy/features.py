@@ -119,6 +119,11 @@ class GridFeature:
     centre: float
     unit: float
 
+    def steps_to(self, number: float) -> int:
+        """How many steps from the centre a number is, clipped to the bounds."""
+        least, greatest = self.term.range
+        return min(max(nearest_multiple(number - self.centre, self.step), least), greatest)
+
 
 def put_on_grid(feature: Feature, schema: Schema, ball_step: float | None = None) -> GridFeature:
     """Check a feature against the schema and find its grid.

@@ -138,12 +138,12 @@ def find_blocks(
 ) -> dict[Part, Block]:
     """The sensitivities of all that can be summed."""
     person = _Person(neighbours, rows_per_person, bool(summation.by or summation.nearest))
-    slots = list(_slots(summation.terms))
+    slots, ranges = _slots(summation), summation.ranges
     counts = person.box([[(0, 1)]], [1])
     if summation.radius is None:
         sums = person.box(
-            [[summation.terms[place].range for place in slot] for slot in slots],
-            [max(term.magnitude, 1) for term in summation.terms],
+            [[ranges[place] for place in slot] for slot in slots],
+            [_magnitude(found) for found in ranges],
         )
         moments = _box_moments(summation, slots, person)
     else:
@@ -159,8 +159,16 @@ Slot = list[int]
 Range = tuple[int, int]
 
 
-def _slots(terms: Sequence[Term]) -> list[Slot]:
+def _magnitude(found: Range) -> int:
+    """How far from 0 a number can be; 1 where it is always 0."""
+    return max(-found[0], found[1], 1)
+
+
+def _slots(summation: Summation) -> list[Slot]:
     """Terms of one column's codes that no code has together are one slot; every number is one."""
+    terms = summation.terms
+    if summation.centres:  # what is taken off is there whatever the code is
+        return [[place] for place in range(len(terms))]
     slots: list[Slot] = []
     by_column: dict[str, Slot] = {}
     for place, term in enumerate(terms):
@@ -180,7 +188,7 @@ def _overlap(one: Term, other: Term) -> bool:
 
 
 def _box_moments(summation: Summation, slots: Sequence[Slot], person: _Person) -> Block | None:
-    terms, pairs = summation.terms, summation.pairs
+    terms, pairs = summation.ranges, summation.pairs
     if not pairs:
         return None
     slot_of = {place: number for number, slot in enumerate(slots) for place in slot}
@@ -188,11 +196,11 @@ def _box_moments(summation: Summation, slots: Sequence[Slot], person: _Person) -
     magnitudes = []
     for first, second in pairs:
         among = sorted((slot_of[first], slot_of[second]))
-        found = _product_range(terms[first].range, terms[second].range, same=first == second)
+        found = _product_range(terms[first], terms[second], same=first == second)
         if among[0] == among[1] and first != second:
             found = (0, 0)  # no row has both
         ranges.setdefault((among[0], among[1]), []).append(found)
-        magnitudes.append(max(terms[first].magnitude * terms[second].magnitude, 1))
+        magnitudes.append(_magnitude(terms[first]) * _magnitude(terms[second]))
     return person.box(list(ranges.values()), magnitudes)
 
 
@@ -271,7 +279,7 @@ class _Person:
 
 def _moves(slot: Sequence[Range]) -> tuple[Fraction, Fraction]:
     """The L1 norm, and the squared L2 norm, of what replacing a row moves in a slot."""
-    widths = [Fraction(greatest - least, max(-least, greatest, 1)) for least, greatest in slot]
+    widths = [Fraction(greatest - least, _magnitude((least, greatest))) for least, greatest in slot]
     widest = max(widths)
     if len(slot) == 1:
         return widest, widest**2

@@ -27,7 +27,7 @@ from typing import Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.sums import ExactSums, Moments, Nearest, Summation
+from understudy.counting.sums import MAX_STEPS, ExactSums, Moments, Nearest, Summation
 from understudy.data.marginals import Marginal, describe
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, Neighbours
@@ -56,6 +56,7 @@ class SumOptions(TypedDict, total=False):
     moments: Moments
     by: Marginal
     nearest: Sequence[Sequence[float]] | None
+    centres: NDArray[np.float64] | None
     ball: float | None
     missing: MissingRule
     shares: Mapping[Part, float] | None
@@ -81,6 +82,9 @@ class Sum(Question):
         Public or released points, a number for each feature (in the units of the columns): sums are
         taken for the rows that each point is the nearest to. Distances are Euclidean, in the
         features' units.
+    centres
+        For each group a value for each feature that is taken off in that group, instead of the
+        features' own centres: means that were released before, say. Clipped to the bounds.
     ball
         A public bound on the length of a row's vector of features, each less its centre and divided
         by its unit; longer rows are shortened to it. Without it every feature has its own bounds
@@ -99,6 +103,7 @@ class Sum(Question):
     moments: Moments = "none"
     by: Marginal = ()
     nearest: Sequence[Sequence[float]] | None = None
+    centres: NDArray[np.float64] | None = None
     ball: float | None = None
     missing: MissingRule = "complete"
     shares: Mapping[Part, float] | None = None
@@ -168,18 +173,31 @@ class Sum(Question):
         radius = None
         if self.ball is not None:
             radius = GRID
-            squares = sum(feature.term.magnitude**2 for feature in features)
-            if squares >= 1 << 52:
-                raise InputError(
-                    "The ball is too small for the units of the features; give it a larger radius."
-                )
-        return Summation(
+        summation = Summation(
             terms=tuple(feature.term for feature in features),
             moments=self.moments,
             by=tuple(self.by),
             nearest=self._nearest(features),
+            centres=self._centres(features, domain),
             radius=radius,
             complete=self.missing == "complete",
+        )
+        _check_steps(summation)
+        return summation
+
+    def _centres(
+        self, features: Sequence[GridFeature], domain: Domain
+    ) -> tuple[tuple[int, ...], ...]:
+        if self.centres is None:
+            return ()
+        shape = (*self.group_shape(domain), len(features))
+        centres = np.asarray(self.centres, dtype=np.float64)
+        if centres.shape != shape or not np.isfinite(centres).all():
+            raise InputError("Centres must be finite numbers, one per group and feature.")
+        lines = centres.reshape(-1, len(features)).tolist()
+        return tuple(
+            tuple(feature.steps_to(number) for number, feature in zip(line, features, strict=True))
+            for line in lines
         )
 
     def _nearest(self, features: Sequence[GridFeature]) -> Nearest | None:
@@ -260,6 +278,20 @@ class Sum(Question):
         return f"{what} {names}{groups}"
 
 
+def _check_steps(summation: Summation) -> None:
+    """Refuse numbers that are too large to be summed exactly, or for their squares to be."""
+    largest = [max(-least, greatest) for least, greatest in summation.ranges]
+    if summation.radius is None and max(largest) > MAX_STEPS:
+        raise InputError(
+            f"A feature is more than {MAX_STEPS:,} steps away from its centre; give it a larger "
+            "step."
+        )
+    if sum(steps**2 for steps in largest) >= 1 << 52:
+        raise InputError(
+            "The ball is too small for the bounds of the features; give it a larger radius."
+        )
+
+
 @dataclass(frozen=True)
 class Noisy:
     """Sums with noise, in the units of the columns."""
@@ -280,8 +312,9 @@ class Sums:
     features
         What was summed.
     centres
-        What was taken off each number, and is not in the sums and moments: the sum of the column
-        itself is ``sums + centres * counts``.
+        What was taken off each number, rounded to the grid, and is not in the sums and moments: the
+        sum of the column itself is ``sums + centres * counts``. A line for each group where the
+        question had one.
     counts
         How many rows count, one number per group.
     sums
@@ -316,11 +349,11 @@ def read_sums(
     """The answer in the units of the columns; the scales are those of all noise."""
     features = question.on_grid(domain)
     steps = np.array([feature.step for feature in features])
-    pairs = question.summation(domain).pairs
+    summation = question.summation(domain)
     units: dict[Part, NDArray[np.float64]] = {
         "counts": np.ones(1),
         "sums": steps,
-        "moments": np.array([steps[i] * steps[j] for i, j in pairs]),
+        "moments": np.array([steps[i] * steps[j] for i, j in summation.pairs]),
     }
     distribution = distribution_of(question.budget.currency)
     shape = question.group_shape(domain)
@@ -339,9 +372,12 @@ def read_sums(
         values = arrays[0].reshape((*shape, *arrays[0].shape[1:]))
         return Noisy(values, arrays[1], arrays[2])
 
+    centres = np.array([feature.centre for feature in features])
+    if summation.centres:
+        centres = (centres + np.array(summation.centres) * steps).reshape(*shape, -1)
     return Sums(
         features=tuple(question.features),
-        centres=np.array([feature.centre for feature in features]),
+        centres=centres,
         distribution=distribution,
         counts=read("counts"),
         sums=read("sums"),
