@@ -23,6 +23,7 @@ ROOMS = (
     "models",
     "release",
     "synthesizers",
+    "learners",
     "federation",
     "evaluation",
     "auditing",
