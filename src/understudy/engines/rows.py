@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,7 @@ class EngineRows:
             np.append(fold_codes(attribute), np.uint32(absent_code(attribute)))
             for attribute in schema.modelled
         ]
+        self._table, self._limits = table, (person, most)
         self._weighted = False
         self._tag = secrets.token_hex(
             4
@@ -166,37 +168,12 @@ class EngineRows:
 
     def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
         engine = self.engine
-        table.learn_words(self.cells)
-        inner = table.read(self.cells, person)
-        joined = [cell for cell in self.cells if cell.joined]
-        for cell in joined:
-            engine.lookup(
-                self._named(f"l{cell.place}"),
-                list(cell.lookup),
-                cell.key_kind,
-                list(cell.lookup.values()),
-            )
-        codes = [
-            f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}"
-            for cell in self.cells
-        ]
-        joins = "".join(
-            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = "
-            f"{cell.key}"
-            for cell in joined
-        )
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
-        if person is None:
-            query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
-        else:
-            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins}"
-            query = limit_rows_per_person(engine.dialect, query, names.split(", "), most)
-        engine.keep(self._named("coded"), query)
+        with coded_query(table, self.cells, person, most) as query:
+            engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
-        self.left_out = self._left_out(inner, person, most)
-        for cell in joined:
-            engine.drop(self._named(f"l{cell.place}"))
+        self.left_out = self._left_out(table.read(self.cells, person), person, most)
         if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
@@ -360,7 +337,9 @@ class EngineRows:
 
     def summer(self) -> Summer:
         """What sums over the rows."""
-        raise InputError(f"{self.source} is inside an engine, where rows are not summed yet.")
+        from understudy.engines.sums import EngineSummer  # sums are made of coded rows
+
+        return EngineSummer(self._table, self.schema, *self._limits, self.rows)
 
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
@@ -374,6 +353,41 @@ class EngineRows:
 
     def _one(self, query: str) -> list[int]:
         return [int(column[0]) for column in self.engine.numbers(query)]
+
+
+@contextmanager
+def coded_query(
+    table: EngineTable, cells: Sequence[CellCode], person: str | None, most: int
+) -> Iterator[str]:
+    """A query whose columns e0, e1, ... are the codes of the cells of rows that count; while it is
+    used, what it looks up is stored in the engine.
+    """
+    engine, tag = table.engine, secrets.token_hex(4)
+    table.learn_words(cells)
+    inner = table.read(cells, person)
+    joined = {cell.place: f"understudy_l{cell.place}_{tag}" for cell in cells if cell.joined}
+    for cell in cells:
+        if cell.joined:
+            keys, codes = list(cell.lookup), list(cell.lookup.values())
+            engine.lookup(joined[cell.place], keys, cell.key_kind, codes)
+    columns = [
+        f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}"
+        for cell in cells
+    ]
+    joins = "".join(
+        f" LEFT JOIN {joined[cell.place]} l{cell.place} ON l{cell.place}.key = {cell.key}"
+        for cell in cells
+        if cell.joined
+    )
+    if person is None:
+        query = f"SELECT {', '.join(columns)} FROM ({inner}) r{joins}"
+    else:
+        query = f"SELECT {', '.join(columns)}, p FROM ({inner}) r{joins}"
+        names = [f"e{cell.place}" for cell in cells]
+        query = limit_rows_per_person(engine.dialect, query, names, most)
+    yield query
+    for name in joined.values():
+        engine.drop(name)
 
 
 def changed_error(source: str) -> EngineError:
