@@ -10,6 +10,7 @@ from understudy.learners.linear import LinearRegression, Ridge
 from understudy.learners.logistic import LogisticRegression
 from understudy.learners.naive_bayes import CategoricalNB, GaussianNB
 from understudy.learners.pca import PCA
+from understudy.learners.training import ProtectedUnit, TrainedModel, learn
 
 __all__ = [
     "PCA",
@@ -18,5 +19,8 @@ __all__ = [
     "KMeans",
     "LinearRegression",
     "LogisticRegression",
+    "ProtectedUnit",
     "Ridge",
+    "TrainedModel",
+    "learn",
 ]

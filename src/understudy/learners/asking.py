@@ -85,20 +85,20 @@ class Asked:
         assert self.target is not None
         return (Axis(self.target),)
 
-    def target_feature(self) -> DesignFeature:
-        """The target as a number with public bounds."""
-        attribute = self.target_attribute
-        if not isinstance(attribute, Quantity):
-            raise InputError(
-                f"The target {attribute.name!r} is {attribute.kind}, not a number; a regression "
-                "needs one with public bounds."
-            )
-        lower, upper = bounds_of(attribute)
-        if not lower < upper:
-            raise InputError(
-                f"The target {attribute.name!r} can only be {lower:g}: there is nothing to learn."
-            )
-        return DesignFeature(name=attribute.name, column=attribute.name, lower=lower, upper=upper)
+
+def target_feature(attribute: Attribute) -> DesignFeature:
+    """A target as a number with public bounds."""
+    if not isinstance(attribute, Quantity):
+        raise InputError(
+            f"The target {attribute.name!r} is {attribute.kind}, not a number; a regression "
+            "needs one with public bounds."
+        )
+    lower, upper = bounds_of(attribute)
+    if not lower < upper:
+        raise InputError(
+            f"The target {attribute.name!r} can only be {lower:g}: there is nothing to learn."
+        )
+    return DesignFeature(name=attribute.name, column=attribute.name, lower=lower, upper=upper)
 
 
 def class_labels(attribute: Attribute) -> tuple[Any, ...]:

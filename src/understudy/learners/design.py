@@ -9,7 +9,7 @@ the middle of its bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,6 +46,8 @@ class DesignFeature:
         Public bounds; 0 and 1 for an indicator.
     code
         Of an indicator: the code of its value.
+    coded
+        Whether the feature is the code of the cell itself.
     """
 
     name: str
@@ -53,6 +55,7 @@ class DesignFeature:
     lower: float
     upper: float
     code: int | None = None
+    coded: bool = False
 
     @property
     def middle(self) -> float:
@@ -93,9 +96,22 @@ class Design:
         for attribute in schema.modelled:
             if attribute.name != target:
                 features += _features_of(attribute)
+        return cls._unless_empty(tuple(features))
+
+    @classmethod
+    def of_codes(cls, columns: Iterable[tuple[str, int]]) -> Design:
+        """Columns by their codes, of which each has this many."""
+        features = tuple(
+            DesignFeature(name=name, column=name, lower=0, upper=size - 1, coded=True)
+            for name, size in columns
+        )
+        return cls._unless_empty(features)
+
+    @classmethod
+    def _unless_empty(cls, features: tuple[DesignFeature, ...]) -> Design:
         if not features:
             raise InputError("The schema has no column to learn from beside the target.")
-        return cls(tuple(features))
+        return cls(features)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -141,7 +157,9 @@ class Design:
             if name not in table.columns:
                 raise InputError(f"{table.source} has no column {name!r}; the model needs it.")
             attribute = schema[name]
-            if isinstance(attribute, Quantity):
+            if self.features[places[0]].coded:
+                rows[:, places[0]] = CellEncoder(attribute, table.columns[name]).codes()
+            elif isinstance(attribute, Quantity):
                 numbers, absent = quantity_values(attribute, table)
                 rows[:, places[0]] = np.where(absent, np.nan, numbers)
             else:

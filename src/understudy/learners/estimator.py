@@ -77,6 +77,19 @@ class Learner(BaseEstimator):
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         """The features of the columns of X."""
 
+    def _design_of_schema(self, schema: Schema, target: str | None) -> Design:
+        """The features of a table."""
+        return Design.from_schema(schema, target)
+
+    @abstractmethod
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """What is released, by the names of the attributes that hold it, and the shapes of these;
+        known from the design and the classes.
+        """
+
+    def _complete(self) -> None:
+        """Work out what follows from what is released."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that no rows could make sense of."""
 
@@ -163,13 +176,9 @@ class Learner(BaseEstimator):
             The same rows in memory, for solvers that perturb.
         """
         self._check_parameters()
-        if self.supervised != (target is not None):
-            raise InputError(_target_sentence(type(self).__name__, supervised=self.supervised))
-        if target is not None and target not in curator.schema:
-            curator.schema[target]  # refuses it in a sentence
-        design = Design.from_schema(curator.schema, target)
+        self.check_target(curator.schema, target)
+        design = self._design_of_schema(curator.schema, target)
         self.n_features_in_ = len(design)
-        self.feature_names_in_ = np.array(design.names, dtype=object)
         self._ask(
             Asked(
                 curator=curator,
@@ -184,8 +193,46 @@ class Learner(BaseEstimator):
 
     def _ask(self, asked: Asked) -> None:
         self.design_ = asked.design
+        self._set_target(asked.schema, asked.target)
         self._learn(asked)
+        self._complete()
         self.ledger_ = asked.curator.ledger
+
+    def _set_target(self, schema: Schema, target: str | None) -> None:
+        """Take over what is public about the target."""
+
+    def check_target(self, schema: Schema, target: str | None) -> None:
+        """Refuse a target that does not go with the learner; reads nothing private."""
+        if self.supervised != (target is not None):
+            raise InputError(_target_sentence(type(self).__name__, supervised=self.supervised))
+        if target is not None and not schema[target].modelled:
+            raise InputError(
+                f"The target {target!r} is of kind {schema[target].kind}: it is never read."
+            )
+        self._design_of_schema(schema, target)
+
+    # ---- model files
+
+    def released(self) -> dict[str, Any]:
+        """What a fit released, as plain numbers."""
+        check_is_fitted(self)
+        return {name: np.asarray(getattr(self, name)).tolist() for name in self._shapes()}
+
+    def restore(self, schema: Schema, target: str | None, released: Any, ledger: Ledger) -> Self:
+        """Become what was fitted and released, once it is checked."""
+        self._check_parameters()
+        self.check_target(schema, target)
+        self.design_ = self._design_of_schema(schema, target)
+        self.n_features_in_ = len(self.design_)
+        self._set_target(schema, target)
+        shapes = self._shapes()
+        if not isinstance(released, dict) or set(released) != set(shapes):
+            raise InputError("what it released is not what its learner releases")
+        for name, shape in shapes.items():
+            setattr(self, name, _read_numbers(name, released[name], shape))
+        self._complete()
+        self.ledger_ = ledger
+        return self
 
     def _check_arrays(self, X: Any, y: Any) -> tuple[Matrix, Any]:  # noqa: N803
         """X as numbers, y as it is; their types are refused, never their values."""
@@ -320,13 +367,18 @@ class Classifier(Learner):
             return (COLUMNS_OF_X, BOUNDS, OBSERVED_CLASSES)
         return (COLUMNS_OF_X, BOUNDS)
 
-    def _ask(self, asked: Asked) -> None:
-        labels = class_labels(asked.target_attribute)
-        if asked.coded is not None and hasattr(self, "_labels"):
-            self.classes_ = self.__dict__.pop("_labels")
-        else:
+    def check_target(self, schema: Schema, target: str | None) -> None:
+        """A classifier needs a target with classes."""
+        super().check_target(schema, target)
+        assert target is not None
+        class_labels(schema[target])
+
+    def _set_target(self, schema: Schema, target: str | None) -> None:
+        assert target is not None
+        labels = class_labels(schema[target])
+        self.classes_ = self.__dict__.pop("_labels", None)
+        if self.classes_ is None:
             self.classes_ = np.array(labels)
-        super()._ask(asked)
 
     def _label(self, places: NDArray[np.int64]) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[places]
@@ -356,6 +408,17 @@ def check_positive(name: str, value: Any) -> float:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"{name} must be a finite number above 0, not {value!r}.")
     return float(value)
+
+
+def _read_numbers(name: str, given: Any, shape: tuple[int, ...]) -> Matrix:
+    """Finite numbers of a shape, from a file."""
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
+        raise InputError(f"{name} is not an array of {shape} finite numbers")
+    return numbers
 
 
 def _places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:

@@ -119,7 +119,12 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
             centres = lloyd.move(centres, price)
         self.n_iter_ = rounds
         self.centres_ = centres  # scaled
-        self.cluster_centers_ = centres * asked.design.units + asked.design.middles
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"centres_": (self.n_clusters, len(self.design_))}
+
+    def _complete(self) -> None:
+        self.cluster_centers_ = self.centres_ * self.design_.units + self.design_.middles
 
     def predict(self, X: Any) -> NDArray[np.int32]:  # noqa: N803
         """The nearest centre of each row, where every feature counts by its bounds."""

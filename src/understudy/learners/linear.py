@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 
 from understudy.data.columns import Column
-from understudy.data.schema import Attribute
+from understudy.data.schema import Attribute, Schema
 from understudy.errors import InputError
-from understudy.learners.asking import Asked, MomentShares, nearest_psd, release_scatter
+from understudy.learners.asking import (
+    Asked,
+    MomentShares,
+    nearest_psd,
+    release_scatter,
+    target_feature,
+)
 from understudy.learners.design import (
     Design,
     DesignFeature,
@@ -75,7 +81,7 @@ class _LinearModel(RegressorMixin, Learner):
         return quantity(name, float(lower[0]), float(upper[0])), column
 
     def _learn(self, asked: Asked) -> None:
-        design, target = asked.design, asked.target_feature()
+        design, target = asked.design, self._target
         features: tuple[DesignFeature, ...] = (*design.features, target)
         longest = (len(design.columns) + 1) ** 0.5
         scatter = release_scatter(
@@ -91,17 +97,30 @@ class _LinearModel(RegressorMixin, Learner):
         weights = np.linalg.solve(squares, covariance[:-1, -1])
         mean = np.clip(scatter.centre + apart, -1.0, 1.0)
         self.coefficients_ = weights  # of scaled features, for a scaled target
-        self.offset_ = float(mean[-1] - mean[:-1] @ weights)
-        self.target_middle_, self.target_unit_ = target.middle, target.unit
-        self.coef_ = weights * target.unit / design.units
-        self.intercept_ = float(
-            target.middle + target.unit * self.offset_ - self.coef_ @ design.middles
-        )
+        self.offset_ = np.array(mean[-1] - mean[:-1] @ weights)
+
+    def _set_target(self, schema: Schema, target: str | None) -> None:
+        assert target is not None
+        self._target = target_feature(schema[target])
+
+    def check_target(self, schema: Schema, target: str | None) -> None:
+        """A regression needs a target that is a number."""
+        super().check_target(schema, target)
+        assert target is not None
+        target_feature(schema[target])
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"coefficients_": (len(self.design_),), "offset_": ()}
+
+    def _complete(self) -> None:
+        middle, unit = self._target.middle, self._target.unit
+        self.coef_ = self.coefficients_ * unit / self.design_.units
+        self.intercept_ = float(middle + unit * self.offset_ - self.coef_ @ self.design_.middles)
 
     def predict(self, X: Any) -> Matrix:  # noqa: N803
         """The expected target of each row."""
         scaled = self._scaled(X) @ self.coefficients_ + self.offset_
-        found: Matrix = self.target_middle_ + self.target_unit_ * scaled
+        found: Matrix = self._target.middle + self._target.unit * scaled
         return found
 
 
@@ -121,8 +140,9 @@ class LinearRegression(_LinearModel):
         this length about the centre; by default 0.6 times the root of the number of columns.
         Smaller means less noise, and more rows that count less.
     centre_share
-        The share of the budget for the mean that rows are centred at; 0: the middle of the bounds,
-        at no price. With few rows the noise in that mean costs more than it brings.
+        The share of the budget for the mean that rows are centred at; by default they are centred
+        at the middle of the bounds, at no price. Where the middle is far off and rows are many, 0.1
+        is well spent.
     ledger, noise
         As for :class:`understudy.learners.GaussianNB`.
 
@@ -146,7 +166,7 @@ class LinearRegression(_LinearModel):
         bounds: Any = None,
         target_bounds: Any = None,
         row_norm: float | None = None,
-        centre_share: float = 0.1,
+        centre_share: float = 0.0,
         ledger: LedgerLike = None,
         noise: Noise | None = None,
     ) -> None:
@@ -180,7 +200,7 @@ class Ridge(_LinearModel):
         bounds: Any = None,
         target_bounds: Any = None,
         row_norm: float | None = None,
-        centre_share: float = 0.1,
+        centre_share: float = 0.0,
         ledger: LedgerLike = None,
         noise: Noise | None = None,
     ) -> None:

@@ -111,6 +111,11 @@ class LogisticRegression(ClassifierMixin, Classifier):
         self.ledger = ledger
         self.noise = noise
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the solver reads rows in memory."""
+        return self.solver != "moments"
+
     def _check_parameters(self) -> None:
         if self.solver not in SOLVERS:
             raise InputError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}.")
@@ -127,9 +132,13 @@ class LogisticRegression(ClassifierMixin, Classifier):
         else:
             weights = self._by_perturbation(asked)
         self.coefficients_ = weights  # of scaled features; the intercept first
-        slopes = weights[:, 1:] / asked.design.units
-        self.coef_ = slopes
-        self.intercept_ = weights[:, 0] - slopes @ asked.design.middles
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"coefficients_": (self._lines, len(self.design_) + 1)}
+
+    def _complete(self) -> None:
+        self.coef_ = self.coefficients_[:, 1:] / self.design_.units
+        self.intercept_ = self.coefficients_[:, 0] - self.coef_ @ self.design_.middles
 
     @property
     def _lines(self) -> int:

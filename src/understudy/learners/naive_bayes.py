@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from understudy.data.columns import Column
 from understudy.data.marginals import Axis, Marginal
-from understudy.data.schema import Attribute, Category
+from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
 from understudy.learners.asking import Asked
-from understudy.learners.design import Design, DesignFeature, Matrix
+from understudy.learners.design import Design, Matrix
 from understudy.learners.estimator import Classifier, LedgerLike
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.sums import Noisy
@@ -131,9 +131,17 @@ class GaussianNB(_NaiveBayes):
         squares = _scale(answer.moments, design.units**2, classes)
         estimates = _Estimates(counts, sums, squares)
         self.class_count_ = counts
-        self.class_prior_ = counts / counts.sum()
         self.theta_ = estimates.means()
         self.var_ = estimates.variances()
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        by_class = len(self.classes_), len(self.design_)
+        return {"class_count_": by_class[:1], "theta_": by_class, "var_": by_class}
+
+    def _complete(self) -> None:
+        if self.class_count_.min() <= 0 or self.var_.min() <= 0:
+            raise InputError("a count or a variance of it is not above 0")
+        self.class_prior_ = self.class_count_ / self.class_count_.sum()
 
     def _joint_log_likelihood(self, X: Any) -> Matrix:  # noqa: N803
         scaled = self._scaled(X)
@@ -247,12 +255,12 @@ class CategoricalNB(_NaiveBayes):
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         sizes = check_categories(self.categories, len(names))
-        return Design(
-            tuple(
-                DesignFeature(name=name, column=name, lower=0, upper=size - 1)
-                for name, size in zip(names, sizes, strict=True)
-            )
-        )
+        return Design.of_codes(zip(names, sizes, strict=True))
+
+    def _design_of_schema(self, schema: Schema, target: str | None) -> Design:
+        """Every column by its codes; numbers by their bins."""
+        attributes = [attribute for attribute in schema.modelled if attribute.name != target]
+        return Design.of_codes((attribute.name, attribute.size) for attribute in attributes)
 
     def _attribute(self, name: str, lower: float, upper: float) -> Attribute:
         return Category(name, "categorical", None, tuple(range(int(upper) + 1)))
@@ -264,17 +272,29 @@ class CategoricalNB(_NaiveBayes):
     def _learn(self, asked: Asked) -> None:
         """One table per column; each counts the classes, too, and these counts are averaged."""
         columns = list(asked.design.columns)
-        self.columns_ = columns
         assert asked.target is not None
         tables: list[Marginal] = [(Axis(asked.target), Axis(name)) for name in columns]
         measured = asked.curator.measure(tables, asked.budget)
         classes = len(self.classes_)
-        counts = [np.maximum(table.counts[:classes], 0).astype(np.float64) for table in measured]
         totals = np.mean([table.counts[:classes].sum(axis=1) for table in measured], axis=0)
         self.class_count_ = np.maximum(totals, 0.0)
+        counts = [np.maximum(table.counts[:classes], 0).astype(np.float64) for table in measured]
+        self.category_count_ = np.concatenate(counts, axis=1)
+
+    def _sizes(self) -> list[int]:
+        """How many values each column has."""
+        return [int(feature.upper) + 1 for feature in self.design_.features]
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        classes = len(self.classes_)
+        return {"class_count_": (classes,), "category_count_": (classes, sum(self._sizes()))}
+
+    def _complete(self) -> None:
+        if min(self.class_count_.min(), self.category_count_.min()) < 0:
+            raise InputError("a count of it is below 0")
         self.class_prior_ = _shares(self.class_count_, self.alpha)
-        self.category_count_ = counts
-        self.feature_prob_ = [_shares(table, self.alpha) for table in counts]
+        tables = np.split(self.category_count_, np.cumsum(self._sizes())[:-1], axis=1)
+        self.feature_prob_ = [_shares(table, self.alpha) for table in tables]
 
     def _joint_log_likelihood(self, X: Any) -> Matrix:  # noqa: N803
         check_is_fitted(self)
@@ -283,18 +303,10 @@ class CategoricalNB(_NaiveBayes):
         )
         with np.errstate(divide="ignore"):  # without alpha, some things are impossible
             joint = np.tile(np.log(self.class_prior_), (len(X), 1))
-            for name, shares in zip(self.columns_, self.feature_prob_, strict=True):
-                joint += np.log(shares[:, self._codes(name, X, shares.shape[1])]).T
+            for column, shares in zip(X.T, self.feature_prob_, strict=True):
+                codes = np.clip(np.nan_to_num(column), 0, shares.shape[1] - 1).astype(np.int64)
+                joint += np.log(shares[:, codes]).T
         return joint
-
-    def _codes(self, name: str, X: Matrix, size: int) -> NDArray[np.int64]:  # noqa: N803
-        """The categories of a column: numbers as they are, indicators by the one that is set."""
-        places = self.design_.columns[name]
-        if self.design_.features[places[0]].code is None:
-            numbers = np.nan_to_num(X[:, places[0]], nan=0.0)
-            return np.clip(numbers, 0, size - 1).astype(np.int64)
-        found: NDArray[np.int64] = X[:, places].argmax(axis=1)
-        return found
 
 
 def check_categories(categories: Any, columns: int) -> list[int]:

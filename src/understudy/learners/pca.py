@@ -95,13 +95,26 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         # the largest entry of a component is positive, so that signs do not flip at random
         largest = np.abs(vectors).argmax(axis=0)
         signs = np.sign(vectors[largest, np.arange(len(design))])
-        total = max(float(values.sum()), 1e-300)
         self.components_ = (vectors * signs).T[:number]
         self.explained_variance_ = np.maximum(values[:number], 0.0)
-        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.total_variance_ = np.array(np.maximum(values, 0.0).sum())
         mean = np.clip(scatter.centre + apart, -1.0, 1.0)
         self.mean_ = mean * design.units + design.middles
-        self.n_components_ = number
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        columns = len(self.design_)
+        number = self.n_components or columns
+        return {
+            "components_": (number, columns),
+            "explained_variance_": (number,),
+            "total_variance_": (),
+            "mean_": (columns,),
+        }
+
+    def _complete(self) -> None:
+        total = max(float(self.total_variance_), 1e-300)
+        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.n_components_ = len(self.components_)
 
     @property
     def _n_features_out(self) -> int:
