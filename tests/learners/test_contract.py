@@ -198,7 +198,6 @@ BAD = [
     (LogisticRegression(1e-9, **BOUNDS, **CLASSES), "too small"),
     (LinearRegression(1.0, **BOUNDS), "target_bounds"),
     (LinearRegression(1.0, target_bounds=(1, 1), **BOUNDS), "bounds"),
-    (LinearRegression(1.0, centre_share=1.5, **BOUNDS, **TARGETS), "centre_share"),
     (Ridge(-1.0, **BOUNDS, **TARGETS), "alpha"),
     (KMeans(0, **BOUNDS), "n_clusters"),
     (KMeans(2, max_iter=0, **BOUNDS), "max_iter"),

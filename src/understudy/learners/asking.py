@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Axis, Marginal
-from understudy.data.schema import Attribute, Category, Quantity, Schema
+from understudy.data.schema import BOOLEAN_VALUES, Attribute, Category, Quantity, Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.learners.design import Design, DesignFeature, Matrix, bounds_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import Noise, SystemNoise
-from understudy.privacy.sum_sensitivity import Part
 
 MAX_CLASSES = 1_000
 
@@ -105,6 +104,8 @@ def class_labels(attribute: Attribute) -> tuple[Any, ...]:
     """The classes of a target, one per code ("missing" is none); refuses what has no classes."""
     if isinstance(attribute, Category):
         labels: tuple[Any, ...] = attribute.domain
+        if attribute.kind == "boolean" and labels == BOOLEAN_VALUES:
+            labels = (False, True)
     elif isinstance(attribute, Quantity) and attribute.whole and not attribute.is_moment:
         if attribute.bins != attribute.edges[-1] - attribute.edges[0]:
             raise InputError(
@@ -129,105 +130,110 @@ def class_labels(attribute: Attribute) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scatter:
-    """Released moments of scaled rows about a released centre.
+class Centre:
+    """What the rows are centred at, and what is left of the budget then.
 
     Parameters
     ----------
-    rows
-        How many rows there are, about.
-    centre
-        Of the scaled features.
-    sums
-        Of the scaled features less the centre.
-    products
-        Of any two of them.
-    deviation
-        The standard deviation of the noise in a product of two.
+    place
+        Of the scaled features: their noisy mean, or 0, the middle of the bounds.
+    is_mean
+        Whether it is the mean.
+    left
+        The rest of the budget.
     """
 
-    rows: float
-    centre: Matrix
-    sums: Matrix
-    products: Matrix
+    place: Matrix
+    is_mean: bool
+    left: Budget
+
+
+CENTRE_SHARE = 0.15
+"""The share of the budget for a mean to centre rows at."""
+
+MAX_CENTRE_NOISE = 0.25
+"""The mean is asked for where its noise will be shorter than this share of the rows' length."""
+
+
+def release_centre(
+    asked: Asked, design: Design, budget: Budget, rows: float, ball: float
+) -> Centre:
+    """Where to centre rows: at their noisy mean, if they are enough for one, else at the middle of
+    the bounds, at no price. What is decided by is public or released.
+    """
+    first, rest = budget.split(CENTRE_SHARE, 1 - CENTRE_SHARE)
+    columns = design.longest(1)
+    if first.currency == "epsilon":
+        deviation = math.sqrt(2) * columns / first.amount
+    else:
+        deviation = math.sqrt(columns / (2 * first.amount))
+    if deviation * math.sqrt(len(design)) > MAX_CENTRE_NOISE * ball * rows:
+        return Centre(place=np.zeros(len(design)), is_mean=False, left=budget)
+    answer = asked.curator.sum(design.questions(), first, missing="centre")
+    assert answer.sums is not None
+    mean = np.clip(answer.sums.values / design.units / rows, -1.0, 1.0)
+    return Centre(place=mean, is_mean=True, left=rest)
+
+
+def count_rows(asked: Asked, design: Design, budget: Budget) -> float:
+    """About how many rows there are; at least 1."""
+    answer = asked.curator.sum(
+        design.questions()[:1], budget, missing="centre", shares={"counts": 1.0}
+    )
+    assert answer.counts is not None
+    return max(float(answer.counts.values), 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """Released moments of scaled rows, which were shortened to a ball about a centre.
+
+    Parameters
+    ----------
+    mean
+        Of the scaled features: the centre where that is the mean, else that of shortened rows.
+    covariance
+        The sum over rows of the products of any two features, each less its mean.
+    deviation
+        The standard deviation of the noise in such a sum.
+    """
+
+    mean: Matrix
+    covariance: Matrix
     deviation: float
 
     @property
     def noise_norm(self) -> float:
-        """About how large the noise in the products is as an operator: the largest eigenvalue of a
-        symmetric matrix of independent noise is near 2 deviation sqrt(d).
+        """About how large the noise is as an operator: the largest eigenvalue of a symmetric matrix
+        of independent noise is near 2 deviation sqrt(d).
         """
-        return 2 * self.deviation * math.sqrt(len(self.centre))
-
-
-@dataclass(frozen=True, kw_only=True)
-class MomentShares:
-    """How a budget is split for moments.
-
-    Parameters
-    ----------
-    centre
-        The share for the mean that rows are centred at; 0: the middle of the bounds is taken.
-    """
-
-    centre: float = 0.1
-    counts: float = 0.05
-    sums: float = 0.25
-    products: float = 0.7
-
-
-def release_centre(asked: Asked, features: tuple[DesignFeature, ...], budget: Budget) -> Matrix:
-    """A noisy mean of scaled features, kept within their bounds."""
-    questions = Design(features).questions()
-    answer = asked.curator.sum(
-        questions, budget, missing="centre", shares={"counts": 0.2, "sums": 0.8}
-    )
-    assert answer.counts is not None
-    assert answer.sums is not None
-    units = np.array([feature.unit for feature in features])
-    rows = max(float(answer.counts.values), 1.0)
-    mean = answer.sums.values / units / rows
-    return np.clip(mean, -1.0, 1.0)
+        return 2 * self.deviation * math.sqrt(len(self.mean))
 
 
 def release_scatter(
-    asked: Asked,
-    features: tuple[DesignFeature, ...],
-    ball: float,
-    shares: MomentShares | None = None,
+    asked: Asked, design: Design, budget: Budget, rows: float, ball: float
 ) -> Scatter:
-    """Noisy moments of scaled features, of rows that are shortened to a ball about a noisy mean."""
-    shares = shares or MomentShares()
-    parts: dict[Part, float] = {
-        "counts": shares.counts,
-        "sums": shares.sums,
-        "moments": shares.products,
-    }
-    rest = asked.budget
-    centre = np.zeros(len(features))
-    if shares.centre > 0:
-        first, rest = asked.budget.split(shares.centre, sum(parts.values()))
-        centre = release_centre(asked, features, first)
-        centre[[feature.code is not None for feature in features]] = 0.0
+    """Noisy second moments of scaled features about their mean."""
+    centre = release_centre(asked, design, budget, rows, ball)
     answer = asked.curator.sum(
-        Design(features).questions(centre),
-        rest,
+        design.questions(centre.place),
+        centre.left,
         moments="products",
         ball=ball,
         missing="centre",
-        shares=parts,
+        shares={"sums": 0.25, "moments": 0.75},
     )
-    assert answer.counts is not None
     assert answer.sums is not None
     assert answer.moments is not None
-    units = np.array([feature.unit for feature in features])
-    middles = np.array([feature.middle for feature in features])
-    squared = np.outer(units, units)
+    place = (answer.centres - design.middles) / design.units
+    apart = answer.sums.values / design.units / rows
+    mean = centre.place
+    if not centre.is_mean:
+        mean = np.clip(place + apart, -1.0, 1.0)
+    squared = np.outer(design.units, design.units)
     return Scatter(
-        rows=max(float(answer.counts.values), 1.0),
-        centre=(answer.centres - middles) / units,
-        sums=answer.sums.values / units,
-        products=answer.moments.values / squared,
+        mean=mean,
+        covariance=answer.moments.values / squared - rows * np.outer(apart, apart),
         deviation=float((answer.moments.deviation / squared).max()),
     )
 

@@ -91,7 +91,7 @@ class Learner(BaseEstimator):
         """Work out what follows from what is released."""
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no rows could make sense of."""
+        """Refuse parameters of the learner's own."""
 
     def _target_of_array(self, name: str, y: Any) -> tuple[Attribute, Column] | None:
         """The target of an array y, as a column with what is public about it."""
@@ -118,9 +118,7 @@ class Learner(BaseEstimator):
         y
             What is to be predicted, where there is something.
         """
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        self._check_parameters()
+        self.check_parameters()
         refuse_fitted_steps(self)
         rows, y = self._check_arrays(X, y)
         names = self._names()
@@ -200,6 +198,17 @@ class Learner(BaseEstimator):
 
     def _set_target(self, schema: Schema, target: str | None) -> None:
         """Take over what is public about the target."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no rows could make sense of."""
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        self._check_parameters()
+
+    def check(self, schema: Schema, target: str | None) -> None:
+        """Refuse what does not go together, before anything is asked."""
+        self.check_parameters()
+        self.check_target(schema, target)
 
     def check_target(self, schema: Schema, target: str | None) -> None:
         """Refuse a target that does not go with the learner; reads nothing private."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.learners.asking import Asked
+from understudy.learners.asking import Asked, count_rows, release_centre
 from understudy.learners.design import Design, Matrix
 from understudy.learners.estimator import Learner, LedgerLike, check_positive
 from understudy.privacy.budget import Budget
@@ -29,8 +29,11 @@ BALL = 0.6
 MAX_BOX_COLUMNS = 8
 """Rows of up to this many columns are not shortened at all."""
 
-CENTRE_SHARE, COUNTS_SHARE = 0.1, 0.2
-"""The share of the budget for the mean of all rows, and that of a round for its counts."""
+COUNT_SHARE = 0.05
+"""The share of the budget for the number of rows."""
+
+COUNTS_SHARE = 0.2
+"""The share of a round for its counts."""
 
 MAX_ROUNDS = 7
 BEARABLE_NOISE = 0.45
@@ -110,8 +113,9 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
         return Design.from_bounds(names, self.bounds)
 
     def _learn(self, asked: Asked) -> None:
-        first, rest = asked.budget.split(CENTRE_SHARE, 1 - CENTRE_SHARE)
-        lloyd = _Lloyd(asked, first, self.row_norm)
+        first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
+        lloyd = _Lloyd(asked, count_rows(asked, asked.design, first), self.row_norm)
+        rest = lloyd.find_centre(rest)
         rounds = self.max_iter or lloyd.bearable_rounds(self.n_clusters, rest)
         rng = np.random.default_rng(self.random_state)
         centres = lloyd.start(self.n_clusters, rng)
@@ -144,24 +148,22 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
 class _Lloyd:
     """The rounds of one fit, on scaled features."""
 
-    def __init__(self, asked: Asked, budget: Budget, row_norm: float | None) -> None:
+    def __init__(self, asked: Asked, rows: float, row_norm: float | None) -> None:
         self._asked = asked
         self._design = asked.design
-        columns = len(self._design.columns)
+        self._rows = rows
         self._ball = row_norm
-        if row_norm is None and columns > MAX_BOX_COLUMNS:
-            self._ball = BALL * math.sqrt(columns)
-        answer = asked.curator.sum(
-            self._design.questions(), budget, missing="centre", shares={"counts": 0.2, "sums": 0.8}
-        )
-        assert answer.counts is not None
-        assert answer.sums is not None
-        self._rows = max(float(answer.counts.values), 1.0)
+        if row_norm is None and len(self._design.columns) > MAX_BOX_COLUMNS:
+            self._ball = BALL * self._design.longest(2)
         self._centre = np.zeros(len(self._design))
-        if self._ball is not None:
-            mean = answer.sums.values / self._design.units / self._rows
-            indicators = [feature.code is not None for feature in self._design.features]
-            self._centre = np.where(indicators, 0.0, np.clip(mean, -1.0, 1.0))
+
+    def find_centre(self, budget: Budget) -> Budget:
+        """Find where rows that are shortened are centred; the rest of the budget."""
+        if self._ball is None:
+            return budget
+        centre = release_centre(self._asked, self._design, budget, self._rows, self._ball)
+        self._centre = centre.place
+        return centre.left
 
     @property
     def _reach(self) -> float:

@@ -17,14 +17,12 @@ from understudy.data.schema import Attribute, Schema
 from understudy.errors import InputError
 from understudy.learners.asking import (
     Asked,
-    MomentShares,
     nearest_psd,
     release_scatter,
     target_feature,
 )
 from understudy.learners.design import (
     Design,
-    DesignFeature,
     Matrix,
     check_bounds,
     numbers_column,
@@ -40,6 +38,9 @@ BALL = 0.6
 between its bounds.
 """
 
+TARGET_SHARE = 0.1
+"""The share of the budget for the mean of the target, on which every prediction rests."""
+
 LEAST_PENALTY = 1e-6
 """So that there is a solution however little the rows vary."""
 
@@ -53,7 +54,6 @@ class _LinearModel(RegressorMixin, Learner):
     bounds: Any
     target_bounds: Any
     row_norm: float | None
-    centre_share: float
     supervised = True
 
     def _penalty(self) -> float:
@@ -63,9 +63,6 @@ class _LinearModel(RegressorMixin, Learner):
     def _check_parameters(self) -> None:
         if self.row_norm is not None:
             check_positive("row_norm", self.row_norm)
-        share = self.centre_share
-        if not isinstance(share, int | float) or not 0 <= share < 1:
-            raise InputError(f"centre_share must be a number from 0 to below 1, not {share!r}.")
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
@@ -81,23 +78,28 @@ class _LinearModel(RegressorMixin, Learner):
         return quantity(name, float(lower[0]), float(upper[0])), column
 
     def _learn(self, asked: Asked) -> None:
-        design, target = asked.design, self._target
-        features: tuple[DesignFeature, ...] = (*design.features, target)
-        longest = (len(design.columns) + 1) ** 0.5
-        scatter = release_scatter(
-            asked,
-            features,
-            ball=self.row_norm or BALL * longest,
-            shares=MomentShares(centre=self.centre_share),
+        """The mean of the target by itself, then second moments of everything."""
+        target = self._target
+        first, rest = asked.budget.split(TARGET_SHARE, 1 - TARGET_SHARE)
+        answer = asked.curator.sum(
+            Design((target,)).questions(),
+            first,
+            missing="centre",
+            shares={"counts": 0.3, "sums": 0.7},
         )
-        apart = scatter.sums / scatter.rows
-        covariance = nearest_psd(scatter.products - scatter.rows * np.outer(apart, apart))
+        assert answer.counts is not None
+        assert answer.sums is not None
+        rows = max(float(answer.counts.values), 1.0)
+        middle = float(np.clip(answer.sums.values[0] / target.unit / rows, -1.0, 1.0))
+        together = Design((*asked.design.features, target))
+        ball = self.row_norm or BALL * together.longest(2)
+        scatter = release_scatter(asked, together, rest, rows, ball)
+        covariance = nearest_psd(scatter.covariance)
         penalty = max(self._penalty(), DAMPING * scatter.noise_norm, LEAST_PENALTY)
-        squares = covariance[:-1, :-1] + penalty * np.eye(len(design))
+        squares = covariance[:-1, :-1] + penalty * np.eye(len(asked.design))
         weights = np.linalg.solve(squares, covariance[:-1, -1])
-        mean = np.clip(scatter.centre + apart, -1.0, 1.0)
         self.coefficients_ = weights  # of scaled features, for a scaled target
-        self.offset_ = np.array(mean[-1] - mean[:-1] @ weights)
+        self.offset_ = np.array(middle - scatter.mean[:-1] @ weights)
 
     def _set_target(self, schema: Schema, target: str | None) -> None:
         assert target is not None
@@ -139,10 +141,6 @@ class LinearRegression(_LinearModel):
         A row of features and target, each scaled so that it lies between -1 and 1, is shortened to
         this length about the centre; by default 0.6 times the root of the number of columns.
         Smaller means less noise, and more rows that count less.
-    centre_share
-        The share of the budget for the mean that rows are centred at; by default they are centred
-        at the middle of the bounds, at no price. Where the middle is far off and rows are many, 0.1
-        is well spent.
     ledger, noise
         As for :class:`understudy.learners.GaussianNB`.
 
@@ -166,7 +164,6 @@ class LinearRegression(_LinearModel):
         bounds: Any = None,
         target_bounds: Any = None,
         row_norm: float | None = None,
-        centre_share: float = 0.0,
         ledger: LedgerLike = None,
         noise: Noise | None = None,
     ) -> None:
@@ -175,7 +172,6 @@ class LinearRegression(_LinearModel):
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.row_norm = row_norm
-        self.centre_share = centre_share
         self.ledger = ledger
         self.noise = noise
 
@@ -187,7 +183,7 @@ class Ridge(_LinearModel):
     ----------
     alpha
         The penalty, of scaled features; where the noise needs a larger one, that is taken.
-    epsilon, delta, bounds, target_bounds, row_norm, centre_share, ledger, noise
+    epsilon, delta, bounds, target_bounds, row_norm, ledger, noise
         As for :class:`LinearRegression`.
     """
 
@@ -200,7 +196,6 @@ class Ridge(_LinearModel):
         bounds: Any = None,
         target_bounds: Any = None,
         row_norm: float | None = None,
-        centre_share: float = 0.0,
         ledger: LedgerLike = None,
         noise: Noise | None = None,
     ) -> None:
@@ -210,7 +205,6 @@ class Ridge(_LinearModel):
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.row_norm = row_norm
-        self.centre_share = centre_share
         self.ledger = ledger
         self.noise = noise
 

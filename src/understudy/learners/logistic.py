@@ -37,8 +37,10 @@ SURROGATE_RADIUS = 3.0
 minus this to this.
 """
 
-CENTRE_SHARE, SUMS_SHARE = 0.1, 0.3
-"""Of "moments": the shares of the budget for the centre of the rows, and for sums by class."""
+COUNTS_SHARE, SUMS_SHARE = 0.05, 0.35
+"""Of "moments": the share of the budget for counts of the classes, and of what is left once rows
+are centred the share for sums by class.
+"""
 
 DAMPING = 0.5
 """Of "moments": the regulariser is at least this times the noise in a sum."""
@@ -203,21 +205,14 @@ class LogisticRegression(ClassifierMixin, Classifier):
         is not, and serves all classes.
         """
         design, curator = asked.design, asked.curator
-        first, second, third = asked.budget.split(
-            CENTRE_SHARE, SUMS_SHARE, 1 - CENTRE_SHARE - SUMS_SHARE
-        )
-        centre = release_centre(asked, design.features, first)
-        centre[[feature.code is not None for feature in design.features]] = 0.0
+        first, rest = asked.budget.split(COUNTS_SHARE, 1 - COUNTS_SHARE)
+        [measured] = curator.measure([asked.by_class], first)
+        counts = np.maximum(measured.counts[: len(self.classes_)], 1.0)
         ball = self.row_norm or max(MOMENTS_BALL * design.longest(2), 1.0)
-        features = design.questions(centre)
-        linear = curator.sum(
-            features,
-            second,
-            by=asked.by_class,
-            ball=ball,
-            missing="centre",
-            shares={"counts": 0.2, "sums": 0.8},
-        )
+        centre = release_centre(asked, design, rest, float(counts.sum()), ball)
+        second, third = centre.left.split(SUMS_SHARE, 1 - SUMS_SHARE)
+        features = design.questions(centre.place)
+        linear = curator.sum(features, second, by=asked.by_class, ball=ball, missing="centre")
         quadratic = curator.sum(
             features,
             third,
@@ -226,13 +221,10 @@ class LogisticRegression(ClassifierMixin, Classifier):
             missing="centre",
             shares={"moments": 1.0},
         )
-        assert linear.counts is not None
         assert linear.sums is not None
         assert quadratic.moments is not None
         classes = len(self.classes_)
-        by_class = np.column_stack(
-            [linear.counts.values[:classes], linear.sums.values[:classes] / design.units]
-        )
+        by_class = np.column_stack([counts, linear.sums.values[:classes] / design.units])
         units = np.outer(design.units, design.units)
         moments = np.zeros((len(design) + 1, len(design) + 1))
         moments[0] = moments[:, 0] = by_class.sum(axis=0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.learners.asking import Asked, nearest_psd, release_scatter
+from understudy.learners.asking import Asked, count_rows, nearest_psd, release_scatter
 from understudy.learners.design import Design, Matrix
 from understudy.learners.estimator import Learner, LedgerLike, check_positive
 from understudy.privacy.mechanisms import Noise
@@ -18,6 +18,9 @@ from sklearn.utils.validation import check_is_fitted  # isort: skip
 
 BALL = 0.6
 """By default rows are shortened to this share of sqrt(d), about their mean."""
+
+COUNT_SHARE = 0.05
+"""The share of the budget for the number of rows."""
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
@@ -85,11 +88,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
             raise InputError(
                 f"There are {len(design):,} features, so there are no {number:,} components."
             )
-        ball = self.row_norm or BALL * len(design.columns) ** 0.5
-        scatter = release_scatter(asked, design.features, ball=ball)
-        apart = scatter.sums / scatter.rows
-        covariance = scatter.products / scatter.rows - np.outer(apart, apart)
-        covariance = nearest_psd(covariance * np.outer(design.units, design.units))
+        ball = self.row_norm or BALL * design.longest(2)
+        first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
+        rows = count_rows(asked, design, first)
+        scatter = release_scatter(asked, design, rest, rows, ball)
+        covariance = scatter.covariance / rows * np.outer(design.units, design.units)
+        covariance = nearest_psd(covariance)
         values, vectors = np.linalg.eigh(covariance)
         values, vectors = values[::-1], vectors[:, ::-1]
         # the largest entry of a component is positive, so that signs do not flip at random
@@ -98,8 +102,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         self.components_ = (vectors * signs).T[:number]
         self.explained_variance_ = np.maximum(values[:number], 0.0)
         self.total_variance_ = np.array(np.maximum(values, 0.0).sum())
-        mean = np.clip(scatter.centre + apart, -1.0, 1.0)
-        self.mean_ = mean * design.units + design.middles
+        self.mean_ = scatter.mean * design.units + design.middles
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         columns = len(self.design_)

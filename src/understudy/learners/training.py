@@ -24,7 +24,7 @@ from understudy.learners.linear import LinearRegression, Ridge
 from understudy.learners.logistic import LogisticRegression
 from understudy.learners.naive_bayes import CategoricalNB, GaussianNB
 from understudy.learners.pca import PCA
-from understudy.privacy.budget import Budget, Neighbours, check_delta, check_epsilon
+from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
@@ -57,6 +57,14 @@ def find_learner(name: str) -> type[Learner]:
     return LEARNERS[name]
 
 
+def learner_name(learner: Learner) -> str:
+    """What a learner is called."""
+    for name, kind in LEARNERS.items():
+        if type(learner) is kind:
+            return name
+    raise InputError(f"{type(learner).__name__} has no name that a model could give it.")
+
+
 # --------------------------------------------------------------------------- the model
 
 
@@ -87,7 +95,7 @@ class TrainedModel:
     @property
     def name(self) -> str:
         """What the learner is called."""
-        return next(name for name, kind in LEARNERS.items() if type(self.learner) is kind)
+        return learner_name(self.learner)
 
     def predict(self, table: Frame, **reading: Unpack[Reading]) -> Table:
         """What the model says of each row of a table: one column, or one per component."""
@@ -326,13 +334,11 @@ class _Training:
     refinement = 0.0
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        self.learner._check_parameters()
+        self.learner.check_parameters()
 
     @property
     def name(self) -> str:
-        return next(name for name, kind in LEARNERS.items() if type(self.learner) is kind)
+        return learner_name(self.learner)
 
     @property
     def epsilon(self) -> float:
