@@ -233,8 +233,10 @@ class _Bounds:
         self.unit = self.reach
         if feature.unit is not None:
             self.unit = feature.unit
-        if not (math.isfinite(self.unit) and self.unit > 0):
-            raise InputError(f"The unit of {self.column!r} must be a finite number above 0.")
+        if not MIN_WIDTH <= self.unit <= MAX_BOUND:
+            raise InputError(
+                f"The unit of {self.column!r} must be a number from {MIN_WIDTH:g} to {MAX_BOUND:g}."
+            )
 
     def _check(self) -> None:
         given = self.lower, self.upper, self.centre
@@ -256,8 +258,11 @@ class _Bounds:
         if ball_step is not None:
             return self.unit * ball_step
         if self._step is not None:
-            if not (math.isfinite(self._step) and self._step >= MIN_WIDTH):
-                raise InputError(f"The step of {self.column!r} must be a finite number above 0.")
+            if not MIN_WIDTH <= self._step <= MAX_BOUND:
+                raise InputError(
+                    f"The step of {self.column!r} must be a number from {MIN_WIDTH:g} to "
+                    f"{MAX_BOUND:g}."
+                )
             return self._step
         for natural in _natural_steps(attribute):
             if self.reach / natural <= GRID:

@@ -46,7 +46,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.sums import Summation, Term
+from understudy.counting.sums import Summation
 from understudy.data.value_classes import GridValues
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.mechanisms import gaussian_scale, laplace_scale
@@ -170,21 +170,19 @@ def _slots(summation: Summation) -> list[Slot]:
     if summation.centres:  # what is taken off is there whatever the code is
         return [[place] for place in range(len(terms))]
     slots: list[Slot] = []
-    by_column: dict[str, Slot] = {}
+    by_column: dict[str, tuple[Slot, set[int]]] = {}
     for place, term in enumerate(terms):
-        slot = by_column.get(term.attribute.name)
+        codes = {code for code, number in enumerate(term.values) if number}
+        slot, taken = by_column.get(term.attribute.name, (None, codes))
         if isinstance(term.attribute, GridValues):
             slots.append([place])
-        elif slot is not None and not any(_overlap(terms[other], term) for other in slot):
+        elif slot is not None and taken.isdisjoint(codes):
             slot.append(place)
+            taken |= codes
         else:
-            by_column[term.attribute.name] = [place]
-            slots.append(by_column[term.attribute.name])
+            slots.append([place])
+            by_column[term.attribute.name] = slots[-1], codes
     return slots
-
-
-def _overlap(one: Term, other: Term) -> bool:
-    return any(a and b for a, b in zip(one.values, other.values, strict=True))
 
 
 def _box_moments(summation: Summation, slots: Sequence[Slot], person: _Person) -> Block | None:

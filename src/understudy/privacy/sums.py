@@ -21,14 +21,14 @@ From a table or a file, with public bounds:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.sums import MAX_STEPS, ExactSums, Moments, Nearest, Summation
-from understudy.data.marginals import Marginal, describe
+from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
@@ -46,6 +46,8 @@ MissingRule = Literal["complete", "centre"]
 PARTS: tuple[Part, ...] = ("counts", "sums", "moments")
 
 MAX_FEATURES = 2_000
+MAX_POINTS = 10_000
+MAX_SHARE = 1_000_000
 MAX_SUMS = 1 << 22
 """Sums of all groups together."""
 
@@ -108,6 +110,10 @@ class Sum(Question):
     missing: MissingRule = "complete"
     shares: Mapping[Part, float] | None = None
 
+    def about(self, centres: NDArray[np.float64]) -> Sum:
+        """The same question about other centres of the groups."""
+        return replace(self, centres=centres)
+
     def check(self, domain: Domain) -> None:
         """Refuse features that the schema does not allow, and what does not go with them."""
         if not 1 <= len(self.features) <= MAX_FEATURES:
@@ -121,11 +127,24 @@ class Sum(Question):
         domain.check([self.by])
         self._check_ball()
         self._check_shares()
-        summation = self.summation(domain)
-        groups = self._groups(domain)
-        if groups * max(len(summation.terms), len(summation.pairs)) > MAX_SUMS:
+        self._check_size(domain)
+        self.summation(domain)
+
+    def _check_size(self, domain: Domain) -> None:
+        """Refuse what would take too much room, before any of it is taken."""
+        features = len(self.features)
+        cells = features
+        if self.moments == "products":
+            cells = features * (features + 1) // 2
+        if self._groups(domain) * cells > MAX_SUMS:
             raise InputError(
                 f"The question asks for more than {MAX_SUMS:,} sums; take fewer features or groups."
+            )
+        coded = [feature for feature in self.features if feature.column in domain.schema]
+        codes = sum(domain.sizes.get(Axis(feature.column), 0) for feature in coded)
+        if codes > MAX_SUMS:
+            raise InputError(
+                "The features have more values than can be listed; take columns of fewer values."
             )
 
     def _check_ball(self) -> None:
@@ -138,8 +157,11 @@ class Sum(Question):
         shares = self.split
         if not shares or not set(shares) <= set(PARTS):
             raise InputError(f"Shares are of {', '.join(PARTS)}, at least one of them.")
-        if not all(np.isfinite(share) and share > 0 for share in shares.values()):
-            raise InputError("Shares of the budget must be numbers above 0.")
+        if not all(1 / MAX_SHARE <= share <= MAX_SHARE for share in shares.values()):
+            raise InputError(
+                f"Shares of the budget must be numbers above 0, from 1 / {MAX_SHARE:,} to "
+                f"{MAX_SHARE:,}."
+            )
         if ("moments" in shares) != (self.moments != "none"):
             raise InputError("Moments need a share of the budget, and a word which they are.")
         if not all(cost.amount > 0 for cost in self.costs.values()):
@@ -203,6 +225,8 @@ class Sum(Question):
     def _nearest(self, features: Sequence[GridFeature]) -> Nearest | None:
         if self.nearest is None:
             return None
+        if len(self.nearest) > MAX_POINTS:
+            raise InputError(f"Rows are told apart by {MAX_POINTS:,} points at most; take fewer.")
         points = [tuple(float(number) for number in point) for point in self.nearest]
         if not points or not all(
             len(point) == len(features) and np.isfinite(point).all() for point in points
