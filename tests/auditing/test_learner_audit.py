@@ -39,11 +39,3 @@ def test_a_learner_with_a_scaler_fitted_on_private_rows_has_a_side_door():
         return learner.fit(*rows).released()
 
     assert exact_loss(run, _pair(40)).side_door
-
-
-@pytest.mark.slow
-def test_objective_perturbation_in_many_runs():
-    result = audit("learners", 1.0, runs=20_000)
-    [finding] = [f for f in result.details if f.test == "runs"]
-    assert finding.verdict != "broken"
-    assert finding.measured > 0.1
