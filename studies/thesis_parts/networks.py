@@ -154,8 +154,10 @@ def place_nodes(edges: Sequence[tuple[str, ...]]) -> dict[str, tuple[float, floa
     places = {}
     for line in range(max(lines.values(), default=0) + 1):
         names = [name for name, own in lines.items() if own == line]
+        # Lines are shifted against each other, or edges would hide behind what is between.
+        middle = 0.5 + 0.2 * (line % 3 - 1)
         for place, name in enumerate(names):
-            places[name] = (place + 0.5) / len(names), float(-line)
+            places[name] = (place + middle) / len(names), float(-line)
     return places
 
 
