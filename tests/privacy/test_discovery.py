@@ -32,8 +32,9 @@ from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.encoding import encode
 from understudy.data.formats import CANDIDATES
-from understudy.data.schema import EPOCH, Category, Identifier, Quantity, Text
+from understudy.data.schema import Category, Identifier, Quantity, Text
 from understudy.data.tables import Column, Table, read_table
+from understudy.data.time_formats import EPOCH
 from understudy.privacy.budget import Budget, exact, total
 from understudy.privacy.discovery import Discovery, Draft, discover
 from understudy.privacy.discovery_budget import Protection, noise_tail

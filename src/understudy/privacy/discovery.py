@@ -39,17 +39,10 @@ from understudy.counting.partition import (
     ends_of,
     grids_of,
 )
+from understudy.data.attribute_reading import MAX_TEXT_LENGTH
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.inside_files import with_details
-from understudy.data.schema import (
-    MAX_TEXT_LENGTH,
-    Attribute,
-    Category,
-    Identifier,
-    Quantity,
-    Schema,
-    Text,
-)
+from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
 from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
