@@ -22,7 +22,7 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.privacy.discovery import is_identifier
+from understudy.privacy.identifiers import is_identifier
 
 MAX_COMPARED_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema
