@@ -48,7 +48,7 @@ ADULT_COLUMNS = ("age", "education_num", "capital_gain", "capital_loss", "hours_
 ADULT_TRAINING_ROWS = 32_561
 ADULT_BOUNDS = ([0, 1, 0, 0, 0], [96, 17, 100_000, 5_000, 100])
 ADULT_BINS = 16
-CLASSES = {"classes": [0, 1]}
+CLASSES: Any = {"classes": [0, 1]}
 
 
 @cache
@@ -490,8 +490,8 @@ STUDY = Study(
     notes=(
         "What was chosen by looking at these tables: the length that rows are shortened to in a "
         "regression on diabetes (1.0, on other splits of the same rows); the shares and factors of "
-        "the solver moments, the noise of output perturbation, and that a logistic regression takes "
-        "rows shortened to two thirds (on 24,000 of Adult's training rows against the other 8,561; "
+        "the solver moments, the noise of output perturbation, and that a logistic regression "
+        "takes rows shortened to two thirds (on 24,000 of Adult's training rows against the other 8,561; "
         "a first look at scalings of its features was one at test accuracies, with the same "
         "outcome); that pure epsilon takes averages of 2 x 2 pixels, and the rule for the number "
         "of rounds of k-means (on the digits themselves).",
