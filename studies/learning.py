@@ -491,8 +491,8 @@ STUDY = Study(
         "What was chosen by looking at these tables: the length that rows are shortened to in a "
         "regression on diabetes (1.0, on other splits of the same rows); the shares and factors of "
         "the solver moments, the noise of output perturbation, and that a logistic regression "
-        "takes rows shortened to two thirds (on 24,000 of Adult's training rows against the other 8,561; "
-        "a first look at scalings of its features was one at test accuracies, with the same "
+        "takes rows shortened to two thirds (on 24,000 of Adult's training rows against the other "
+        "8,561; a first look at scalings of its features was one at test accuracies, with the same "
         "outcome); that pure epsilon takes averages of 2 x 2 pixels, and the rule for the number "
         "of rounds of k-means (on the digits themselves).",
         "diffprivlib 0.6.6 on the same splits of diabetes, bounds and epsilon 1: a mean R2 of "

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.attributes import BOOLEAN_VALUES
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Axis, Marginal
-from understudy.data.schema import BOOLEAN_VALUES, Attribute, Category, Quantity, Schema
+from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.learners.design import Design, DesignFeature, Matrix, bounds_of
