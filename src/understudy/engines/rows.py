@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,10 @@ class EngineTable:
                 f"{self.source} has no column to model: the schema holds only identifiers and text."
             )
         return EngineRows(self, schema, person, most)
+
+    def coded_later(self, schema: Schema) -> LaterRows:
+        """The rows as codes, of which no copy is made before a table is counted."""
+        return LaterRows(self, schema.ordered_as(self.names, self.source))
 
     def read(self, cells: Sequence[CellCode], person: str | None = None) -> str:
         """The columns that are needed, cast to their kinds, and the numbers and datetimes read off
@@ -338,9 +343,7 @@ class EngineRows:
 
     def summer(self) -> Summer:
         """What sums over the rows."""
-        from understudy.engines.sums import EngineSummer  # sums are made of coded rows
-
-        return EngineSummer(self._table, self.schema, *self._limits, self.rows)
+        return _summer(self._table, self.schema, *self._limits, self.rows)
 
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
@@ -354,6 +357,58 @@ class EngineRows:
 
     def _one(self, query: str) -> list[int]:
         return [int(column[0]) for column in self.engine.numbers(query)]
+
+
+class LaterRows:
+    """Rows inside an engine that are coded when a table is first counted: sums need no copy."""
+
+    def __init__(self, table: EngineTable, schema: Schema) -> None:
+        self._table = table
+        self.schema = schema
+        found = table.engine.numbers(f"SELECT count(*) FROM {table.engine.relation}")
+        self.rows = int(found[0][0])
+        if self.rows == 0:
+            raise InputError(f"{table.source} has no rows; nothing can be learned from it.")
+        table.check_rows(self.rows)
+
+    @cached_property
+    def _coded(self) -> EngineRows:
+        coded = self._table.coded(self.schema)
+        if coded.rows != self.rows:
+            raise changed_error(self._table.source)
+        return coded
+
+    @property
+    def most_groups(self) -> int:
+        """How many groups are worth fetching at once."""
+        return self._table.engine.most_groups
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct rows there are, at most."""
+        return self._coded.distinct
+
+    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+        """A cuboid for each set of attributes, in one pass over the rows."""
+        return self._coded.grouped(sets)
+
+    def missing_cells(self) -> NDArray[np.int64]:
+        """How many rows have 0, 1, 2, ... missing cells."""
+        return self._coded.missing_cells()
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        return _summer(self._table, self.schema, None, 1, self.rows)
+
+    def explained(self) -> list[str]:
+        """How the rows were coded, in sentences for the owner."""
+        return self._coded.explained()
+
+
+def _summer(table: EngineTable, schema: Schema, person: str | None, most: int, rows: int) -> Summer:
+    from understudy.engines.sums import EngineSummer  # sums are made of coded cells
+
+    return EngineSummer(table, schema, person, most, rows)
 
 
 @contextmanager

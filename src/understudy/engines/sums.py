@@ -58,7 +58,7 @@ class EngineSummer:
         self._person = person
         self._most = most
         self._rows = rows
-        self._asked: tuple[bool | Attribute, ...] = ()
+        self._asked: tuple[bool, list[Attribute]] | None = None
         self._copy = ""
 
     def check(self, summation: Summation) -> None:
@@ -81,7 +81,7 @@ class EngineSummer:
 
         Cells that are asked about a second time are copied, so that files are read no third time.
         """
-        asked = (coding.summation.complete, *(cell.attribute for cell in coding.cells))
+        asked = coding.summation.complete, [cell.attribute for cell in coding.cells]
         again, self._asked = asked == self._asked, asked
         if again and self._copy:
             yield self._copy
