@@ -2,8 +2,8 @@
 (Spark).
 
 An engine groups rows and counts the groups, or sums whole numbers over them; nothing else is asked
-of it, so everything behind the curator is the same wherever the rows are. :mod:`understudy.engines.sources` finds the engine for
-what a user names.
+of it, so everything behind the curator is the same wherever the rows are.
+:mod:`understudy.engines.sources` finds the engine for what a user names.
 """
 
 from __future__ import annotations

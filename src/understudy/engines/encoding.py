@@ -35,8 +35,9 @@ from understudy.data.cells import (
     unreadable_remedy,
 )
 from understudy.data.inside import DAY
-from understudy.data.schema import EPOCH, Attribute, Category, Quantity
+from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
+from understudy.data.time_formats import EPOCH
 from understudy.data.value_classes import (
     GridClasses,
     GridValues,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Unpack
 
 from understudy.data.frames import Frame
+from understudy.data.generalisation import Value
 from understudy.data.read_options import Reading
-from understudy.data.schema import Schema, Value
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
