@@ -259,3 +259,30 @@ def test_infinite_dates_count_at_the_edge() -> None:
     question = Sum(features=features, budget=Budget(1.0))
     found = summer.sum(question.summation(Domain(schema)))
     assert found.sums.tolist() == [[9 + 0 + 2, 0 + 96 + 24]]
+
+
+def test_a_curator_of_an_engine_codes_rows_when_tables_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    frame = pd.DataFrame({"x": np.arange(100.0), "g": ["a", "b"] * 50})
+    frame.to_parquet(path)
+    kept = []
+    keep = DuckDBEngine.keep
+    monkeypatch.setattr(
+        DuckDBEngine, "keep", lambda self, *what: kept.append(what) or keep(self, *what)
+    )
+    facts = {"x": (0, 100), "g": ["a", "b"]}
+    with open_curator(path, facts, Ledger(10.0), engine="duckdb", noise=NoNoise(1)) as curator:
+        assert curator.sum([Number("x")], Budget(1.0)).sums.values.tolist() == [4950.0]
+        assert not kept
+        [table] = curator.measure([marginal("g")], Budget(1.0))
+        assert table.counts.tolist() == [50, 50, 0]
+        assert kept
+        place = curator.choose(
+            [marginal("g"), marginal("x")],
+            "misfit",
+            Budget(1.0),
+            estimates=[np.array([50.0, 50.0, 0.0]), np.full(17, 90.0)],
+        )
+        assert place == 1

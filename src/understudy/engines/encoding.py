@@ -183,6 +183,27 @@ class CellCode:
         return self._sql.replace(_FOUND, self.found)
 
     @property
+    def steps(self) -> tuple[str, str] | None:
+        """Of a number on a grid, in a column of numbers: its steps above the lower bound, and the
+        condition under which it is missing or cannot be read. None for any other cell.
+        """
+        attribute, raw = self.attribute, self.raw
+        if not isinstance(attribute, GridValues) or attribute.is_moment:
+            return None
+        if raw.kind not in ("integer", "real"):
+            return None
+        real = raw.sql
+        if raw.kind == "integer":
+            real = self.dialect.cast(raw.sql, "real")
+        absent = [self._null()]
+        if attribute.whole and raw.kind == "real":
+            absent.append(f"NOT ({self.dialect.whole(raw.sql)})")
+        mark = missing_number(attribute)
+        if not math.isnan(mark):
+            absent.append(f"{real} = {self.dialect.number(mark, 'real')}")
+        return self._steps(attribute, real), " OR ".join(absent)
+
+    @property
     def joined(self) -> bool:
         """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part
         of the expression.
@@ -361,12 +382,21 @@ class CellCode:
         """How many steps above the lower bound a clipped number is, as :meth:`GridValues.code`
         tells it.
         """
-        lower, upper, step, half = (
+        lower, upper, step, half, lowest = (
             self.dialect.number(number, "real")
-            for number in (attribute.lower, attribute.upper, attribute.grid_step, 0.5)
+            for number in (
+                attribute.lower,
+                attribute.upper,
+                attribute.grid_step,
+                0.5,
+                attribute.lowest,
+            )
         )
-        clipped = f"least(greatest({value}, {lower}), {upper})"
-        return f"(floor({clipped} / {step} + {half}) - {attribute.lowest})"
+        clipped = (
+            f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} "
+            f"ELSE {value} END"
+        )
+        return f"(floor(({clipped}) / {step} + {half}) - {lowest})"
 
     def _epoch(self, attribute: GridValues, value: str, kind: str) -> str:
         """A date or datetime as a number of the attribute's unit, clipped to its bounds already:

@@ -58,7 +58,7 @@ class EngineSummer:
         self._person = person
         self._most = most
         self._rows = rows
-        self._asked: tuple[Attribute, ...] = ()
+        self._asked: tuple[bool, list[Attribute]] | None = None
         self._copy = ""
 
     def check(self, summation: Summation) -> None:
@@ -71,7 +71,7 @@ class EngineSummer:
 
     def sum(self, summation: Summation) -> ExactSums:
         """Exact sums."""
-        coding = _Coding(summation, self._schema, self._table)
+        coding = _Coding(summation, self._schema, self._table, self._person)
         with self._coded(coding) as relation:
             return _Query(coding, relation, self._table, self._rows).sum()
 
@@ -81,14 +81,15 @@ class EngineSummer:
 
         Cells that are asked about a second time are copied, so that files are read no third time.
         """
-        attributes = tuple(cell.attribute for cell in coding.cells)
-        again, self._asked = attributes == self._asked, attributes
+        asked = coding.summation.complete, [cell.attribute for cell in coding.cells]
+        again, self._asked = asked == self._asked, asked
         if again and self._copy:
             yield self._copy
             return
         self._drop_copy()
         limits = self._person, self._most
-        with coded_query(self._table, coding.cells, *limits) as query:
+        complete = coding.summation.complete
+        with coded_query(self._table, coding.cells, *limits, complete) as query:
             if again:
                 self._copy = f"understudy_sums_{secrets.token_hex(4)}"
                 self._table.engine.keep(self._copy, query)
@@ -107,9 +108,12 @@ class EngineSummer:
 class _Coding:
     """The cells that a summation needs, each once, and where they stand."""
 
-    def __init__(self, summation: Summation, schema: Schema, table: EngineTable) -> None:
+    def __init__(
+        self, summation: Summation, schema: Schema, table: EngineTable, person: str | None
+    ) -> None:
         self.summation = summation
         self.schema = schema
+        self._person = person
         self.cells: list[CellCode] = []
         self._places: dict[Attribute, int] = {}
         attributes = [term.attribute for term in summation.terms]
@@ -123,6 +127,11 @@ class _Coding:
     def place(self, attribute: Attribute) -> int:
         """Where the code of an attribute stands: e<place>."""
         return self._places[attribute]
+
+    def is_left_out(self, place: int) -> bool:
+        """Whether rows without that cell's number are left out before."""
+        without_persons = self._person is None
+        return self.summation.complete and without_persons and self.cells[place].steps is not None
 
     def folded(self, axis: Axis) -> NDArray[np.int64]:
         """For each code that the engine has for an attribute, the one at the axis' level."""
@@ -244,6 +253,8 @@ class _Query:
         if isinstance(term.attribute, GridValues):
             missing = f"e{place} >= {term.attribute.values_size}"
             value = f"CAST(e{place} AS {real}) + {self._real(term.offset)}"
+            if self.coding.is_left_out(place):
+                missing = "FALSE"  # such rows are not there
         else:
             by_code = self._numbers_by_code(term)
             missing = _among(place, [code for code, number in by_code if number is None])

@@ -88,7 +88,7 @@ def open_curator(
         if ledger_file is not None:
             fingerprint = source.fingerprint(ledger_file.key())
             ledger_file.check_table(fingerprint)
-        rows, notes = source.code(schema)
+        rows, notes = source.open(schema)
         for note in notes:
             notify(note)
         with reserve(ledger_file, "questions", ledger, fingerprint, notify):
