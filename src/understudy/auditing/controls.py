@@ -22,14 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import Features, tell_apart
-from understudy.auditing.bounds import (
-    CONFIDENCE,
-    choice_log_probabilities,
-    choice_losses,
-    laplace_loss,
-    laplace_tail,
-    renyi_rho,
-)
+from understudy.auditing.bounds import CONFIDENCE, choice_losses, laplace_loss, renyi_rho
 from understudy.auditing.doors import exact_loss
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import (
@@ -42,6 +35,7 @@ from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
+from understudy.mechanisms.distributions import choice_log_probabilities, laplace_tail
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.central import CentralCurator
