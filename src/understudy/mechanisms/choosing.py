@@ -230,13 +230,14 @@ class NoisyMax(Mechanism):
         values = np.arange(lowest, int(best) + reach + 1, dtype=np.float64)
         if len(values) > 1 << 22:
             raise InputError("The counts lie too far apart for exact probabilities.")
-        pmfs = np.exp(discrete_laplace_log_pmf(values - exact_counts[:, None], self.scale))
-        upto = discrete_laplace_cdf(values - exact_counts[:, None], self.scale)
-        below = discrete_laplace_cdf(values - 1 - exact_counts[:, None], self.scale)
-        found = []
-        for place in range(len(exact_counts)):
-            others = np.concatenate([below[:place], upto[place + 1 :]])
-            found.append(float((pmfs[place] * others.prod(axis=0)).sum()))
+        apart = values - exact_counts[:, None]
+        # Ties go to the first in order: those before a candidate must stay below it.
+        before = np.log(discrete_laplace_cdf(apart - 1, self.scale)).cumsum(axis=0)
+        after = np.log(discrete_laplace_cdf(apart, self.scale))[::-1].cumsum(axis=0)[::-1]
+        chances = discrete_laplace_log_pmf(apart, self.scale)
+        chances[1:] += before[:-1]
+        chances[:-1] += after[1:]
+        found = np.exp(chances).sum(axis=1).tolist()
         return dict(zip(counts, found, strict=True))
 
     def describe(self) -> str:

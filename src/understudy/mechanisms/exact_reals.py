@@ -16,10 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import cache
 
 from understudy.privacy.exact_noise import WORD, Source, system_words
 
-FIRST_BITS = 128
+FIRST_BITS = 64
 """How closely a number is known at first."""
 
 
@@ -82,18 +83,18 @@ class Interval:
 
 def fraction_interval(number: Fraction, bits: int) -> Interval:
     """A rational number, known to about this many bits."""
-    digits = _digits(bits)
-    ends = Decimal(number.numerator), Decimal(number.denominator)
+    return _quotient(number.numerator, number.numerator, number.denominator, bits)
+
+
+def _quotient(low: int, high: int, whole: int, bits: int) -> Interval:
+    """What lies from low / whole to high / whole, in digits enough for this many bits."""
+    digits = bits * 31 // 100 + 10
+    denominator = Decimal(whole)
     return Interval(
-        Context(prec=digits, rounding=ROUND_FLOOR).divide(*ends),
-        Context(prec=digits, rounding=ROUND_CEILING).divide(*ends),
+        Context(prec=digits, rounding=ROUND_FLOOR).divide(Decimal(low), denominator),
+        Context(prec=digits, rounding=ROUND_CEILING).divide(Decimal(high), denominator),
         digits,
     )
-
-
-def _digits(bits: int) -> int:
-    """Decimal digits that hold a number of this many bits exactly, and ten more."""
-    return bits + 10
 
 
 Real = Callable[[int], Interval]
@@ -112,13 +113,7 @@ class Uniform:
         while self._bits < bits:
             self._number = self._number << WORD | int(self._words(1)[0])
             self._bits += WORD
-        digits = _digits(self._bits)
-        # number / 2^bits = number 5^bits / 10^bits: as many digits as bits, and so exact.
-        low, high = (
-            Decimal(number * 5**self._bits).scaleb(-self._bits, Context(prec=digits))
-            for number in (self._number, self._number + 1)
-        )
-        return Interval(low, high, digits)
+        return _quotient(self._number, self._number + 1, 1 << self._bits, bits)
 
 
 def normal_pair(words: Source = system_words) -> tuple[Real, Real]:
@@ -133,6 +128,7 @@ def normal_pair(words: Source = system_words) -> tuple[Real, Real]:
             break
 
     def coordinate(which: Uniform) -> Real:
+        @cache
         def at(bits: int) -> Interval:
             square = _distance(across, up, bits)
             if square.low <= 0:
@@ -185,6 +181,7 @@ def normals(count: int, words: Source = system_words) -> list[Real]:
 def norm(numbers: list[Real]) -> Real:
     """The Euclidean norm of several numbers."""
 
+    @cache
     def at(bits: int) -> Interval:
         first, *rest = (number(bits).square() for number in numbers)
         for square in rest:

@@ -30,7 +30,7 @@ from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, SCORE_GRID, Noise
 
 Floats = NDArray[np.float64]
 
-TAIL = 2.0**-20
+TAIL = 2.0**-40
 """The share of delta that pays for noise so far out that discrete and continuous noise differ."""
 
 
@@ -214,7 +214,7 @@ def gaussian_multiplier(epsilon: float, delta: float, size: int = 1) -> float:
     R'(S and A) + delta') <= e^(a + b + epsilon') P'(S) + e^a delta'. What is not in A has
     probability of at most 2 d exp(-(t - reach / s)^2 / 2), since discrete Gaussian noise is
     sub-Gaussian. So epsilon = epsilon' + a + b and delta = e^a delta' + that. t is chosen such
-    that the last summand is 2^-20 of delta.
+    that the last summand is 2^-40 of delta.
 
     Examples
     --------
