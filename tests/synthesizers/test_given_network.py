@@ -11,7 +11,16 @@ import pytest
 
 from examples import schema_of
 from running import run
-from understudy import InputError, Model, PrivBayes, Schema, chow_liu, greedy_bayes
+from understudy import (
+    InputError,
+    Model,
+    PrivBayes,
+    Schema,
+    chow_liu,
+    federate,
+    greedy_bayes,
+    make_holders,
+)
 from understudy.auditing import Pair, exact_loss
 from understudy.data.tables import Column, Table
 from understudy.privacy.mechanisms import Noise, SeededNoise
@@ -110,6 +119,30 @@ def test_it_loses_what_it_claims() -> None:
         return method.fit(table, schema, noise=noise, notify=lambda _: None)
 
     assert 0.8 <= exact_loss(fit_with, pair).epsilon <= 1 + 1e-9
+
+
+def hospitals(schema: Schema) -> list[Any]:
+    tables = {name: table_of(schema.names, rows(200, 3)) for name in ("north", "south", "west")}
+    return make_holders(tables, schema, allowance=1.0)
+
+
+def test_several_holders_measure_its_tables() -> None:
+    schema = binary("a", "b", "c")
+    method = PrivBayes(epsilon=1.0, network=[("a", ()), ("b", ("a",)), ("c", ("a", "b"))])
+    model = federate(hospitals(schema), schema, method)
+    assert pairs_of(model) == [("a", ()), ("b", ("a",)), ("c", ("a", "b"))]
+    assert [entry.question for entry in model.ledger.entries] == ["table of a x b x c"]
+
+
+@pytest.mark.parametrize(
+    "how", [{"way": "statistics"}, {"structure": "tables"}], ids=["statistics", "tables"]
+)
+def test_structure_from_tables_goes_with_no_network(how: Any) -> None:
+    schema = binary("a", "b", "c")
+    holders = hospitals(schema)
+    method = PrivBayes(epsilon=1.0, network=[("a", ()), ("b", ()), ("c", ())])
+    with pytest.raises(InputError, match="does not come from tables"):
+        federate(holders, schema, method, **how)
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
