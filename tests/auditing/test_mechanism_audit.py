@@ -11,7 +11,7 @@ import pytest
 
 from understudy.auditing import Finding, audit
 from understudy.auditing.mechanisms import LEAST, audit_mechanisms
-from understudy.mechanisms import additive, choosing, gaussian, sparse
+from understudy.mechanisms import Staircase, additive, choosing, gaussian, sparse
 from understudy.mechanisms.responses import LIE_LOTS, RandomisedResponse
 from understudy.mechanisms.vector import Vector
 from understudy.privacy.mechanisms import choice_scale, laplace_scale
@@ -53,7 +53,7 @@ MISTAKES: dict[str, tuple[Any, str, Any, str]] = {
     "choices too blunt": (choosing, "choice_scale", less(choice_scale, 1.5), "wasteful"),
     "a noisy maximum too sharp": (choosing, "laplace_scale", less(laplace_scale, 0.9), "broken"),
     "a threshold too sharp": (sparse, "laplace_scale", less(laplace_scale, 0.9), "broken"),
-    "a stair too many": (additive.Staircase, "reach", property(lambda self: 1 << 19), "broken"),
+    "a stair too many": (Staircase, "reach", property(lambda self: 1 << 19), "broken"),
     "a vector in the wrong unit": (
         Vector,
         "scale",

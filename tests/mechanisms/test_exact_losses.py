@@ -30,9 +30,10 @@ from understudy.mechanisms import (
     Vector,
     gaussian_multiplier,
 )
-from understudy.mechanisms.additive import AdditiveMechanism, number_below
+from understudy.mechanisms.additive import AdditiveMechanism
 from understudy.mechanisms.gaussian import continuous_delta
 from understudy.mechanisms.grid import put_on_grid, steps_moved
+from understudy.mechanisms.uniform import number_below
 from understudy.privacy.exact_noise import WORD
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise
 
@@ -69,7 +70,7 @@ def test_probabilities_add_up_and_have_the_stated_variance(
     kind: Callable[..., AdditiveMechanism], epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a coarse grid, where all outcomes can be summed."""
-    for module in ("additive", "grid"):
+    for module in ("staircase", "grid"):
         monkeypatch.setattr(f"understudy.mechanisms.{module}.SCORE_GRID", 8)
     mechanism = kind(epsilon=epsilon)
     steps = np.arange(-20_000, 20_001)
@@ -80,7 +81,7 @@ def test_probabilities_add_up_and_have_the_stated_variance(
 
 
 def test_a_staircase_over_one_step_is_geometric(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.mechanisms.additive.SCORE_GRID", -1)
+    monkeypatch.setattr("understudy.mechanisms.staircase.SCORE_GRID", -1)
     steps = np.arange(-30, 31)
     stairs = Staircase(epsilon=0.7)
     assert stairs.reach == stairs.first_stair == 1
@@ -94,7 +95,7 @@ def test_stairs_are_better_than_laplace_noise_where_epsilon_is_large() -> None:
 
 
 def test_stairs_are_drawn_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.mechanisms.additive.SCORE_GRID", 3)  # stairs of five
+    monkeypatch.setattr("understudy.mechanisms.staircase.SCORE_GRID", 3)  # stairs of five
     stairs, words = Staircase(epsilon=0.8, width=0.4), seeded_words(1)
     assert (stairs.reach, stairs.first_stair) == (5, 2)
     drawn = np.clip([stairs.draw_steps(words) for _ in range(5000)], -11, 11)

@@ -98,7 +98,7 @@ def test_what_is_left_is_asked_first(
     for name in ("laplace", "gaussian", "geometric", "system_words"):
         monkeypatch.setattr(f"understudy.privacy.exact_noise.{name}", draw)
     monkeypatch.setattr("understudy.privacy.mechanisms.SystemNoise.choose", draw)
-    for module in ("additive", "responses", "vector", "exact_reals"):
+    for module in ("staircase", "uniform", "responses", "vector", "exact_reals"):
         monkeypatch.setattr(f"understudy.mechanisms.{module}.system_words", draw)
     ledger = Ledger(0.4, 1e-5, neighbours)
     with pytest.raises(BudgetError, match="nothing was asked"):

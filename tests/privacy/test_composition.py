@@ -10,7 +10,7 @@ import pytest
 from understudy import BudgetError, InputError, Ledger
 from understudy.mechanisms import Geometric, compose, compose_disjoint, compose_zcdp
 from understudy.privacy.budget import Budget, epsilon_of, rho_of
-from understudy.privacy.ledger import group_promise
+from understudy.privacy.group_privacy import group_promise
 from understudy.privacy.mechanisms import SeededNoise
 
 

@@ -12,7 +12,7 @@ All noise is whole numbers on a stated grid, from the operating system's randomn
 knows its probabilities and its variance. The value that goes in is private; what comes out is not.
 """
 
-from understudy.mechanisms.additive import Geometric, Laplace, Staircase
+from understudy.mechanisms.additive import Geometric, Laplace
 from understudy.mechanisms.base import Mechanism
 from understudy.mechanisms.choosing import Exponential, NoisyMax, PermuteAndFlip
 from understudy.mechanisms.composition import (
@@ -25,6 +25,7 @@ from understudy.mechanisms.gaussian import Gaussian, gaussian_multiplier
 from understudy.mechanisms.refused import Wishart
 from understudy.mechanisms.responses import RandomisedResponse, TwoCoinResponse
 from understudy.mechanisms.sparse import SparseSession, SparseVector
+from understudy.mechanisms.staircase import Staircase
 from understudy.mechanisms.vector import Vector
 
 __all__ = [

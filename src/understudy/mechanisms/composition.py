@@ -12,7 +12,7 @@ from understudy.privacy.budget import (
     rounded_up,
     total,
 )
-from understudy.privacy.ledger import GroupPromise, group_promise
+from understudy.privacy.group_privacy import GroupPromise, group_promise
 
 Price = tuple[float, float]
 """An epsilon and a delta."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.mechanisms.additive import number_below
 from understudy.mechanisms.base import Mechanism
+from understudy.mechanisms.uniform import number_below
 from understudy.privacy.budget import exact
 from understudy.privacy.exact_noise import Source, exp_minus, system_words
 from understudy.privacy.ledger import Ledger
