@@ -55,7 +55,7 @@ from understudy.synthesizers.registry import methods
 EPSILONS = (0.1, 1.0, 5.0)
 
 
-NO_METHODS = ("doors", "discovery", "learners", "controls")
+NO_METHODS = ("doors", "discovery", "mechanisms", "learners", "controls")
 METHODS = [name for name in audit_subjects() if name not in NO_METHODS]
 
 
