@@ -24,6 +24,7 @@ ROOMS = (
     "models",
     "release",
     "synthesizers",
+    "learners",
     "federation",
     "evaluation",
     "auditing",
