@@ -22,6 +22,7 @@ ROOMS = (
     "engines",
     "models",
     "release",
+    "asking",
     "synthesizers",
     "federation",
     "evaluation",
