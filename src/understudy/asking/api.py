@@ -14,7 +14,7 @@ from understudy.data.read_options import Reading, join_reading
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours
-from understudy.privacy.ledger import LedgerFile
+from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
 from understudy.release.sources import open_source
@@ -118,8 +118,25 @@ def ask(
     if isinstance(questions, str):
         asked = [questions]
     _check_options(options)
-    terms = Terms(epsilon=epsilon, **_part(options, Protection))
-    check_questions(asked, terms, schema, options.get("bounds"))
+    protection = _part(options, Protection)
+    rest: Any = {name: given for name, given in options.items() if name not in protection}
+    terms = Terms(epsilon=epsilon, **protection)
+    answers, _ = ask_with(table, asked, terms, schema=schema, **rest)
+    if isinstance(questions, str):
+        return answers[0]
+    return answers
+
+
+def ask_with(
+    table: Frame,
+    questions: Sequence[str],
+    terms: Terms,
+    *,
+    schema: Schema | None = None,
+    **options: Unpack[AskOptions],
+) -> tuple[list[Answers], Ledger]:
+    """Answers, and the ledger of what they cost; see :func:`ask`."""
+    check_questions(questions, terms, schema, options.get("bounds"))
     file = options.get("ledger")
     if isinstance(file, str | Path):
         file = LedgerFile(file)
@@ -135,8 +152,8 @@ def ask(
         notify=notify,
         **reading,
     ) as source:
-        answers = Asking(
-            questions=asked,
+        asking = Asking(
+            questions=questions,
             terms=terms,
             source=source,
             schema=schema,
@@ -146,10 +163,8 @@ def ask(
             notify=notify,
             progress=options.get("progress", no_progress),
             announce=options.get("announce", _say_nothing),
-        ).run()
-    if isinstance(questions, str):
-        return answers[0]
-    return answers
+        )
+        return asking.run(), asking.ledger
 
 
 def _check_options(options: AskOptions) -> None:

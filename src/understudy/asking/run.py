@@ -176,7 +176,7 @@ class Asking:
         self._check_noise()
         fingerprint = self._fingerprint()
         self._check_spelling()
-        ledger = self._ledger
+        ledger = self.ledger
         lacking = self._columns_to_discover(queries)
         functions: list[Function] = []
         rows: list[Coded | CuboidCounter] = []
@@ -203,7 +203,8 @@ class Asking:
     # ---- checks: nothing is spent here
 
     @cached_property
-    def _ledger(self) -> Ledger:
+    def ledger(self) -> Ledger:
+        """What the answers may cost, and have cost."""
         ledger = self.terms.new_ledger()
         ledger.taken_as_public = list_public(
             schema_given=self.schema is not None,
@@ -275,7 +276,7 @@ class Asking:
         if self.terms.neighbours == "replace":
             rows = self._public_rows()
         return [
-            prepare(Priced(text=text, query=query, budget=cost, ledger=self._ledger, rows=rows))
+            prepare(Priced(text=text, query=query, budget=cost, ledger=self.ledger, rows=rows))
             for text, query, cost in zip(self.questions, queries, costs, strict=True)
         ]
 
@@ -308,7 +309,7 @@ class Asking:
 
     def _discover(self, lacking: Sequence[str]) -> Schema:
         """Find out bounds and groups, for a share of the budget."""
-        ledger, share = self._ledger, self.terms.discovery
+        ledger, share = self.ledger, self.terms.discovery
         hidden = {
             name: Identifier(name, "identifier") for name in self._names if name not in lacking
         }
@@ -322,7 +323,7 @@ class Asking:
         return join_found(self._raw, found.schema)
 
     def _answer(self, function: Function, coded: Coded | CuboidCounter) -> Answers:
-        curator = CentralCurator(coded, self._ledger, self.noise)
+        curator = CentralCurator(coded, self.ledger, self.noise)
         heard = [curator.answer(question) for question in function.questions()]
         query = function.query
         return Answers(
@@ -331,8 +332,8 @@ class Asking:
             answers=tuple(function.read(heard)),
             group_by=tuple(group.attribute.name for group in query.groups),
             attribute=query.attribute,
-            epsilon=self._ledger.epsilon,
-            delta=self._ledger.delta,
+            epsilon=self.ledger.epsilon,
+            delta=self.ledger.delta,
             mechanism=function.mechanism,
             note=function.note,
         )

@@ -39,8 +39,9 @@ from understudy.models.query.groups import group_by_domain, group_by_steps, grou
 from understudy.models.query.syntax import Atom as Atom
 from understudy.models.query.syntax import Compound as Compound
 from understudy.models.query.syntax import Condition as Condition
-from understudy.models.query.syntax import Group, Label, Query
+from understudy.models.query.syntax import Group, Label
 from understudy.models.query.syntax import Kind as Kind
+from understudy.models.query.syntax import Query as Query
 from understudy.models.query.tokens import Token, TokenReader
 
 MAX_QUERY_LENGTH = 20_000
