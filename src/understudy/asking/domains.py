@@ -7,6 +7,7 @@ Without a schema a column is what the question compares it with: a number beside
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,12 +81,15 @@ def _bounded(schema: Schema, bounds: Bounds) -> Schema:
     return Schema(tuple(attributes))
 
 
-def describe_columns(schema: Schema, names: Sequence[str], source: str) -> None:
+def check_columns(schema: Schema, names: Sequence[str], source: str) -> None:
     """Refuse a question about a column that the table does not have."""
     for name in schema.names:
         if name not in names:
-            known = ", ".join(names[:12])
-            raise InputError(f"{source} has no column {name!r}; it has {known}.")
+            close = difflib.get_close_matches(name, names, n=1)
+            advice = f"it has {', '.join(names[:12])}"
+            if close:
+                advice = f"did you mean {close[0]!r}"
+            raise InputError(f"{source} has no column {name!r}; {advice}.")
 
 
 def join_found(raw: Schema, found: Schema) -> Schema:

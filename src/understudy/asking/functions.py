@@ -100,6 +100,15 @@ class Function(ABC):
             found = np.where(self.layout.points() >= 0, found, -1)
         return found
 
+    @property
+    def _whose(self) -> str:
+        """Whose number of rows an answer is divided by, as the end of a sentence."""
+        if self.query.groups:
+            return " of each group that count"
+        if self.query.condition is not None:
+            return " that fit"
+        return ""
+
     def linear(self, matrix: QueryMatrix) -> LinearQueries:
         """A question that takes the whole budget."""
         return LinearQueries(
@@ -296,7 +305,7 @@ class Share(Function):
             question=self.priced.text,
             mechanism=self.describe(self._question),
             error_times_rows=reach,
-            sentence=per_rows(reach, "", "of each group" if self.query.groups else ""),
+            sentence=per_rows(reach, " of each group" * bool(self.query.groups)),
         )
 
     def read(self, answers: Sequence[Any]) -> list[Answer]:
@@ -330,11 +339,10 @@ def share_error(noise: KnownNoise, share: float, rows: float) -> float:
     return min(spread / max(rows, 1.0), 1.0)
 
 
-def per_rows(error: float, unit: str, whose: str = "") -> str:
+def per_rows(error: float, whose: str) -> str:
     """An error that goes by the number of rows, in words."""
-    shown = ", ".join(f"{error / rows:.2g}{unit} at {rows:,}" for rows in (100, 1_000, 10_000))
-    rows = f"rows {whose}".strip()
-    return f"off by at most {error:.3g}{unit} over the number of {rows} ({shown})"
+    shown = ", ".join(f"{error / rows:.2g} at {rows:,}" for rows in (100, 1_000, 10_000))
+    return f"off by at most {error:,.3g} over the number of rows{whose} ({shown})"
 
 
 # --------------------------------------------------------------------------- sums and moments
@@ -415,7 +423,7 @@ class Mean(Function):
             question=self.priced.text,
             mechanism=self.describe(self._question),
             error_times_rows=error,
-            sentence=per_rows(error, "", "that fit, of each group" * bool(self.query.groups)),
+            sentence=per_rows(error, self._whose),
         )
 
     def read(self, answers: Sequence[Any]) -> list[Answer]:
@@ -470,7 +478,7 @@ class Variance(Function):
         step = self.asked_grid.step
         weights = np.array([[m * m, m * m - m, (1 - m) ** 2] for m in (0.0, 0.5, 1.0)])
         error = float(noise.bound(weights, RISK).max()) * step**2
-        said = per_rows(error, "", "that fit")
+        said = per_rows(error, self._whose)
         if self.query.kind == "std":
             said = f"its square, the variance, {said}"
         return Expected(

@@ -25,9 +25,9 @@ _APART = 1.001
 _MEAN_RISK = 0.005
 """Of the risk of a variance, what goes to the mean that it is taken about."""
 
-_STEPS = 48
+_STEPS = 40
 _SHARES = 1025
-_MEANS = 33
+_MEANS = 13
 
 
 @dataclass(frozen=True)
@@ -77,34 +77,59 @@ class KnownNoise:
             return factor * self.scale * np.sqrt((sizes**2).sum(axis=-1)) + rounding
         return self.scale * _laplace_bound(sizes, risk) + rounding
 
+    def allows(
+        self, weights: NDArray[np.float64], sums: NDArray[np.float64], risk: float
+    ) -> NDArray[np.bool_]:
+        """For each line of weights w, whether |w . N| may be that large: it is no more than its
+        bound.
+        """
+        if self.distribution == "gaussian":
+            return np.abs(sums) <= self.bound(weights, risk)
+        sizes = np.abs(weights)
+        beyond = np.maximum(np.abs(sums) - sizes.sum(axis=-1) / 2, 0.0)
+        return _LaplaceTails(sizes)(beyond / self.scale) >= risk
+
 
 def _laplace_bound(sizes: NDArray[np.float64], risk: float) -> NDArray[np.float64]:
-    """The same for continuous Laplace noise of scale 1, by halving.
-
-    With distinct sizes a_i, P(|sum of a_i L_i| > t) = sum of c_i exp(-t / a_i) where c_i is the
-    product of a_i^2 / (a_i^2 - a_j^2) over all others (partial fractions of the characteristic
-    function).
-    """
-    apart = np.sort(sizes, axis=-1)
-    largest = np.maximum(apart[..., -1:], 1e-300)
-    apart = np.maximum(apart / largest, 1e-6)
-    for place in range(1, apart.shape[-1]):
-        apart[..., place] = np.maximum(apart[..., place], _APART * apart[..., place - 1])
-    squares = apart**2
-    factors = np.ones_like(apart)
-    for place in range(apart.shape[-1]):
-        for other in range(apart.shape[-1]):
-            if other != place:
-                factors[..., place] *= squares[..., place] / (
-                    squares[..., place] - squares[..., other]
-                )
-    low = np.zeros(apart.shape[:-1])
-    high = np.full(apart.shape[:-1], 4 * apart.shape[-1] * (1 - math.log(risk)))
+    """The same for continuous Laplace noise of scale 1, by halving."""
+    tails = _LaplaceTails(sizes)
+    low = np.zeros(sizes.shape[:-1])
+    high = np.full(sizes.shape[:-1], 4 * sizes.shape[-1] * (1 - math.log(risk)))
+    high = high * sizes.max(axis=-1)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        tail = (factors * np.exp(-middle[..., None] / apart)).sum(axis=-1)
-        low, high = np.where(tail > risk, middle, low), np.where(tail > risk, high, middle)
-    return high * largest[..., 0]
+        above = tails(middle) > risk
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return high
+
+
+class _LaplaceTails:
+    """P(|sum of a_i L_i| > t) for continuous Laplace noise L_i of scale 1, line by line.
+
+    With distinct sizes a_i it is the sum of c_i exp(-t / a_i) where c_i is the product of a_i^2 /
+    (a_i^2 - a_j^2) over all others (partial fractions of the characteristic function).
+    """
+
+    def __init__(self, sizes: NDArray[np.float64]) -> None:
+        apart = np.sort(sizes, axis=-1)
+        self._largest = np.maximum(apart[..., -1:], 1e-300)
+        apart = np.maximum(apart / self._largest, 1e-6)
+        for place in range(1, apart.shape[-1]):
+            apart[..., place] = np.maximum(apart[..., place], _APART * apart[..., place - 1])
+        self._apart = apart
+        squares = apart**2
+        self._factors = np.ones_like(apart)
+        for place in range(apart.shape[-1]):
+            for other in range(apart.shape[-1]):
+                if other != place:
+                    differences = squares[..., place] - squares[..., other]
+                    self._factors[..., place] *= squares[..., place] / differences
+
+    def __call__(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probabilities."""
+        by_size = t[..., None] / self._largest / self._apart
+        found: NDArray[np.float64] = (self._factors * np.exp(-by_size)).sum(axis=-1)
+        return found
 
 
 # --------------------------------------------------------------------------- shares
@@ -125,7 +150,11 @@ class Shares:
         return float(self._bounds.max())
 
     def interval(self, x: float, y: float) -> tuple[float, float]:
-        """All shares s for which (1 - s) x = s y may hold of the exact numbers."""
+        """All shares s for which (1 - s) x = s y may hold of the exact numbers; any share where
+        there seem to be no rows.
+        """
+        if x + y <= 0:
+            return 0.0, 1.0
         # For a given s, (1 - s) x - s y is linear in s: between grid points it can be solved.
         kept = np.abs((1 - self._shares) * x - self._shares * y) <= self._bounds
         if not kept.any():
@@ -142,8 +171,6 @@ class Shares:
     def _between(self, x: float, y: float) -> tuple[float, float]:
         """Where all that is kept lies between two grid points: by the bound of the larger."""
         total = x + y
-        if total <= 0:
-            return 0.0, 1.0
         share = min(max(x / total, 0.0), 1.0)
         near = round(share * (_SHARES - 1))
         half = float(self._bounds[near]) / total
@@ -191,7 +218,7 @@ def _mean_interval(numbers: NDArray[np.float64], noise: KnownNoise) -> tuple[flo
     """Of the mean m: sum(u - m) = 0."""
     shares = np.linspace(0.0, 1.0, _SHARES)
     weights = np.column_stack([-shares, 0.5 - shares, 1 - shares])
-    kept = np.flatnonzero(np.abs(weights @ numbers) <= noise.bound(weights, _MEAN_RISK))
+    kept = np.flatnonzero(noise.allows(weights, weights @ numbers, _MEAN_RISK))
     if not len(kept):
         total = float(numbers.sum())
         if total <= 0:
@@ -207,24 +234,24 @@ def _variances(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For each mean the lowest and highest variance that are kept; NaN where none is."""
 
-    def excess(variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def keeps(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
         squares = means**2 - variances
         weights = np.column_stack([squares, squares - means, squares - 2 * means + 1])
-        return np.abs(weights @ numbers) - noise.bound(weights, RISK - _MEAN_RISK)
+        return noise.allows(weights, weights @ numbers, RISK - _MEAN_RISK)
 
     total = float(numbers.sum())
     if total <= 0:
         return np.zeros_like(means), np.full_like(means, 0.25)
     second = numbers[2] - 2 * means * (numbers[1] / 2 + numbers[2]) + means**2 * total
     middle = np.clip(second / total, 0.0, 0.25)
-    none = excess(middle) > 0
+    none = ~keeps(middle)
     ends = []
     for end in (0.0, 0.25):
         inside, outside = middle.copy(), np.full_like(middle, end)
-        reached = excess(outside) <= 0
+        reached = keeps(outside)
         for _ in range(_STEPS):
             between = (inside + outside) / 2
-            kept = excess(between) <= 0
+            kept = keeps(between)
             inside, outside = np.where(kept, between, inside), np.where(kept, outside, between)
         ends.append(np.where(none, np.nan, np.where(reached, end, outside)))
     return ends[0], ends[1]

@@ -14,7 +14,7 @@ from typing import Any
 from understudy.asking.answers import Answers, Expected
 from understudy.asking.domains import (
     Bounds,
-    describe_columns,
+    check_columns,
     hide_other_columns,
     infer_schema,
     join_found,
@@ -219,7 +219,7 @@ class Asking:
     @cached_property
     def _raw(self) -> Schema:
         raw = make_raw_schema(self.questions, self.schema, self.bounds)
-        describe_columns(raw, self._names, self.source.columns.source)
+        check_columns(raw, self._names, self.source.columns.source)
         if self.schema is not None:
             self.source.order(self.schema)
         return raw
