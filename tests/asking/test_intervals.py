@@ -63,6 +63,9 @@ LEDGERS: dict[str, Any] = {
 }
 
 
+MOMENTS = ("variance age", "std age")
+"""These take longest."""
+
 TABLES = {"few": FEW, "many": MANY}
 
 
@@ -84,13 +87,17 @@ def held(text: str, table: str, guarantee: str) -> int:
 
 
 @pytest.mark.parametrize("text", [text for text in QUESTIONS if text != "variance age"])
-@pytest.mark.parametrize("table", ["few", "many"])
-def test_an_interval_holds_the_truth(text: str, table: str) -> None:
-    assert held(text, table, "epsilon") >= ENOUGH
+def test_an_interval_holds_the_truth(text: str) -> None:
+    assert held(text, "many", "epsilon") >= ENOUGH
+
+
+@pytest.mark.parametrize("text", [text for text in QUESTIONS if text not in MOMENTS])
+def test_an_interval_holds_the_truth_of_few_rows(text: str) -> None:
+    assert held(text, "few", "epsilon") >= ENOUGH
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("guarantee", [name for name in LEDGERS if name != "epsilon"])
+@pytest.mark.parametrize("guarantee", LEDGERS)
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_an_interval_holds_the_truth_under_every_guarantee(text: str, guarantee: str) -> None:
     assert held(text, "few", guarantee) >= ENOUGH
