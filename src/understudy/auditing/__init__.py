@@ -79,9 +79,10 @@ def audit(
     ----------
     subject
         The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a
-        schema), "ask" (questions to the rows), a synthesizer's name (in several settings) or "controls" (the broken methods, which
-        must all be flagged). Or a synthesizer as you set it up. Or any function, from a mechanism
-        to a whole run, that takes a table and returns numbers, a model or a synthetic table.
+        schema), "ask" (questions to the rows), a synthesizer's name (in several settings) or
+        "controls" (the broken methods, which must all be flagged). Or a synthesizer as you set it
+        up. Or any function, from a mechanism to a whole run, that takes a table and returns
+        numbers, a model or a synthetic table.
     epsilon
         The claim; a synthesizer brings its own, and so do the controls.
     delta
