@@ -9,6 +9,9 @@ from typing import Any
 from understudy.data.schema import Attribute, Quantity
 from understudy.models.query.syntax import Kind
 
+RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
+"""Functions whose answer is a value of the column."""
+
 MAX_LINES = 30
 """Groups that are shown."""
 
@@ -116,15 +119,19 @@ class Answers:
 
     def write(self, number: float, answer: Answer) -> str:
         """A number as it is shown beside the interval of an answer."""
-        if self.kind in ("median", "quantile", "min", "max") and self._is_moment:
-            assert isinstance(self.attribute, Quantity)
-            return self.attribute.write(round(number))
-        if self.kind in ("count", "labels"):
+        if self._is_moment:
+            return str(self._plain(number))
+        of_rows = self.kind in ("count", "labels")
+        if of_rows or (self.kind in RANKS and self._is_whole):
             return f"{number:,.0f}"
         if self.kind == "share":
             width = max(100 * (answer.high - answer.low), 1e-9)
             return f"{100 * number:,.{_places(width)}f}%"
         return f"{number:,.{_places(answer.high - answer.low)}f}"
+
+    @property
+    def _is_whole(self) -> bool:
+        return isinstance(self.attribute, Quantity) and self.attribute.whole
 
     @property
     def _is_moment(self) -> bool:

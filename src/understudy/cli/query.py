@@ -58,7 +58,9 @@ def query(
 
 def _make_grid(answer: GroupedAnswer) -> Any:
     """The answers of all groups, line by line."""
+    from understudy.models.query.functions import show_answer
+
     grid = grid_of(answer.query, *(answer.group_by or ("condition",)), "#answer")
     for group, found in zip(answer.groups, answer.answers, strict=True):
-        grid.add_row(*map(safe, group), safe(repr(found)))
+        grid.add_row(*map(safe, group), safe(show_answer(found)))
     return grid

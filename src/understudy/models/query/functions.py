@@ -102,27 +102,62 @@ class GroupedAnswer:
     groups: tuple[tuple[str, ...], ...]
     answers: tuple[Answer, ...]
 
+    @property
+    def value(self) -> float:
+        """The value, where there is one group."""
+        return self._only.value
+
+    @property
+    def error(self) -> float:
+        """One standard deviation of the noise, where there is one group."""
+        return self._only.error
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval, where there is one group."""
+        return self._only.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval, where there is one group."""
+        return self._only.high
+
+    @property
+    def _only(self) -> Answer:
+        if len(self.answers) != 1:
+            raise ValueError("there is an answer for each group; see answers")
+        return self.answers[0]
+
     def __repr__(self) -> str:
         names = [", ".join(group) for group in self.groups]
         widest = max(map(len, names), default=0)
         lines = zip(names, self.answers, strict=True)
-        return "\n".join(f"{name.ljust(widest)}  {found!r}" for name, found in lines)
+        return "\n".join(f"{name.ljust(widest)}  {show_answer(found)}" for name, found in lines)
 
     def _repr_html_(self) -> str:
         body = "".join(
             f"<tr><td>{html.escape(', '.join(group))}</td>"
-            f"<td style='text-align:right'>{html.escape(repr(found))}</td></tr>"
+            f"<td style='text-align:right'>{html.escape(show_answer(found))}</td></tr>"
             for group, found in zip(self.groups, self.answers, strict=True)
         )
         return f"<table><tbody>{body}</tbody></table>"
 
     def to_dict(self) -> dict[str, Any]:
         """The answers for JSON."""
-        listed = [
-            {"group": list(group), **found.to_dict()}
-            for group, found in zip(self.groups, self.answers, strict=True)
-        ]
+        listed = []
+        for group, found in zip(self.groups, self.answers, strict=True):
+            told = found.to_dict()
+            if math.isnan(found.value):
+                told |= {"value": None, "error": None, "low": None, "high": None}
+            listed.append({"group": list(group), **told})
         return {"query": self.query, "group_by": list(self.group_by), "answers": listed}
+
+
+def show_answer(answer: Answer) -> str:
+    """An answer in words; of an empty group there may be none."""
+    if math.isnan(answer.value):
+        return "no rows"
+    return repr(answer)
 
 
 def answer_query(model: Model, text: str) -> Answer | GroupedAnswer:
