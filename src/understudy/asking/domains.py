@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.data.attributes import BOOLEAN_VALUES
 from understudy.data.schema import (
-    BOOLEAN_VALUES,
     Attribute,
     Category,
     Identifier,
