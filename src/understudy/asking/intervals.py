@@ -25,7 +25,7 @@ _APART = 1.001
 _MEAN_RISK = 0.005
 """Of the risk of a variance, what goes to the mean that it is taken about."""
 
-_STEPS = 40
+_STEPS = 28
 _SHARES = 1025
 _MEANS = 13
 

@@ -461,7 +461,8 @@ def _quantile(model: Model, text: str, query: Query) -> Answer:
         low = found.quantile(query.level - 1.96 * share.error)
         high = found.quantile(query.level + 1.96 * share.error)
     error = (high - low) / (2 * 1.96)
-    return RangeAnswer(text, query.kind, value, error, (low, high), query.attribute)
+    ends = low, high
+    return RangeAnswer(text, query.kind, value, error, ends=ends, attribute=query.attribute)
 
 
 def _extreme(model: Model, text: str, query: Query) -> Answer:
@@ -473,8 +474,8 @@ def _extreme(model: Model, text: str, query: Query) -> Answer:
         levels = [1 - level for level in levels]
     low, high = sorted(found.quantile(level) for level in levels)
     error = (high - low) / (2 * 1.96)
-    ends = low, high
-    return RangeAnswer(text, query.kind, (low + high) / 2, error, ends, query.attribute)
+    middle, ends = (low + high) / 2, (low, high)
+    return RangeAnswer(text, query.kind, middle, error, ends=ends, attribute=query.attribute)
 
 
 FUNCTIONS: dict[str, Callable[[Model, str, Query], Answer]] = {
