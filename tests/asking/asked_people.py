@@ -9,7 +9,8 @@ import pandas as pd
 
 from understudy import Schema
 from understudy.asking.domains import hide_other_columns, infer_schema, raw_schema, read_question
-from understudy.asking.functions import Function, Priced, prepare
+from understudy.asking.functions import Function, Priced
+from understudy.asking.preparing import prepare
 from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.privacy.central import CentralCurator

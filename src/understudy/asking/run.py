@@ -21,7 +21,8 @@ from understudy.asking.domains import (
     raw_schema,
     read_question,
 )
-from understudy.asking.functions import Function, Priced, prepare
+from understudy.asking.functions import Function, Priced
+from understudy.asking.preparing import prepare
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
 from understudy.data.schema import Category, Identifier, Schema
