@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.federation.in_process import make_holders
     from understudy.federation.ways import federate
     from understudy.models.model import Model
+    from understudy.models.structure import chow_liu, greedy_bayes
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
@@ -62,8 +63,10 @@ __all__ = [
     "ask",
     "attack",
     "audit",
+    "chow_liu",
     "evaluate",
     "federate",
+    "greedy_bayes",
     "make_holders",
     "plan",
     "read_table",
@@ -94,8 +97,10 @@ _HOMES = {
     "ask": "asking.api",
     "attack": "attacks",
     "audit": "auditing",
+    "chow_liu": "models.structure",
     "evaluate": "evaluation",
     "federate": "federation.ways",
+    "greedy_bayes": "models.structure",
     "make_holders": "federation.in_process",
     "plan": "privacy.plan",
     "read_table": "data.tables",
