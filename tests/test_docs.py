@@ -97,6 +97,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "constraints.md",
             "public-facts.md",
             "learning.md",
+            "asking.md",
             "mechanisms.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),

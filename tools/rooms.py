@@ -23,6 +23,7 @@ ROOMS = (
     "engines",
     "models",
     "release",
+    "asking",
     "synthesizers",
     "learners",
     "federation",
