@@ -23,9 +23,10 @@ from understudy.data.cells import absent_code
 from understudy.data.marginals import Axis
 from understudy.data.schema import Attribute, Schema
 from understudy.data.value_classes import GridValues
+from understudy.engines.coded_cells import coded_query
 from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import CellCode, Raw, fold_codes
-from understudy.engines.rows import EngineTable, changed_error, coded_query, make_batches
+from understudy.engines.rows import EngineTable, changed_error, make_batches
 from understudy.errors import InputError
 
 SUMS_AT_A_TIME = 400

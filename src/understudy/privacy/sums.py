@@ -40,6 +40,8 @@ from understudy.privacy.mechanisms import (
     noise_deviation,
 )
 from understudy.privacy.questions import LedgerLine, Question
+from understudy.privacy.sum_answers import Noisy as Noisy
+from understudy.privacy.sum_answers import Sums as Sums
 from understudy.privacy.sum_sensitivity import Block, Part, find_blocks
 
 MissingRule = Literal["complete", "centre"]
@@ -314,47 +316,6 @@ def _check_steps(summation: Summation) -> None:
         raise InputError(
             "The ball is too small for the bounds of the features; give it a larger radius."
         )
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """Sums with noise, in the units of the columns."""
-
-    values: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    """The scale of the noise, of each sum of a group."""
-    deviation: NDArray[np.float64]
-    """Its standard deviation."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sums:
-    """The answer to :class:`Sum`: arrays whose first axes are the groups.
-
-    Parameters
-    ----------
-    features
-        What was summed.
-    centres
-        What was taken off each number, rounded to the grid, and is not in the sums and moments: the
-        sum of the column itself is ``sums + centres * counts``. A line for each group where the
-        question had one.
-    counts
-        How many rows count, one number per group.
-    sums
-        A further axis over the features.
-    moments
-        A further axis over the features for squares; two, a symmetric matrix, for products.
-    distribution
-        "laplace" or "gaussian", both discrete.
-    """
-
-    features: tuple[Feature, ...]
-    centres: NDArray[np.float64]
-    distribution: str
-    counts: Noisy | None = None
-    sums: Noisy | None = None
-    moments: Noisy | None = None
 
 
 def exact_parts(exact: ExactSums, blocks: Mapping[Part, Block]) -> dict[Part, NDArray[np.int64]]:

@@ -23,6 +23,7 @@ from understudy.data.tables import Table
 from understudy.data.violations import Violation, find_violations
 from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
+from understudy.engines.later_rows import LaterRows
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import open_rows
 from understudy.models.rule_tables import table_of
@@ -210,7 +211,7 @@ class EngineSource:
         """
         if self._person is not None:
             return self.code(schema)
-        return CuboidCounter(self._table.coded_later(schema)), []
+        return CuboidCounter(LaterRows(self._table, schema)), []
 
 
 def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:
