@@ -15,6 +15,9 @@ RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
 MAX_LINES = 30
 """Groups that are shown."""
 
+_MAX_WRITTEN = 1e15
+"""Numbers from here on are written with an exponent."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -127,6 +130,8 @@ class Answers:
         if self.kind == "share":
             width = max(100 * (answer.high - answer.low), 1e-9)
             return f"{100 * number:,.{_places(width)}f}%"
+        if max(abs(answer.low), abs(answer.high)) >= _MAX_WRITTEN:
+            return f"{number:.6g}"
         return f"{number:,.{_places(answer.high - answer.low)}f}"
 
     @property
@@ -186,7 +191,8 @@ class Expected:
     mechanism
         How it will be answered.
     error
-        Half the width of the interval, where that depends on the noise alone.
+        Half the width of the interval, where that depends on the noise alone; of a sum of rounded
+        numbers, the part of it that does.
     error_times_rows
         Half the width times the number of rows, where the answer is divided by that.
     ranks
