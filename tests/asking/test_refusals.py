@@ -13,7 +13,11 @@ from understudy import InputError, LedgerFile, ask
 PEOPLE = people()
 
 WITHOUT_SCHEMA: dict[str, str] = {
-    "count, where age > 3": "character 6: expected where, but found ','",
+    "count, where age > 3": "character 6: expected where, group by or the end, but found ','",
+    "count group by sex in ('f'), where age > 3": "expected the name of an attribute",
+    "count group by sex in ('f') where age > 3": "expected the end",
+    "count where birth year > 3": "several words stands in double quotes",
+    "quantile age from 0 to 9": "a level between 0 and 1, then a name",
     "count where sex in ('f', )": "character 26: expected a value",
     "count group by sex in ('f', 'm',)": "expected a value",
     "mean age": "needs public bounds",

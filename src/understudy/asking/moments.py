@@ -17,7 +17,6 @@ from understudy.privacy.linear import LinearQueries, QueryMatrix
 from understudy.privacy.mechanisms import distribution_of
 from understudy.privacy.questions import Question
 
-
 ROWS_RISK = 0.002
 """Of the risk of a sum, what goes to the number of rows whose rounding it holds."""
 
