@@ -325,11 +325,11 @@ def test_rows_without_a_target_are_not_scored(tmp_path):
 @pytest.mark.parametrize(
     ("learner", "target", "words"),
     [
-        (LogisticRegression(1.0), None, "name the target"),
+        (LogisticRegression(1.0), None, "name it"),
         (LogisticRegression(1.0), "dose", "classifier needs"),
         (LogisticRegression(1.0), "nobody", "no attribute"),
         (LinearRegression(1.0), "ward", "not a number"),
-        (KMeans(2), "ward", "leave the target out"),
+        (KMeans(2), "ward", "leave out the target"),
         (GaussianNB(0.0), "sick", "epsilon"),
         (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "ledger file to learn"),
     ],

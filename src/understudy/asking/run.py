@@ -318,9 +318,9 @@ class Asking:
         self.progress("discovering the domain", 0, 1)
         facts = draft, ledger, ledger.budget, ledger.threshold_delta
         discovery = Discovery(*facts, self.noise, share=share)
-        check_outlook(discovery.count_rows(), discovery)
+        check_outlook(discovery.count_rows(), discovery, keep_going=None)
         found = discovery.find()
-        check_found(found, discovery)
+        check_found(found, discovery, keep_going=None)
         return join_found(self._raw, found.schema)
 
     def _answer(self, function: Function, coded: Coded | CuboidCounter) -> Answers:
