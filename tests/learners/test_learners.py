@@ -308,7 +308,7 @@ def test_a_model_file_is_checked(change, words):
 
 
 def test_a_synthesizers_model_is_not_one_that_predicts():
-    with pytest.raises(InputError, match="right file"):
+    with pytest.raises(InputError, match="understudy learn"):
         TrainedModel.from_dict({"understudy_model": 1})
 
 
