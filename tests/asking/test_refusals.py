@@ -84,6 +84,7 @@ def test_a_question_that_the_schema_does_not_allow(
 def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> None:
     refused(book, ["count", "mean age"], "needs public bounds")
     refused(book, [], "at least one question")
+    refused(book, 3, "or a list of them, not 3")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,8 @@ def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> No
         ({"discovery": 2.0, "delta": 1e-7}, "share between 0 and 1"),
         ({"bounds": {"sex": ("a", "b")}, "schema": SCHEMA}, "Bounds are of numbers"),
         ({"bounds": {"age": (9, 1)}}, "lower one first"),
+        ({"bounds": {"age": 9}}, "a pair of numbers"),
+        ({"bounds": (0, 9)}, "by the name of the column"),
         ({"person": "nobody"}, "no column 'nobody'"),
         ({"max_rows_per_person": 0}, "rows per person"),
         ({"neighbours": "both"}, "neighbours must be"),

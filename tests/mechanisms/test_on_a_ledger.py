@@ -154,7 +154,7 @@ BAD: dict[str, tuple[Use, str]] = {
     "not a number": (lambda e: Laplace(epsilon=1.0).release(math.nan, e, "q"), "no sensitivity"),
     "two numbers for one": (
         lambda e: Laplace(epsilon=1.0).release([1, 2], e, "q"),
-        "size of a mechanism",
+        "its size",
     ),
     "a vector too long": (lambda e: Vector(epsilon=1.0, size=20_000), "Gaussian noise takes"),
     "size of 0": (lambda e: Laplace(epsilon=1.0, size=0), "size must be"),
