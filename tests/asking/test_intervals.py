@@ -125,6 +125,11 @@ def test_a_sum_of_whole_numbers_pays_for_no_rounding() -> None:
     assert "per row by rounding" in rounded.expect().sentence
 
 
+def test_a_count_lies_in_its_interval_where_there_are_no_rows() -> None:
+    answers = Repeatedly(FEW, "count where age > 500", Ledger(0.1)).answers(50)
+    assert all(0 <= answer.low <= answer.value <= answer.high for [answer] in answers)
+
+
 NOISY = [text for text in QUESTIONS[:7] if text != "variance age"]
 
 

@@ -149,8 +149,8 @@ BAD: dict[str, tuple[Use, str]] = {
         "a whole number",
     ),
     "a mean as a count": (lambda e: Geometric(epsilon=1.0).release(2.5, e, "q"), "whole numbers"),
-    "a text": (lambda e: Laplace(epsilon=1.0).release("7", e, "q"), "no numbers"),
-    "a truth value": (lambda e: Geometric(epsilon=1.0).release(True, e, "q"), "truth values"),
+    "a text": (lambda e: Laplace(epsilon=1.0).release("7", e, "q"), "given 1 text"),
+    "a truth value": (lambda e: Geometric(epsilon=1.0).release(True, e, "q"), "1 truth value came"),
     "not a number": (lambda e: Laplace(epsilon=1.0).release(math.nan, e, "q"), "no sensitivity"),
     "two numbers for one": (
         lambda e: Laplace(epsilon=1.0).release([1, 2], e, "q"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,17 @@ class Answers:
         if left > 0:
             lines.append(f"and {left:,} more")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><td>{html.escape(', '.join(answer.group) or self.question)}</td>"
+            f"<td style='text-align:right'>{html.escape(self.line(answer))}</td></tr>"
+            for answer in self.answers[:MAX_LINES]
+        )
+        left = len(self.answers) - MAX_LINES
+        if left > 0:
+            body += f"<tr><td>and {left:,} more</td><td></td></tr>"
+        return f"<table><tbody>{body}</tbody></table>"
 
     def line(self, answer: Answer) -> str:
         """One answer in words: its value, and the interval."""
