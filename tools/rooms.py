@@ -19,6 +19,7 @@ ROOMS = (
     "data",
     "counting",
     "privacy",
+    "mechanisms",
     "engines",
     "models",
     "release",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.federation.in_process import make_holders
     from understudy.federation.ways import federate
     from understudy.models.model import Model
+    from understudy.models.structure import chow_liu, greedy_bayes
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
@@ -60,8 +61,10 @@ __all__ = [
     "UnderstudyError",
     "attack",
     "audit",
+    "chow_liu",
     "evaluate",
     "federate",
+    "greedy_bayes",
     "make_holders",
     "plan",
     "read_table",
@@ -91,8 +94,10 @@ _HOMES = {
     "UnderstudyError": "errors",
     "attack": "attacks",
     "audit": "auditing",
+    "chow_liu": "models.structure",
     "evaluate": "evaluation",
     "federate": "federation.ways",
+    "greedy_bayes": "models.structure",
     "make_holders": "federation.in_process",
     "plan": "privacy.plan",
     "read_table": "data.tables",

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import black_box
-from understudy.auditing.bounds import (
-    CONFIDENCE,
-    choice_log_probabilities,
-    choice_losses,
-    renyi_rho,
-)
+from understudy.auditing.bounds import CONFIDENCE, choice_losses, renyi_rho
 from understudy.auditing.doors import Loss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
@@ -39,6 +34,7 @@ from understudy.data.frames import Frame
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
 from understudy.errors import InputError
+from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.models.model import Model
 from understudy.privacy.budget import Neighbours, epsilon_of, rho_of
 from understudy.privacy.central import CentralCurator
