@@ -185,7 +185,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while epsilon_of(high, delta) <= epsilon:
         low, high = high, high * 2
-    guesses = 8
+    guesses = 16
     while high - low > 1e-12 * high:
         tries = [(low + high) / 2]
         if guesses:
