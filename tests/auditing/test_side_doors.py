@@ -28,7 +28,7 @@ from outside_view import (
 )
 
 import understudy.synthesizers
-from understudy import Independent, PrivBayes, Random, Schema
+from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.marginals import Marginals
@@ -99,14 +99,29 @@ def test_no_synthesizer_is_forgotten() -> None:
 
 
 @pytest.fixture(scope="module")
-def seen_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
+def table_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Table]:
+    """The table with an odd row, or the plain one: read once for all methods."""
+
+    @cache
+    def read(neighbours: str, odd: Row | None = None) -> Table:
+        folder = tmp_path_factory.mktemp("table")
+        if odd is None:
+            return read_table(written(folder / "t.csv", plain_rows()))
+        return read_table(neighbours_of(neighbours, odd, folder)[1])
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def seen_without(
+    tmp_path_factory: pytest.TempPathFactory, table_with: Callable[..., Table]
+) -> Callable[[str], Seen]:
     """What is seen of a method's run without any odd row: the same beside all of them."""
 
     @cache
     def look(name: str) -> Seen:
-        folder = tmp_path_factory.mktemp("without")
-        table = written(folder / "t.csv", plain_rows())
-        return seen(METHODS[name], table, schema_for(METHODS[name]), folder)
+        method, folder = METHODS[name], tmp_path_factory.mktemp("without")
+        return seen(method, table_with(method.neighbours), schema_for(method), folder)
 
     return look
 
@@ -115,11 +130,15 @@ def seen_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Se
 @pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
 @pytest.mark.parametrize("name", METHODS)
 def test_what_does_not_go_through_a_door_does_not_differ(
-    name: str, odd: Row, tmp_path: Path, seen_without: Callable[[str], Seen]
+    name: str,
+    odd: Row,
+    tmp_path: Path,
+    seen_without: Callable[[str], Seen],
+    table_with: Callable[..., Table],
 ) -> None:
     method = METHODS[name]
-    _, there = neighbours_of(method.neighbours, odd, tmp_path)
-    assert seen_without(name) == seen(method, there, schema_for(method), there.parent)
+    there = table_with(method.neighbours, odd)
+    assert seen_without(name) == seen(method, there, schema_for(method), tmp_path)
 
 
 def test_the_answers_are_used_and_the_questions_are_asked(tmp_path: Path) -> None:
