@@ -52,26 +52,29 @@ from understudy.data.schema import (
 )
 from understudy.data.tables import MARKS, Table
 from understudy.errors import InputError
-from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
+from understudy.privacy.bins import cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget, exact, round_down, rounded_up
+from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
+    ENOUGH_FOR_CATEGORIES,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
-    KINDS_SHARE,
-    KINDS_STRENGTH,
     RANGES_SHARE,
-    RANGES_SHARE_WITHOUT_WORDS,
+    RANGES_SHARE_BESIDE_WORDS,
     RANGES_STRENGTH,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
     foresee,
     foresee_by_need,
+    kinds_price,
     noise_tail,
     price_count,
+    rows_to_be_seen,
     subtract,
+    top_up_words,
 )
-from understudy.privacy.discovery_questions import Asker, NoisyHistogram
+from understudy.privacy.discovery_questions import FALSE_ALARM, Asker, NoisyHistogram
 from understudy.privacy.discovery_scores import (
     KINDS,
     WORDS,
@@ -87,6 +90,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     Noise,
     SystemNoise,
+    table_scale,
 )
 
 MAX_CATEGORIES = 1000
@@ -107,6 +111,9 @@ MIN_HELD = 0.1
 
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""
+
+CLOSER_LOOK = 0.045
+"""Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
 
 MAX_UNIT_CELLS = 4096
 """Ranges of up to this many values are counted value by value."""
@@ -308,16 +315,15 @@ class Discovery:
         """Kinds, ranges, grids and values."""
         kinds = self._choose_kinds()
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
-        share = RANGES_SHARE
-        if not any(kind.words for kind in kinds.values()):
-            share = RANGES_SHARE_WITHOUT_WORDS
-        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
-        grids = self._choose_grids(kinds, ranges)
-        costs = self._divide_rest(kinds)
         words = [name for name, kind in kinds.items() if kind.words]
         delta = 0.0
         if words:
             delta = round_down(exact(self.delta) / len(words))
+        share = self._share_for_ranges(kinds, delta)
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
+        grids = self._choose_grids(kinds, ranges)
+        costs = self._divide(self.left, kinds)
+        self._top_up_words(words, costs, delta)
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -339,10 +345,34 @@ class Discovery:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
 
-    def _divide_rest(self, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
-        """Most of what is left goes to columns of words."""
+    def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
+        """Half of what is left, unless words would then lack it."""
+        costs = self._divide(self.left.equally(2)[0], kinds)
+        for name, kind in kinds.items():
+            if kind.words and not self._sees_enough(costs[name], delta):
+                return RANGES_SHARE_BESIDE_WORDS
+        return RANGES_SHARE
+
+    def _sees_enough(self, cost: Budget, delta: float) -> bool:
+        """Whether words in a small share of the rows are named, at a price."""
+        seen = rows_to_be_seen(self.protection, cost, delta)
+        return seen <= ENOUGH_FOR_CATEGORIES * self.rows
+
+    def _divide(self, rest: Budget, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
+        """Most of the rest goes to columns of words."""
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
-        return dict(zip(kinds, self.left.split(*weights), strict=True))
+        return dict(zip(kinds, rest.split(*weights), strict=True))
+
+    def _top_up_words(self, words: Sequence[str], costs: dict[str, Budget], delta: float) -> None:
+        """Where the share of discovery is up to discovery, words get more if they need it."""
+        if self.share is not None or not words:
+            return
+        facts = costs[words[0]], delta, self.rows, len(self.draft.asked)
+        more = top_up_words(self.protection, self.budget, *facts)
+        for name in words:
+            costs[name] = costs[name].plus(more)
+        raised = exact(self.price.amount) + len(words) * exact(more.amount)
+        self.price = Budget(rounded_up(raised), self.price.currency)
 
     # ---- step 2
 
@@ -350,8 +380,7 @@ class Discovery:
         columns = [name for name in self.draft.asked if name not in self.draft.words]
         if not columns:
             return dict.fromkeys(self.draft.asked, WORDS)
-        need = KINDS_STRENGTH, KINDS_SHARE
-        cost = choice_price(self.protection, self.left, self.rows, need, len(columns))
+        cost = kinds_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
         evidence = self.rows * self.protection.strength(cost)
         log_odds = kind_odds(evidence)
@@ -426,8 +455,7 @@ class Discovery:
         words = sorted(tally.words)
         counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
         asked = self.asker.histogram(f"words of {name}", counts, cost, delta)
-        most = self.protection.rows_per_person
-        threshold = 2 * most + noise_tail(asked.scale, asked.currency, delta / most)
+        threshold = rows_to_be_seen(self.protection, cost, delta)
         kept = [
             (word, count)
             for word, count in zip(words, asked.counts[:-1].tolist(), strict=True)
@@ -492,13 +520,11 @@ class Discovery:
         counts = np.concatenate([cells, tally.missing])
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         edges = ends.edges[kept]
-        found = NoisyCells(
-            edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
-        )
+        found = asked.cells(edges, asked.counts[: len(cells)])
         missing = _missing_mark(asked, asked.counts[len(cells) :])
         if not self._holds_enough(found.counts):
             return self._give_up(name, missing, asked.counts[len(cells) :]), False
-        bins = cut_bins(trim(found))
+        bins = cut_bins(trim(found, self._seen_later))
         return _quantity(name, form, missing, bins, grid), True
 
     def _give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
@@ -508,6 +534,13 @@ class Discovery:
         if missing is not None and counts.max() > self.rows / 2:
             return Text(name, "text", replacement=missing)
         return Text(name, "text")
+
+    @cached_property
+    def _seen_later(self) -> float:
+        """About how many rows a cell must hold for a look at the inside of bins to see it."""
+        cost = self.budget.split(CLOSER_LOOK, len(self.draft.asked) - CLOSER_LOOK)[0]
+        scale = table_scale(cost, self.protection.neighbours, self.protection.rows_per_person)
+        return noise_tail(scale, cost.currency, FALSE_ALARM / MAX_CELLS)
 
     def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
         """Whether a range holds a fair share of the rows."""
@@ -527,11 +560,11 @@ class Discovery:
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         noisy = asked.counts[: len(values)]
         missing = _missing_mark(asked, asked.counts[len(values) :])
-        line = asked.stands_out(len(values))
+        within = (values >= low) & (values < high)
+        line = np.where(within, asked.stands_out(len(values)), asked.stands_out_far(len(far)))
         out = noisy > line
         if not self._holds_enough(noisy):
             return self._give_up(name, missing, asked.counts[len(values) :]), False
-        within = (values >= low) & (values < high)
         sentinels = values[~within & out]
         codes = values[out]
         if len(inside) <= MAX_UNIT_BINS:
@@ -542,13 +575,10 @@ class Discovery:
         if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
             listed = tuple(int(code) for code in codes)
             return Category(name, "categorical", missing, listed, True), True
-        found = NoisyCells(
-            edges=np.append(inside, inside[-1] + step).astype(np.float64),
-            counts=noisy[within],
-            deviation=asked.deviation,
-        )
+        edges = np.append(inside, inside[-1] + step).astype(np.float64)
+        found = asked.cells(edges, noisy[within])
         if len(inside) > MAX_UNIT_BINS:
-            found = trim(found)
+            found = trim(found, self._seen_later)
         if len(found.counts) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:
