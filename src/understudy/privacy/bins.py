@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import DEFAULT_BINS
+from understudy.data.attributes import DEFAULT_BINS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +144,23 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
 
 
 def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
-    """Each stretch as a bin, without those at both ends that hold no more than noise would."""
-    held = np.flatnonzero(cells.counts > 1.5 * cells.deviation)
-    if len(held) == 0:
+    """Each stretch as a bin, without those at both ends that had better not be kept.
+
+    To drop bins moves the rows that they hold. To keep empty ones puts rows there that noise makes
+    up, in each about the mean of what noise adds above zero: 0.4 of its deviation.
+    """
+    first = _first_worth_keeping(cells.counts, cells.deviation)
+    last = len(cells.counts) - _first_worth_keeping(cells.counts[::-1], cells.deviation)
+    if last <= first:
         return tuple(cells.edges.tolist())
-    return tuple(cells.edges[held[0] : held[-1] + 2].tolist())
+    return tuple(cells.edges[first : last + 1].tolist())
+
+
+def _first_worth_keeping(counts: NDArray[np.int64], deviation: float) -> int:
+    """How many bins at the start are dropped."""
+    bins = np.arange(1, len(counts) + 1)
+    lost = _expected_rows(np.cumsum(counts).astype(np.float64), deviation * np.sqrt(bins))
+    free = np.flatnonzero(lost <= deviation * bins / math.sqrt(2 * math.pi))
+    if not len(free):
+        return 0
+    return int(free[-1]) + 1

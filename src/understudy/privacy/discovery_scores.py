@@ -103,8 +103,10 @@ def _format_odds(form: Format, margin: float, evidence: float) -> float:
 def range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
     """Narrow ranges are favoured, by a factor for each doubling of their width; most among codes,
     where one value more or less is many rows, and least among large numbers, whose tails are long.
-    Dates have few candidates, whole years, and hardly tails: a year that no row has is seen. A slope
-    of 0.001 times the evidence says that a range e times as wide must hold 0.1 % more of the rows.
+    Dates have few candidates, whole years, and hardly tails: a year that no row has is seen.
+
+    A slope of 0.001 times the evidence says that a range e times as wide must hold 0.1 % more of
+    the rows.
     """
     if kind in ("date", "datetime"):
         return ends.end_odds - (8.0 + 0.02 * evidence) * np.log(ends.widths)
