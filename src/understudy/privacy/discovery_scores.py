@@ -114,7 +114,7 @@ def range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
         return ends.end_odds - (4.0 + 0.001 * evidence) * np.log(ends.widths)
     slopes = {
         1.0: 3.0,
-        2.0: 3.0 + 0.005 * evidence,
+        2.0: 3.0 + 0.007 * evidence,
         20.0: 3.0 + 0.003 * evidence,
         100.0: 2.0 + 0.001 * evidence,
     }
