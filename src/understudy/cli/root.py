@@ -39,6 +39,7 @@ class _Commands(TyperGroup):
 
     ORDER = (
         *("synthesize", "schema", "sample", "query", "show", "plan", "ledger"),
+        *("learn", "predict"),
         *("evaluate", "attack", "membership", "audit", "holder", "federate", "demo"),
     )
 

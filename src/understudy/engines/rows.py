@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
+from understudy.counting.sums import Summer
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
+from understudy.engines.dialects import Dialect
 from understudy.engines.encoding import CellCode, Raw, fold_codes, outside
 from understudy.engines.persons import limit_rows_per_person, whose
 from understudy.errors import InputError
@@ -90,6 +94,10 @@ class EngineTable:
             )
         return EngineRows(self, schema, person, most)
 
+    def coded_later(self, schema: Schema) -> LaterRows:
+        """The rows as codes, of which no copy is made before a table is counted."""
+        return LaterRows(self, schema.ordered_as(self.names, self.source))
+
     def read(self, cells: Sequence[CellCode], person: str | None = None) -> str:
         """The columns that are needed, cast to their kinds, and the numbers and datetimes read off
         texts.
@@ -155,6 +163,7 @@ class EngineRows:
             np.append(fold_codes(attribute), np.uint32(absent_code(attribute)))
             for attribute in schema.modelled
         ]
+        self._table, self._limits = table, (person, most)
         self._weighted = False
         self._tag = secrets.token_hex(
             4
@@ -165,37 +174,12 @@ class EngineRows:
 
     def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
         engine = self.engine
-        table.learn_words(self.cells)
-        inner = table.read(self.cells, person)
-        joined = [cell for cell in self.cells if cell.joined]
-        for cell in joined:
-            engine.lookup(
-                self._named(f"l{cell.place}"),
-                list(cell.lookup),
-                cell.key_kind,
-                list(cell.lookup.values()),
-            )
-        codes = [
-            f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}"
-            for cell in self.cells
-        ]
-        joins = "".join(
-            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = "
-            f"{cell.key}"
-            for cell in joined
-        )
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
-        if person is None:
-            query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
-        else:
-            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins}"
-            query = limit_rows_per_person(engine.dialect, query, names.split(", "), most)
-        engine.keep(self._named("coded"), query)
+        with coded_query(table, self.cells, person, most) as query:
+            engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
-        self.left_out = self._left_out(inner, person, most)
-        for cell in joined:
-            engine.drop(self._named(f"l{cell.place}"))
+        self.left_out = self._left_out(table.read(self.cells, person), person, most)
         if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
@@ -357,6 +341,10 @@ class EngineRows:
             here &= (column >= 0) == (place in mine)
         return [every[place][here] for place in mine], weights[here]
 
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        return _summer(self._table, self.schema, *self._limits, self.rows)
+
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
         kept = f"{self.rows:,} rows coded inside {self.engine.dialect.name}"
@@ -369,6 +357,117 @@ class EngineRows:
 
     def _one(self, query: str) -> list[int]:
         return [int(column[0]) for column in self.engine.numbers(query)]
+
+
+class LaterRows:
+    """Rows inside an engine that are coded when a table is first counted: sums need no copy."""
+
+    def __init__(self, table: EngineTable, schema: Schema) -> None:
+        self._table = table
+        self.schema = schema
+        found = table.engine.numbers(f"SELECT count(*) FROM {table.engine.relation}")
+        self.rows = int(found[0][0])
+        if self.rows == 0:
+            raise InputError(f"{table.source} has no rows; nothing can be learned from it.")
+        table.check_rows(self.rows)
+
+    @cached_property
+    def _coded(self) -> EngineRows:
+        coded = self._table.coded(self.schema)
+        if coded.rows != self.rows:
+            raise changed_error(self._table.source)
+        return coded
+
+    @property
+    def most_groups(self) -> int:
+        """How many groups are worth fetching at once."""
+        return self._table.engine.most_groups
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct rows there are, at most."""
+        return self._coded.distinct
+
+    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+        """A cuboid for each set of attributes, in one pass over the rows."""
+        return self._coded.grouped(sets)
+
+    def missing_cells(self) -> NDArray[np.int64]:
+        """How many rows have 0, 1, 2, ... missing cells."""
+        return self._coded.missing_cells()
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        return _summer(self._table, self.schema, None, 1, self.rows)
+
+    def explained(self) -> list[str]:
+        """How the rows were coded, in sentences for the owner."""
+        return self._coded.explained()
+
+
+def _summer(table: EngineTable, schema: Schema, person: str | None, most: int, rows: int) -> Summer:
+    from understudy.engines.sums import EngineSummer  # sums are made of coded cells
+
+    return EngineSummer(table, schema, person, most, rows)
+
+
+@contextmanager
+def coded_query(
+    table: EngineTable,
+    cells: Sequence[CellCode],
+    person: str | None,
+    most: int,
+    complete: bool = False,
+) -> Iterator[str]:
+    """A query whose columns e0, e1, ... are the codes of the cells of rows that count; while it is
+    used, what it looks up is stored in the engine. Rows that lack a number on a grid may be left
+    out of it where only ``complete`` ones are wanted.
+    """
+    engine, tag = table.engine, secrets.token_hex(4)
+    table.learn_words(cells)
+    inner = table.read(cells, person)
+    joined = {cell.place: f"understudy_l{cell.place}_{tag}" for cell in cells if cell.joined}
+    for cell in cells:
+        if cell.joined:
+            keys, codes = list(cell.lookup), list(cell.lookup.values())
+            engine.lookup(joined[cell.place], keys, cell.key_kind, codes)
+    columns, absent = _code_columns(cells, engine.dialect, complete=complete and person is None)
+    joins = "".join(
+        f" LEFT JOIN {joined[cell.place]} l{cell.place} ON l{cell.place}.key = {cell.key}"
+        for cell in cells
+        if cell.joined
+    )
+    if person is None:
+        query = f"SELECT {', '.join(columns)} FROM ({inner}) r{joins}"
+        if absent:
+            query += f" WHERE NOT ({' OR '.join(absent)})"
+    else:
+        query = f"SELECT {', '.join(columns)}, p FROM ({inner}) r{joins}"
+        names = [f"e{cell.place}" for cell in cells]
+        query = limit_rows_per_person(engine.dialect, query, names, most)
+    yield query
+    for name in joined.values():
+        engine.drop(name)
+
+
+def _code_columns(
+    cells: Sequence[CellCode], dialect: Dialect, *, complete: bool
+) -> tuple[list[str], list[str]]:
+    """The codes of cells, and under which conditions a row is left out.
+
+    Where these leave it out, numbers on a grid need no code for "missing", and stay real: that is
+    what sums take their time with.
+    """
+    columns, absent = [], []
+    for cell in cells:
+        steps = cell.steps
+        if complete and steps is not None:
+            columns.append(f"{steps[0]} AS e{cell.place}")
+            absent.append(steps[1])
+        else:
+            code = f"CAST({cell.sql} AS {dialect.code_type(cell.codes)})"
+            columns.append(f"{code} AS e{cell.place}")
+    return columns, absent
 
 
 def changed_error(source: str) -> EngineError:

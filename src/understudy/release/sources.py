@@ -64,6 +64,11 @@ class Source(Protocol):
     def code(self, schema: Schema) -> tuple[Coded | CuboidCounter, list[str]]:
         """The rows as codes of the schema, and what their owner should know about it."""
 
+    def open(self, schema: Schema) -> tuple[Coded | CuboidCounter, list[str]]:
+        """The same for questions of any kind: an engine may wait with codes for the first that
+        needs them, and has nothing to tell until then.
+        """
+
 
 @contextmanager
 def open_source(
@@ -137,6 +142,10 @@ class MemorySource:
         coded = encode(table, schema)
         return coded, _notes(self.left_out(), [*coded.outside, *find_violations(table, coded)])
 
+    def open(self, schema: Schema) -> tuple[Coded, list[str]]:
+        """Code the rows that count."""
+        return self.code(schema)
+
     @cached_property
     def _counting(self) -> tuple[Table, LeftOut | None]:
         """The rows of each person that count, drawn once, and what was left out."""
@@ -194,6 +203,14 @@ class EngineSource:
         counter = CuboidCounter(coded)
         broken = count_violations(counter, coded.schema)
         return counter, _notes(left_out, [*coded.outside, *broken])
+
+    def open(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
+        """Code the rows when a table is counted; at once where rows of persons are to be left
+        out.
+        """
+        if self._person is not None:
+            return self.code(schema)
+        return CuboidCounter(self._table.coded_later(schema)), []
 
 
 def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:
