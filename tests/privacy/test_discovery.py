@@ -150,7 +150,9 @@ def test_real_noise_finds_kinds_words_and_all_rows(currency: Any, neighbours: An
 
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_a_wrong_choice_of_a_kind_is_one_in_a_hundred_thousand(currency: Any, neighbours: Any) -> None:
+def test_a_wrong_choice_of_a_kind_is_one_in_a_hundred_thousand(
+    currency: Any, neighbours: Any
+) -> None:
     """Exactly: the mechanism's probabilities are known, so none is estimated by running it."""
     ledger = Ledger(4.0, 2e-9, neighbours, currency, threshold_delta=1e-9)
     run = Discovery(Draft(clear_table()), ledger, ledger.budget, 1e-9, SeededNoise(0))
