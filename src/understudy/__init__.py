@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
+    from understudy.release.questions import open_curator
     from understudy.reports.owner import write_owner_report
     from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
@@ -66,6 +67,7 @@ __all__ = [
     "federate",
     "greedy_bayes",
     "make_holders",
+    "open_curator",
     "plan",
     "read_table",
     "report",
@@ -99,6 +101,7 @@ _HOMES = {
     "federate": "federation.ways",
     "greedy_bayes": "models.structure",
     "make_holders": "federation.in_process",
+    "open_curator": "release.questions",
     "plan": "privacy.plan",
     "read_table": "data.tables",
     "report": "reports.release",

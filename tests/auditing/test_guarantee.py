@@ -16,6 +16,7 @@ import pytest
 import understudy.privacy.answering
 import understudy.privacy.central
 import understudy.privacy.questions
+import understudy.privacy.sums
 import understudy.synthesizers
 from understudy import Independent, InputError, PrivBayes
 from understudy.auditing import Pair, audit, audit_subjects
@@ -47,6 +48,7 @@ from understudy.privacy.mechanisms import (
     draw_smoothing,
     round_to_grid,
 )
+from understudy.privacy.sum_sensitivity import find_blocks
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import methods
 
@@ -84,6 +86,11 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
         lambda scores, sensitivity, offsets=None: round_to_grid(
             scores, sensitivity / (3 if sensitivity == 6 else 1), offsets
         ),
+    ),
+    "sums for one row per person": (
+        understudy.privacy.sums,
+        "find_blocks",
+        lambda summation, neighbours, most=1: find_blocks(summation, neighbours),
     ),
     "draws for one row per person": (
         understudy.privacy.questions,

@@ -38,6 +38,7 @@ from understudy.auditing.neighbours import (
     refinement_pairs,
     worst_pairs,
 )
+from understudy.auditing.sums import clipped_loss, unclipped_loss, uncounted_loss
 from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
@@ -790,6 +791,20 @@ def controls() -> tuple[Control, ...]:
             unit="delta",
         ),
         Control(
+            "sums of numbers that are not clipped",
+            "a temptation of ours",
+            extreme,
+            1.0,
+            exact=lambda: unclipped_loss(1.0),
+        ),
+        Control(
+            "second moments, noise for as many as features",
+            "a temptation of ours",
+            extreme,
+            1.0,
+            exact=lambda: uncounted_loss(1.0),
+        ),
+        Control(
             "the kind of a column told from all of its cells",
             "ours, before it was paid for",
             ODD_CELL,
@@ -869,6 +884,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             "rows in the types that the schema says",
             ONE_MISSING,
             exact=lambda: types_loss(epsilon, False),
+        ),
+        sound(
+            "sums and second moments of clipped numbers",
+            "an extreme value",
+            exact=lambda: clipped_loss(epsilon),
         ),
         sound(
             "the kind of a column chosen at a price",
