@@ -104,6 +104,8 @@ class Answer:
 def answer(model: Model, text: str) -> Answer:
     """Answer a query from a model; see :meth:`understudy.models.model.Model.query`."""
     query = parse(text, model.schema)
+    if model.gaussians is not None:
+        model.gaussians.check_question(query.names)
     if query.kind == "mean":
         assert query.attribute is not None
         value, error = _mean(model, query.attribute, query.condition)
@@ -454,6 +456,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         raise InputError(
             f"An attribute appears twice in the marginal {describe(axes)}; name each once."
         )
+    if model.gaussians is not None:
+        model.gaussians.check_question({axis.attribute for axis in axes})
     functions: list[Factor] = []
     keep: list[Variable] = []
     for axis in axes:

@@ -18,7 +18,7 @@ missing value compares with nothing: it fits neither ``age < 40`` nor ``age >= 4
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -110,6 +110,17 @@ class Query:
     kind: Kind
     attribute: Attribute | None
     condition: Condition | None
+
+    @property
+    def names(self) -> set[str]:
+        """The attributes that it is about."""
+        atoms: Sequence[Atom] = ()
+        if self.condition is not None:
+            atoms = self.condition.atoms
+        found = {atom.subset.attribute.name for atom in atoms}
+        if self.attribute is not None:
+            found.add(self.attribute.name)
+        return found
 
 
 def parse(text: str, schema: Schema) -> Query:
