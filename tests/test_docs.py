@@ -96,6 +96,8 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "rows-per-person.md",
             "constraints.md",
             "public-facts.md",
+            "learning.md",
+            "asking.md",
             "mechanisms.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),

@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # typing's own takes long to load: Ctrl-C should find us 
 if TYPE_CHECKING:
     from typing import Any
 
+    from understudy.asking.api import ask
     from understudy.attacks import attack
     from understudy.auditing import audit
     from understudy.data.schema import Schema
@@ -62,6 +63,7 @@ __all__ = [
     "Synthesizer",
     "Table",
     "UnderstudyError",
+    "ask",
     "attack",
     "audit",
     "chow_liu",
@@ -97,6 +99,7 @@ _HOMES = {
     "Synthesizer": "synthesizers",
     "Table": "data.tables",
     "UnderstudyError": "errors",
+    "ask": "asking.api",
     "attack": "attacks",
     "audit": "auditing",
     "chow_liu": "models.structure",

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from asking import said, started
 from memory_holders import holders_of
 
+from asking import said, started
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema

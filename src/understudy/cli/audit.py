@@ -43,7 +43,7 @@ def audit(
             metavar="SUBJECT",
             help="Whole fits of a method (METHODS); doors: the questions that they are made of; "
             "discovery: runs without a schema; mechanisms: noise and choices for questions of your "
-            "own; controls: methods that are broken on purpose.",
+            "own; learners; controls: methods that are broken on purpose.",
         ),
     ],
     epsilon: Annotated[

@@ -10,8 +10,10 @@ from understudy.data.encoding import Coded
 from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows, sum_rows
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.linear import LinearQueries, answer_linear
 from understudy.privacy.mechanisms import Counts, Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
+from understudy.privacy.ranks import ChooseRank, answer_rank
 from understudy.privacy.sums import Sum, Sums, read_sums
 
 
@@ -67,6 +69,10 @@ class CentralCurator(Curator):
                 return self._draw(question)
             case Sum():
                 return self._sum(question)
+            case LinearQueries():
+                return answer_linear(question, self._rows.counter, self.ledger, self._noise)
+            case ChooseRank():
+                return answer_rank(question, self._rows.counter, self.ledger, self._noise)
         raise TypeError(f"a central curator does not answer {type(question).__name__}")
 
     def _measure(self, question: Measure) -> list[Measurement]:

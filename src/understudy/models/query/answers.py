@@ -25,7 +25,7 @@ from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_variance
 from understudy.models.query.conditions import Subset
-from understudy.models.query.grammar import Atom, Compound, Condition, Kind, parse
+from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -46,7 +46,7 @@ class Answer:
     query
         The query.
     kind
-        "count", "share" or "mean".
+        "count", "share", "mean" or another function.
     value
         What the model expects.
     error
@@ -65,9 +65,9 @@ class Answer:
         95 %.
         """
         low = self.value - 1.96 * self.error
-        if self.kind == "mean":
-            return low
-        return max(low, 0.0)
+        if self.kind in ("count", "share", "variance", "std"):
+            return max(low, 0.0)
+        return low
 
     @property
     def high(self) -> float:
@@ -101,11 +101,12 @@ class Answer:
         return {name: getattr(self, name) for name in names}
 
 
-def answer(model: Model, text: str) -> Answer:
-    """Answer a query from a model; see :meth:`understudy.models.model.Model.query`."""
-    query = parse(text, model.schema)
-    if model.gaussians is not None:
-        model.gaussians.check_question(query.names)
+def answer(model: Model, text: str, query: Query | None = None) -> Answer:
+    """Answer a count, share or mean from a model; see
+    :meth:`understudy.models.model.Model.query`.
+    """
+    if query is None:
+        query = parse(text, model.schema)
     if query.kind == "mean":
         assert query.attribute is not None
         value, error = _mean(model, query.attribute, query.condition)
