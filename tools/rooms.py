@@ -25,6 +25,7 @@ ROOMS = (
     "synthesizers",
     "federation",
     "evaluation",
+    "inference",
     "auditing",
     "attacks",
     "reports",

@@ -37,9 +37,11 @@ from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
+from understudy.models.measurements import Measurements
 from understudy.models.network import Network
 from understudy.models.query.answers import Answer, Estimate, answer, estimate
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
+from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
@@ -95,6 +97,9 @@ class Model:
         How attributes were taken apart, for a network over bits (binary and Gray encoding).
     library
         Whose frame the model was fitted on; not kept in a file.
+    measurements
+        Which tables the network was fitted to, where they are not its own, and what a holdout says
+        of its errors.
 
     Examples
     --------
@@ -109,6 +114,7 @@ class Model:
     rows: int | None = None
     bits: Bits | None = None
     library: Library = field(default="table", compare=False, repr=False)
+    measurements: Measurements = field(default=Measurements(), repr=False)
 
     def __post_init__(self) -> None:
         # A model is what its file says from the moment it is made: the same rows, answers and
@@ -413,9 +419,9 @@ class Model:
         Returns
         -------
         The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %).
-        The error bar is that of the noise alone, to first order; how well the network fits the data
-        is not in it. Where a condition cuts through a bin, the share of the bin that it covers
-        counts.
+        The error has three parts, ``noise``, ``misfit`` and ``cut``; see
+        :mod:`understudy.models.query.intervals`. Where a condition cuts through a bin, the share of
+        the bin that it covers counts.
 
         Examples
         --------
@@ -423,6 +429,11 @@ class Model:
         1,234 ± 56
         """
         return answer(self, query)
+
+    @cached_property
+    def errors(self) -> ErrorModel:
+        """What the model knows about its own errors."""
+        return ErrorModel(self)
 
     def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
         """Estimated counts over some attributes, exactly from the network: no row is drawn, no
@@ -436,7 +447,7 @@ class Model:
         Returns
         -------
         The counts (``table``), what the codes of each side stand for (``labels``), and error bars
-        (``deviation``; see :meth:`query` for what they hold).
+        (``deviation``: that of the noise alone).
 
         Examples
         --------
@@ -467,7 +478,7 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The model as it stands in a file."""
-        return {
+        document = {
             "understudy_model": MODEL_VERSION,
             "method": dict(self.method),
             "rows": self.rows,
@@ -476,6 +487,9 @@ class Model:
             "bits": self._bits_name(),
             "network": self.network.to_list(),
         }
+        if self.measurements.tables:
+            document["measurements"] = self.measurements.to_dict()
+        return document
 
     def _bits_name(self) -> str | None:
         """How attributes were taken apart, in a word."""
@@ -503,6 +517,7 @@ class Model:
             network = Network.from_list(
                 document.get("network"), schema if bits is None else bits.schema
             )
+            measured = Measurements.from_dict(document.get("measurements"), schema)
         except InputError as error:
             cause = str(error).rstrip(".")
             raise InputError(f"{source} cannot be used: {cause}.") from error
@@ -527,7 +542,7 @@ class Model:
             isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
         ):
             raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
-        return cls(method, schema, network, ledger, rows, bits)
+        return cls(method, schema, network, ledger, rows, bits, measurements=measured)
 
     # ---- looks
 
