@@ -151,9 +151,7 @@ def run_matched(options: Options, settings: Settings) -> Mapping[str, float]:
     """The share of rejections among a few tables: on real rows, naively, and by repetitions."""
     tables, rows = (2, 300) if options.quick else (TABLES_A_RUN, 1000)
     rng = np.random.default_rng(seed_of(settings))
-    rejected = {
-        f"{name}, {side}": 0 for name in TESTS for side in ("real", "naive", "matched")
-    }
+    rejected = {f"{name}, {side}": 0 for name in TESTS for side in ("real", "naive", "matched")}
     for _ in range(tables):
         real = truth(rng, rows, TIES[settings["truth"]])
         noise = SeededNoise(int(rng.integers(1 << 31)))

@@ -13,7 +13,7 @@ intervals are about the model.
 
 >>> from understudy import inference
 >>> inference.estimate(model, inference.mean("age"))                    # doctest: +SKIP
->>> inference.test_independence(model, "smoker", "sex").p               # doctest: +SKIP
+>>> inference.independence_test(model, "smoker", "sex").p               # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _most_likely(design: NDArray[np.float64], wanted: NDArray[np.float64]) -> ND
     """
     scale = np.abs(design).max(axis=0)
     scaled = design / np.where(scale > 0, scale, 1)
-    weights = np.zeros(scaled.shape[1])
+    weights: NDArray[Any] = np.zeros(scaled.shape[1])
     penalty = 1e-6 * len(wanted) * np.eye(len(weights))
     for _ in range(MAX_LOGISTIC_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(scaled @ weights, -30, 30)))
@@ -303,7 +303,8 @@ def _most_likely(design: NDArray[np.float64], wanted: NDArray[np.float64]) -> ND
         weights = weights + step
         if np.abs(step).max() < 1e-9:
             break
-    return weights / np.where(scale > 0, scale, 1)
+    found: NDArray[np.float64] = weights / np.where(scale > 0, scale, 1)
+    return found
 
 
 def _numbers(table: Table, name: str) -> NDArray[np.float64]:
@@ -356,7 +357,7 @@ class Independence:
     p: float
 
 
-def test_independence(
+def independence_test(
     model: Model,
     one: str,
     other: str,
@@ -391,9 +392,6 @@ def test_independence(
     null = [abs(statistic(table, one, other)) for table in repeated]
     larger = sum(value >= found for value in null)
     return Independence(statistic=found, p=(1 + larger) / (1 + repetitions))
-
-
-test_independence.__test__ = False  # type: ignore[attr-defined]  # not pytest's kind of test
 
 
 def shuffle_column(name: str) -> Callable[[Table, np.random.Generator], Table]:

@@ -26,6 +26,10 @@ def query(
             metavar="QUERY...", help="count, share or mean NAME, then: where CONDITION."
         ),
     ],
+    parts: Annotated[
+        bool,
+        typer.Option("--parts", metavar="", help="Say what the error bar is made of."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
 ) -> None:
     """Answer queries from a model, with error bars: exact, without drawing rows and without
@@ -45,3 +49,5 @@ def query(
         else:
             label = ""
         print_sentence(console, f"{label}{answer!r}")
+        if parts:
+            console.print(f"  {answer.describe_parts()}")

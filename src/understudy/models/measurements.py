@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError
@@ -43,6 +43,9 @@ class Holdout:
         The variance of errors that noise explains, as a multiple of what the formula gives.
     misfit
         The variance of what no measured table tells, as a multiple of that of drawing rows.
+    one_way
+        The variance of counts of one attribute, as a multiple of that of all their measurements:
+        above 1 where the model is further from them than their noise.
     tables
         How many tables were kept apart.
     """
@@ -50,6 +53,7 @@ class Holdout:
     noise: float
     misfit: float
     tables: int
+    one_way: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,7 @@ class Measurements:
             holdout = {
                 "noise": self.holdout.noise,
                 "misfit": self.holdout.misfit,
+                "one_way": self.holdout.one_way,
                 "tables": self.holdout.tables,
             }
         tables = [{"attributes": list(t.attributes), "deviation": t.deviation} for t in self.tables]
@@ -106,13 +111,17 @@ def _holdout(entry: Any) -> Holdout | None:
         return None
     if not isinstance(entry, Mapping):
         raise InputError("its holdout is not an object")
-    noise, misfit, tables = (entry.get(name) for name in ("noise", "misfit", "tables"))
-    if not _is_number(noise, MAX_FACTOR) or not _is_number(misfit, MAX_FACTOR):
-        raise InputError("a factor of its holdout is not a number at or above 0")
+    factors: dict[str, float] = {}
+    for name in ("noise", "misfit", "one_way"):
+        factor = entry.get(name)
+        if not _is_number(factor, MAX_FACTOR):
+            raise InputError("a factor of its holdout is not a number at or above 0")
+        factors[name] = float(factor)
+    tables = entry.get("tables")
     if isinstance(tables, bool) or not isinstance(tables, int) or not 0 < tables < MAX_MEASUREMENTS:
         raise InputError("its holdout does not say how many tables it has")
-    return Holdout(noise=float(noise), misfit=float(misfit), tables=tables)
+    return Holdout(tables=tables, **factors)
 
 
-def _is_number(given: Any, limit: float) -> bool:
+def _is_number(given: Any, limit: float) -> TypeGuard[int | float]:
     return not isinstance(given, bool) and isinstance(given, int | float) and 0 <= given < limit

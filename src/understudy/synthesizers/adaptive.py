@@ -220,7 +220,9 @@ class Adaptive(Synthesizer):
         )
         if not held:
             return model
-        measured = replace(model.measurements, holdout=calibrate(model, held))
+        measured = replace(
+            model.measurements, holdout=calibrate(model, held, learner.one_way_excess())
+        )
         return replace(model, measurements=measured)
 
     def _keep_holdout(self, curator: Curator, budget: Budget) -> tuple[list[HeldTable], Budget]:

@@ -131,6 +131,17 @@ class Learner:
             for table in counter.count([marginal(*group) for group in groups])
         ]
 
+    def one_way_excess(self) -> float:
+        """How much larger the variance of counts of single attributes is than that of their noise,
+        since the distribution does not have exactly the measured ones.
+        """
+        excess = []
+        for name in self.sizes:
+            gap = self.fit.marginal((name,)) * self.rows - self.pool.table((name,))
+            noise = max(self.pool.deviation((name,)), 1e-9)
+            excess.append(float((gap**2).mean()) / noise**2)
+        return 1.0 + sum(excess) / len(excess)
+
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]

@@ -105,6 +105,13 @@ class Answer:
             return f"{shown} ± {error}"
         return shown
 
+    def describe_parts(self) -> str:
+        """What the error bar is made of, in a line."""
+        return (
+            f"noise {self.noise:.3g}, misfit {self.misfit:.3g}, cut bins {self.cut:.3g}; 95 % "
+            f"interval {self.low:.6g} to {self.high:.6g}"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
         names = ("query", "kind", "value", "error", "low", "high", "noise", "misfit", "cut")
@@ -210,7 +217,7 @@ def _spread_inside(model: Model, attribute: Attribute) -> float:
     if attribute.whole:
         widths = widths - 1
     rows = np.maximum(shares * model.rows, 1.0)
-    unsure = 1 / (CUT_ROWS + 1)
+    unsure: Any = 1 / (CUT_ROWS + 1)
     if attribute.refined:
         unsure = np.minimum(CUT_FACTOR / rows, unsure)
     return float((shares**2 * widths**2 / 12 * unsure).sum())

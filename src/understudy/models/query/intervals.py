@@ -48,7 +48,7 @@ NORMAL_AS_HEAVY = 0.733
 MISFIT = 3.0
 """The factor of misfit where no holdout tells it: high, to be on the safe side."""
 
-PRIOR = {"noise": (-0.5, 0.8), "misfit": (0.2, 1.0)}
+PRIOR = {"noise": (-0.5, 0.6), "misfit": (0.0, 1.0)}
 """Mean and deviation of the logarithms of the factors among releases of made-up tables; where the
 holdout is too noisy to tell, they are taken to be like these."""
 
@@ -178,7 +178,10 @@ class ErrorModel:
                 information += 1 / (table.deviation**2 * summed)
         if not information:
             return None
-        return float(((weights - weights.mean()) ** 2).sum()) / information
+        excess = 1.0
+        if self.holdout is not None:
+            excess = self.holdout.one_way
+        return excess * float(((weights - weights.mean()) ** 2).sum()) / information
 
     def cut(self, name: str, weights: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
         """The variance of a count, from not knowing how rows lie in the bins of an attribute.
@@ -266,12 +269,11 @@ SAMPLED_CELLS = 10
 it is read off those with about as many rows."""
 
 
-def calibrate(model: Model, tables: Sequence[HeldTable]) -> Holdout:
+def calibrate(model: Model, tables: Sequence[HeldTable], one_way: float = 1.0) -> Holdout:
     """The factors of noise and misfit that explain how far the model is from tables it never saw.
 
     The most likely ones, for errors that are t-distributed, with :data:`PRIOR` for the factors. The
-    tables' margins count as well as their cells, and margins of one order as much as those of
-    another.
+    tables' margins over pairs count as well as their cells, and all pairs as much as all cells.
     """
     errors = ErrorModel(model)
     margins = {_Margin(table, kept): None for table in tables for kept in _subsets(table)}
@@ -284,13 +286,13 @@ def calibrate(model: Model, tables: Sequence[HeldTable]) -> Holdout:
     weight = np.concatenate([np.full(count, sum(counts) / len(counts) / count) for count in counts])
     found = [compared for one in by_order for compared in one]
     noise, misfit = _most_likely(_Compared.join(found), weight)
-    return Holdout(noise=noise, misfit=misfit, tables=len(tables))
+    return Holdout(noise=noise, misfit=misfit, one_way=one_way, tables=len(tables))
 
 
 def _subsets(table: HeldTable) -> list[tuple[int, ...]]:
     places = range(len(table.marginal))
     return [
-        kept for size in range(1, len(places) + 1) for kept in itertools.combinations(places, size)
+        kept for size in range(2, len(places) + 1) for kept in itertools.combinations(places, size)
     ]
 
 
