@@ -40,21 +40,17 @@ from study import (
     seed_of,
     where,
 )
-from thesis import (
+from thesis_parts.accuracy import (
     ACCEPTABLE,
     CHOSEN_EPSILON,
     EPSILONS,
     HEART_REPEATS,
     QUICK_LEARNERS,
     REAL_ACCURACY,
-    TARGETS,
-    Task,
-    accuracies,
     divergence,
-    majority,
-    rows_of,
-    task,
 )
+from thesis_parts.learning import accuracies, majority
+from thesis_parts.tables import TARGETS, Task, rows_of, task
 from understudy import PrivBayes, Synthesizer
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded, encode

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from understudy.data.encoding import Coded, encode
-from understudy.data.schema import EPOCH, Attribute, Schema
+from understudy.data.schema import Attribute, Schema
 from understudy.data.tables import Column, Table
+from understudy.data.time_formats import EPOCH
 
 
 def words(*texts: str | None) -> Column:

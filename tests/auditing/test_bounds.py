@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from understudy.auditing.blackbox import black_box, tell_apart
 from understudy.auditing.bounds import (
@@ -153,6 +155,28 @@ def test_the_rho_of_a_gaussian_is_found() -> None:
         discrete_gaussian_log_pmf(values, 10.0), discrete_gaussian_log_pmf(values - 1, 10.0)
     )
     assert found == pytest.approx(1 / 200, rel=1e-3)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=2, max_size=30),
+    st.sampled_from([0.01, 1.0, 700.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_rho_of_a_choice_is_that_of_the_sum_over_all_candidates(
+    differences: list[int], scale: float, seed: int
+) -> None:
+    scores = np.random.default_rng(seed).integers(0, 2000, len(differences)) / scale
+    log_p, log_q = (
+        choice_log_probabilities(values, 1.0, "exponential")
+        for values in (scores, scores + np.array(differences) / scale)
+    )
+    orders = 1 + np.geomspace(1e-4, 1e3, 400)[:, None]
+    both = [
+        np.logaddexp.reduce(orders * p + (1 - orders) * q, axis=1) / (orders - 1)[:, 0]
+        for p, q in ((log_p, log_q), (log_q, log_p))
+    ]
+    expected = max(0.0, *((each / orders[:, 0]).max() for each in both))
+    assert renyi_rho(log_p, log_q) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_a_black_box_finds_most_of_the_loss_and_no_more() -> None:

@@ -48,6 +48,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.discovery import Discovery
 from understudy.privacy.discovery_scores import KINDS as CHOICES
 from understudy.privacy.discovery_scores import Kind, count_grids, count_kinds
+from understudy.privacy.discovery_values import ValueFinder
 from understudy.release.callbacks import OwnerWarning
 from understudy.release.sources import open_source
 from understudy.reports.release import report
@@ -742,7 +743,7 @@ def test_no_decimal_point_tells_of_a_missing_value(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- without a schema
 
 
-def _same_words(self: Discovery, name: str, cost: Any, delta: float) -> tuple[Category, bool]:
+def _same_words(self: ValueFinder, name: str, cost: Any, delta: float) -> tuple[Category, bool]:
     """The question of which words there are, answered alike; its real answer is tested with
     discovery.
     """
@@ -786,7 +787,7 @@ def test_nor_does_it_where_the_domain_is_discovered(
     """Whatever the odd row makes of the kinds, formats and ranges of the columns."""
     here, there = neighbours_of(method.neighbours, odd, tmp_path)
     with (
-        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(ValueFinder, "find_words", _same_words),
         mock.patch.object(Follows, "place", PLACES[len(str(odd)) % 3]),
         mock.patch(f"{__name__}.SameAnswers", Follows),
     ):
@@ -803,7 +804,7 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
     method = Independent(epsilon=0.001, keep_going=True)
     found = []
     with (
-        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(ValueFinder, "find_words", _same_words),
         mock.patch.object(Follows, "place", place),
         mock.patch(f"{__name__}.SameAnswers", Follows),
     ):
@@ -991,7 +992,7 @@ def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     method = Independent(epsilon=1.0, keep_going=True)
     found = []
     with (
-        mock.patch.object(Discovery, "_find_words", _same_words),
+        mock.patch.object(ValueFinder, "find_words", _same_words),
         mock.patch.object(Discovery, "_choose_kinds", look_at_all),
     ):
         for folder, ages in ((here, [*plain, "21"]), (there, [*plain, "x", "x"])):

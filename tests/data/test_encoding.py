@@ -30,8 +30,9 @@ from understudy import InputError
 from understudy.data import encoding
 from understudy.data.encoding import decode, encode, quantity_values
 from understudy.data.frames import as_table
-from understudy.data.schema import EPOCH, Category, Quantity, Schema
+from understudy.data.schema import Category, Quantity, Schema
 from understudy.data.tables import Column, Table, read_table
+from understudy.data.time_formats import EPOCH
 
 
 def codes_of(column: Column, **entry: Any) -> list[int]:

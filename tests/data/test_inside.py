@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from understudy import Schema
 from understudy.data.encoding import decode, encode
-from understudy.data.inside import Inside
+from understudy.data.inside import Grid, Inside, fraction
 from understudy.data.schema import Quantity
 from understudy.errors import InputError
 
@@ -31,6 +32,32 @@ def draw(attribute: Quantity, rows: int = 2000, seed: int = 1) -> tuple[Any, Any
     codes = rng.integers(0, attribute.bins, rows).astype(np.uint16)
     table = decode({"x": codes}, Schema((attribute,)), rng, rows)
     return codes, table.columns["x"].values
+
+
+@given(
+    st.sampled_from([*STEPS, 3e-7, 1e-15, 5e-324, 1 / 3, 7e20]),
+    st.one_of(
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.integers(-(2**70), 2**70),
+        st.floats(-1000, 1000).map(lambda number: round(number, 2)),
+    ),
+    st.integers(-3, 3),
+)
+def test_places_on_a_grid_are_those_of_exact_fractions(
+    step: float, number: float, ulps: int
+) -> None:
+    grid = Grid(step)
+    near = float(number) + ulps * np.spacing(float(number))
+    assume(np.isfinite(near))
+    for value in (float(number), near):
+        exact = fraction(value) / fraction(step)
+        assert (grid.index_to(value), grid.index_from(value)) == (
+            math.floor(exact),
+            math.ceil(exact),
+        )
+    place = int(np.clip(number / step, -(10**12), 10**12))
+    assert grid.at(place) == float(place * fraction(step))
+    assert grid.index_from(grid.at(place)) == math.ceil(fraction(grid.at(place)) / fraction(step))
 
 
 @st.composite

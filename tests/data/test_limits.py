@@ -16,7 +16,8 @@ from golden.golden import FOLDER
 from running import run
 from understudy import Independent, InputError, Model, Schema
 from understudy.cli import show
-from understudy.data.schema import MAX_ATTRIBUTES, MAX_CODES, MAX_NAME_LENGTH, MAX_TEXT_LENGTH
+from understudy.data.attribute_reading import MAX_CODES, MAX_TEXT_LENGTH
+from understudy.data.schema import MAX_ATTRIBUTES, MAX_NAME_LENGTH
 from understudy.data.tables import Table
 from understudy.errors import MAX_MESSAGE_LENGTH
 from understudy.privacy.ledger import MAX_ENTRIES

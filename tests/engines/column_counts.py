@@ -15,7 +15,7 @@ from understudy.engines import Engine
 from understudy.engines.columns import EngineColumns
 from understudy.engines.rows import EngineTable
 from understudy.errors import InputError
-from understudy.privacy.discovery import is_identifier
+from understudy.privacy.identifiers import is_identifier
 
 TYPED: dict[str, list[Any]] = {
     **{kind: [None if cell == "" else cell for cell in cells] for kind, cells in CELLS.items()},

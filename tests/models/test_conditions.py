@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from examples import schema_of, values_of
 from understudy import InputError, Model
 from understudy.data.bits import Bits
-from understudy.data.schema import EPOCH, Schema
+from understudy.data.schema import Schema
+from understudy.data.time_formats import EPOCH
 from understudy.models.model import How
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset, parse_conditions

@@ -5,7 +5,7 @@ import pytest
 
 from understudy.counting.partition import ends_of
 from understudy.privacy.bins import NoisyCells, trim
-from understudy.privacy.discovery import _places_to_cut, _Range
+from understudy.privacy.discovery_values import Range, places_to_cut
 from understudy.privacy.shapes import smooth
 
 
@@ -37,9 +37,9 @@ def test_ranges_end_at_zero_rather_than_next_to_it(
 def test_no_cell_is_finer_than_the_numbers_are() -> None:
     ends = ends_of("real")
     first, last = np.searchsorted(ends.edges, [0.0, 80.0]).tolist()
-    stretch = _Range(0.0, 80.0, first, last)
-    fine = ends.edges[_places_to_cut(ends, stretch)]
-    coarse = ends.edges[_places_to_cut(ends, stretch, 1)]
+    stretch = Range(0.0, 80.0, first, last)
+    fine = ends.edges[places_to_cut(ends, stretch)]
+    coarse = ends.edges[places_to_cut(ends, stretch, 1)]
     assert min(fine[fine > 0]) < 1e-5
     assert min(coarse[coarse > 0]) == 0.1
     assert {0.0, 80.0} <= set(coarse)

@@ -32,8 +32,9 @@ from understudy.counting.columns import MemoryColumns
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.encoding import encode
 from understudy.data.formats import CANDIDATES
-from understudy.data.schema import EPOCH, Category, Identifier, Quantity, Text
+from understudy.data.schema import Category, Identifier, Quantity, Text
 from understudy.data.tables import Column, Table, read_table
+from understudy.data.time_formats import EPOCH
 from understudy.privacy.budget import Budget, exact, total
 from understudy.privacy.discovery import Discovery, Draft, discover
 from understudy.privacy.discovery_budget import Protection, noise_tail
@@ -46,6 +47,7 @@ from understudy.privacy.discovery_scores import (
     kind_odds,
     range_odds,
 )
+from understudy.privacy.discovery_values import ValueFinder
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
 
 ROWS = 20_000
@@ -382,7 +384,8 @@ def test_a_column_in_which_nothing_is_found_holds_no_numbers(
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
     run.count_rows()
-    assert run._give_up("x", mark, np.array([marked, 3])).replacement == replacement
+    finder = ValueFinder(run.asker, run._tallies, run.rows)
+    assert finder.give_up("x", mark, np.array([marked, 3])).replacement == replacement
 
 
 @pytest.mark.parametrize("odd", ["n/a", "abc", "31/12/2020", "", "1e300", "-5", "2.5"])
@@ -662,7 +665,8 @@ def test_a_column_with_next_to_no_word_of_a_vocabulary_is_empty() -> None:
     table = Table({"x": cells(*["yes", "no"] * 50, *["maybe"] * 2900)})
     run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(2))
     run.count_rows()
-    found, held = run._find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
+    finder = ValueFinder(run.asker, run._tallies, run.rows)
+    found, held = finder.find_vocabulary("x", VOCABULARIES.index(("no", "yes")), Budget(1.0))
     assert isinstance(found, Text)
     assert not held
 

@@ -11,16 +11,16 @@ import pytest
 from test_thesis import heart
 
 import distributed
-import thesis
 from distributed import PRINTED, PRINTED_UNSPLIT, SPLITS, WAYS, holders_of, losses, released
 from study import Options, Row
+from thesis_parts import accuracy, tables
 
 pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    thesis.coded_table.cache_clear()
+    tables.coded_table.cache_clear()
 
 
 def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_was_printed() -> None:
     assert ("class", "statistics", 1, 0.5, 2.59) in PRINTED["heart"]
     for table, rows in PRINTED.items():
         assert len({row[:4] for row in rows}) == len(rows)
-        smallest = thesis.SMALLEST_DIFFERENCE[table]
+        smallest = accuracy.SMALLEST_DIFFERENCE[table]
         for epsilon in {row[3] for row in rows}:
             assert min(row[4] for row in rows if row[3] == epsilon) == pytest.approx(
                 smallest[epsilon], abs=0.011
@@ -67,7 +67,7 @@ def test_what_was_printed() -> None:
         for e in (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
     } == {
         epsilon: pytest.approx(lost, abs=0.011)
-        for epsilon, lost in thesis.SMALLEST_DIFFERENCE["heart"].items()
+        for epsilon, lost in accuracy.SMALLEST_DIFFERENCE["heart"].items()
         if epsilon != 0.5
     }
 
@@ -77,7 +77,7 @@ def test_what_was_printed() -> None:
 def test_every_way_gives_rows_under_the_stated_guarantee(
     tmp_path: Path, way: str, form: str
 ) -> None:
-    on = thesis.task("heart", heart(tmp_path), 0)
+    on = tables.task("heart", heart(tmp_path), 0)
     options = Options(tmp_path, tmp_path, 1, True, False)
     settings = {
         "table": "heart",
@@ -102,7 +102,7 @@ def test_every_way_gives_rows_under_the_stated_guarantee(
 
 @pytest.mark.parametrize(("split", "count"), [*zip(SPLITS, (5, 5, 5, None, 1), strict=True)])
 def test_rows_are_dealt_out_whole(tmp_path: Path, split: str, count: int | None) -> None:
-    on = thesis.task("heart", heart(tmp_path), 0)
+    on = tables.task("heart", heart(tmp_path), 0)
     settings = {"table": "heart", "split": split, "repeat": 0}
     holders = holders_of(on, settings, Options(tmp_path, tmp_path, 1, True, False))
     assert count is None or len(holders) == count
@@ -196,7 +196,7 @@ def test_conclusions_on_the_best_of_many_runs() -> None:
         for settings in distributed.best_cells(
             Options(Path(), Path(), 1, quick=False, real_noise=False)
         )[1:]:
-            best = thesis.SMALLEST_DIFFERENCE["adult"][settings["epsilon"]]
+            best = accuracy.SMALLEST_DIFFERENCE["adult"][settings["epsilon"]]
             far = (
                 0.0
                 if (settings["split"], settings["way"], settings["k"]) == ("class", "voting", 2)

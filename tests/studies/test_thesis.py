@@ -10,20 +10,17 @@ import pytest
 
 import thesis
 from study import Options, Row
-from thesis import (
-    accuracies,
-    answered,
+from thesis_parts import accuracy, learning, tables
+from thesis_parts.accuracy import (
     centralised,
     conclude,
     differences,
     divergence,
     divergences,
-    features,
-    majority,
-    rows_of,
     synthesizer,
-    task,
 )
+from thesis_parts.learning import accuracies, answered, features, majority
+from thesis_parts.tables import rows_of, task
 from understudy import Schema, Table
 from understudy.data.encoding import Coded, encode
 
@@ -59,7 +56,7 @@ def heart(folder: Path, rows: int = 200, seed: int = 1) -> Path:
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    thesis.coded_table.cache_clear()
+    tables.coded_table.cache_clear()
 
 
 def small(**codes: list[int]) -> Coded:
@@ -89,11 +86,16 @@ def small(**codes: list[int]) -> Coded:
 def test_the_quick_study_runs_from_the_command_line(tmp_path: Path) -> None:
     data = heart(tmp_path)
     output = tmp_path / "out"
-    assert thesis.STUDY.main(["--quick", "--data", str(data), "--output", str(output)]) == 0
+    assert (
+        thesis.STUDY.main(
+            ["--quick", "--only", "accuracy", "--data", str(data), "--output", str(output)]
+        )
+        == 0
+    )
     with (output / "accuracy.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == thesis.HEART_REPEATS * (
-        1 + len(thesis.METHODS) * len(thesis.QUICK_EPSILONS)
+    assert len(rows) == accuracy.HEART_REPEATS * (
+        1 + len(accuracy.METHODS) * len(accuracy.QUICK_EPSILONS)
     )
     assert all(0 <= float(row["accuracy"]) <= 100 for row in rows)
     claims = json.loads((output / "conclusions.json").read_text())["accuracy"]
@@ -115,7 +117,7 @@ def test_a_table_that_is_not_there_is_named(
 @pytest.mark.data
 @pytest.mark.parametrize(("table", "rows"), [("heart", 303), ("poker", 25_010), ("adult", 48_842)])
 def test_the_public_domains_hold_every_real_row(data: Path, table: str, rows: int) -> None:
-    coded = thesis.coded_table(table, data)
+    coded = tables.coded_table(table, data)
     assert coded.rows == rows
     assert coded.outside == ()
 
@@ -125,7 +127,7 @@ def test_the_public_domains_hold_every_real_row(data: Path, table: str, rows: in
 
 def test_test_rows_are_kept_apart(tmp_path: Path) -> None:
     data = heart(tmp_path)
-    whole = thesis.coded_table("heart", data)
+    whole = tables.coded_table("heart", data)
     on = task("heart", data, 0)
     assert (on.train.rows, on.test.rows) == (160, 40)
     together = sorted(
@@ -153,13 +155,13 @@ def test_a_learner_names_classes_by_their_codes() -> None:
         0, 0.05, (40, 1)
     )
     answers = np.repeat([1, 3], 20)  # 0 and 2 do not occur: some learners want classes without gaps
-    for learner in thesis.THESIS:
+    for learner in accuracy.THESIS:
         assert answered(learner, inputs, answers, np.array([[0.0], [1.0]]), 1).tolist() == [1, 3], (
             learner
         )
 
 
-@pytest.mark.parametrize("learner", thesis.THESIS)
+@pytest.mark.parametrize("learner", accuracy.THESIS)
 def test_a_learner_that_saw_one_class_names_it(learner: str) -> None:
     assert answered(learner, np.zeros((5, 2)), np.full(5, 2), np.ones((3, 2)), 1).tolist() == [
         2,
@@ -194,7 +196,7 @@ def test_slow_learners_see_fewer_rows(tmp_path: Path, monkeypatch: pytest.Monkey
         seen[learner] = len(inputs)
         return np.zeros(len(questions))
 
-    monkeypatch.setattr(thesis, "answered", spy)
+    monkeypatch.setattr(learning, "answered", spy)
     many = small(a=[0] * 6000, b=[0] * 6000, **{"class": [0] * 6000})
     assert accuracies(many, many, "class", ("CART", "SVC"), 1) == {
         "accuracy": 100,
@@ -267,21 +269,21 @@ def made_up(
 
 
 def test_all_conclusions_hold_where_everything_is_as_the_thesis_says() -> None:
-    accuracy = {"k = 1": (55.0, 56.0), "k = 2": (51.0, 59.0), "default": (58.0, 59.5)}
-    tables = {"k = 1": (10.0, 1.0), "k = 2": (20.0, 2.0), "default": (5.0, 1.0)}
+    accuracies = {"k = 1": (55.0, 56.0), "k = 2": (51.0, 59.0), "default": (58.0, 59.5)}
+    of_tables = {"k = 1": (10.0, 1.0), "k = 2": (20.0, 2.0), "default": (5.0, 1.0)}
     pairs = {"k = 1": (1.0, 0.5), "k = 2": (2.0, 0.4), "default": (1.0, 0.2)}
-    claims = conclude(made_up(accuracy, tables, pairs, majority=45.0, xgboost=60.0))
+    claims = conclude(made_up(accuracies, of_tables, pairs, majority=45.0, xgboost=60.0))
     assert [claim.text for claim in claims if not claim.held] == []
 
 
 def test_no_conclusion_holds_where_nothing_is_as_the_thesis_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(thesis.REAL_ACCURACY, "heart", 70.0)
-    accuracy = {"k = 1": (41.0, 40.0), "k = 2": (42.0, 39.0), "default": (30.0, 30.0)}
-    tables = {"k = 1": (1.0, 10.0), "k = 2": (1.2, 20.0), "default": (5.0, 1.0)}
+    monkeypatch.setitem(accuracy.REAL_ACCURACY, "heart", 70.0)
+    accuracies = {"k = 1": (41.0, 40.0), "k = 2": (42.0, 39.0), "default": (30.0, 30.0)}
+    of_tables = {"k = 1": (1.0, 10.0), "k = 2": (1.2, 20.0), "default": (5.0, 1.0)}
     pairs = {"k = 1": (1.0, 0.5), "k = 2": (2.0, 0.6), "default": (1.0, 0.2)}
-    claims = conclude(made_up(accuracy, tables, pairs, majority=55.0, xgboost=40.0))
+    claims = conclude(made_up(accuracies, of_tables, pairs, majority=55.0, xgboost=40.0))
     assert [claim.text for claim in claims if claim.held] == []
 
 

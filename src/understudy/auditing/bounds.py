@@ -245,11 +245,19 @@ def renyi_rho(log_p: Floats, log_q: Floats) -> float:
     That is the largest D_a(P || Q) / a over orders a > 1 (Bun and Steinke 2016); orders are tried
     on a fine grid, so it is a lower bound, and tight.
     """
+    return max(_one_way_rho(log_p, log_q), _one_way_rho(log_q, log_p))
+
+
+def _one_way_rho(log_p: Floats, log_q: Floats) -> float:
+    """The sum over outcomes of p (p / q)^(a - 1), taken over the few values that p / q has: of
+    thousands of candidates, most have the same.
+    """
+    rounded = np.round(log_p - log_q, 12)
+    order = np.argsort(rounded)
+    losses, starts = np.unique(rounded[order], return_index=True)
+    log_shares = np.logaddexp.reduceat(log_p[order], starts)
     orders = 1 + np.geomspace(1e-4, 1e3, 400)
-    best = 0.0
-    for p, q in ((log_p, log_q), (log_q, log_p)):
-        exponents = orders[:, None] * p + (1 - orders[:, None]) * q
-        top = exponents.max(axis=1)
-        divergence = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / (orders - 1)
-        best = max(best, float((divergence / orders).max()))
-    return best
+    exponents = log_shares + (orders[:, None] - 1) * losses
+    top = exponents.max(axis=1)
+    divergence = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / (orders - 1)
+    return max(0.0, float((divergence / orders).max()))

@@ -148,7 +148,7 @@ def _name_identifiers(form: Form) -> Form:
     nothing here; the interview shows it.
     """
     from understudy.data.forms import Form
-    from understudy.privacy.discovery import is_identifier
+    from understudy.privacy.identifiers import is_identifier
 
     named: dict[str, Entry] = {
         name: {"kind": "identifier"} for name in form.entries if is_identifier(name)

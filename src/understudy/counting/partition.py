@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.formats import CANDIDATES, Format
-from understudy.data.schema import EPOCH
 from understudy.data.tables import MARKS
+from understudy.data.time_formats import EPOCH
 
 Counts = NDArray[np.int64]
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from understudy.data.atoms import MISSING, Among, Atom, Within
-from understudy.data.schema import EPOCH, Attribute, Category, Quantity
+from understudy.data.schema import Attribute, Category, Quantity
+from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
 
 MAX_ALTERNATIVES = 100_000

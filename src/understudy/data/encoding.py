@@ -14,19 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.attributes import BOOLEAN_VALUES
 from understudy.data.cells import CellEncoder, Codes
 from understudy.data.cells import Outside as Outside
 from understudy.data.columns import in_words
 from understudy.data.fakes import fake_texts, numbered_texts
-from understudy.data.schema import (
-    BOOLEAN_VALUES,
-    Attribute,
-    Category,
-    Identifier,
-    Quantity,
-    Schema,
-    Text,
-)
+from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError

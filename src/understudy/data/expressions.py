@@ -26,13 +26,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
 
 MAX_EXPRESSION_LENGTH = 2_000
 MAX_DEPTH = 64
 
 Numbers = NDArray[np.float64]
-EPOCH = dt.datetime(1970, 1, 1)
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "abs": (1, 1, np.abs),
     "ceil": (1, 1, np.ceil),

@@ -56,6 +56,14 @@ def fraction(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+def _power_of_ten(divisor: int) -> int:
+    """The smallest one that is a multiple of a divisor, which a decimal number has."""
+    power = 1
+    while power % divisor:
+        power *= 10
+    return power
+
+
 class Grid:
     """The multiples of a step."""
 
@@ -63,18 +71,41 @@ class Grid:
         exact = fraction(step)
         self.numerator, self.denominator = exact.numerator, exact.denominator
         self.step = exact
+        self._safe = 10**15 * self.denominator // (self.numerator * _power_of_ten(self.denominator))
+        """Multiples up to this place have at most 15 digits, so each is what its float is written
+        as.
+        """
 
     def index_from(self, number: float) -> int:
         """The place of the first multiple at or above a number."""
-        return math.ceil(fraction(number) / self.step)
+        return self._around(number)[1]
 
     def index_to(self, number: float) -> int:
         """The place of the last multiple at or below a number."""
-        return math.floor(fraction(number) / self.step)
+        return self._around(number)[0]
+
+    def _around(self, number: float) -> tuple[int, int]:
+        """The places of the last multiple at or below a number and of the first at or above it.
+
+        Between multiples that are few, rounding errors of the quotient, below 1e-7, do not matter;
+        most other numbers are multiples. Fractions are slow, and for the rest.
+        """
+        quotient = math.inf
+        if self.denominator < 2**53 and abs(number) < 2**53:
+            quotient = number * self.denominator / self.numerator
+        if abs(quotient) < 2**26:
+            nearest = round(quotient)
+            if abs(quotient - nearest) > 1e-6:
+                below = math.floor(quotient)
+                return below, below + 1
+            if abs(nearest) <= self._safe and self.at(nearest) == number:
+                return nearest, nearest
+        exact = fraction(number) / self.step
+        return math.floor(exact), math.ceil(exact)
 
     def at(self, index: int) -> float:
         """The multiple at a place: the float nearest to it."""
-        return float(index * self.step)
+        return index * self.numerator / self.denominator
 
     def values(self, places: NDArray[np.int64]) -> NDArray[Any]:
         """The multiples at some places: whole numbers where all are whole."""

@@ -14,10 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+EPOCH = dt.datetime(1970, 1, 1)
+"""Numbers count days or seconds since then."""
+
 MAX_LENGTH = 100
 
 _NAN = math.nan
-_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+_EPOCH_DAY = EPOCH.toordinal()
 _DAY = 86400
 _MONTHS = (
     "January",

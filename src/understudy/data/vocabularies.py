@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from understudy.data.schema import Value
+from understudy.data.generalisation import Value
 from understudy.errors import InputError
 
 

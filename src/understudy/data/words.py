@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-_EPOCH = dt.datetime(1970, 1, 1)
+from understudy.data.time_formats import EPOCH
+
 _MIDNIGHT = " 00:00:00"
 
 
@@ -36,7 +37,7 @@ def _write_since(value: int, kind: str) -> str:
     if kind == "date":
         seconds = value * 86_400
     try:
-        return write_moment(_EPOCH + dt.timedelta(seconds=seconds))
+        return write_moment(EPOCH + dt.timedelta(seconds=seconds))
     except OverflowError:  # frames know years that the calendar does not
         return str(np.datetime64(seconds, "s")).replace("T", " ").removesuffix(_MIDNIGHT)
 

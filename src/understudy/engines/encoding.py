@@ -34,8 +34,9 @@ from understudy.data.cells import (
     missing_number,
     unreadable_remedy,
 )
-from understudy.data.schema import EPOCH, Attribute, Category, Quantity
+from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
+from understudy.data.time_formats import EPOCH
 from understudy.data.value_classes import GridClasses, ValueClasses, WeekdayClasses, scaled_by
 from understudy.engines.dialects import Dialect
 from understudy.engines.spellings import plain_moment, plain_number

@@ -16,20 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MemoryCounter
+from understudy.data.attributes import DEFAULT_BINS
 from understudy.data.encoding import Coded, encode, quantity_values
 from understudy.data.frames import Frame, as_table
-from understudy.data.schema import (
-    DEFAULT_BINS,
-    Attribute,
-    Category,
-    Identifier,
-    Quantity,
-    Schema,
-    Text,
-)
+from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.privacy.discovery import is_identifier
+from understudy.privacy.identifiers import is_identifier
 
 MAX_COMPARED_CATEGORIES = 1000
 """Text with more distinct values than this counts as free text and is not compared, unless a schema

@@ -34,7 +34,7 @@ from understudy.evaluation.reading import (
     read_numbers,
     read_words,
 )
-from understudy.privacy.discovery import is_identifier
+from understudy.privacy.identifiers import is_identifier
 
 MIN_TEXTS = 50
 """Text with more distinct values than this, and one for every two rows, is free text."""

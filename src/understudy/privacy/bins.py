@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import DEFAULT_BINS
+from understudy.data.attributes import DEFAULT_BINS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.inside import DAY, Grid
-from understudy.data.schema import EPOCH, Quantity
+from understudy.data.schema import Quantity
+from understudy.data.time_formats import EPOCH
 
 MAX_CELLS = 1024
 """Ranges of at most this many values get a cell for each."""

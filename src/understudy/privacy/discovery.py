@@ -19,40 +19,17 @@ not fit the chosen domain counts as outside of it.
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.counting.partition import (
-    BOOLEAN_VOCABULARIES,
-    MAX_VALUE,
-    SENTINELS,
-    VOCABULARIES,
-    Ends,
-    Tally,
-    ends_of,
-    grids_of,
-)
-from understudy.data.formats import CANDIDATES, Format
-from understudy.data.inside_files import with_details
-from understudy.data.schema import (
-    MAX_TEXT_LENGTH,
-    Attribute,
-    Category,
-    Identifier,
-    Quantity,
-    Schema,
-    Text,
-)
-from understudy.data.tables import MARKS, Table
+from understudy.counting.partition import Tally, ends_of, grids_of
+from understudy.data.attributes import Attribute, Identifier
+from understudy.data.formats import CANDIDATES
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.errors import InputError
-from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget, exact, round_down, rounded_up
 from understudy.privacy.discovery_budget import (
     GRIDS_SHARE,
@@ -67,11 +44,10 @@ from understudy.privacy.discovery_budget import (
     choice_price,
     foresee,
     foresee_by_need,
-    noise_tail,
     price_count,
     subtract,
 )
-from understudy.privacy.discovery_questions import Asker, NoisyHistogram
+from understudy.privacy.discovery_questions import Asker
 from understudy.privacy.discovery_scores import (
     KINDS,
     WORDS,
@@ -83,40 +59,10 @@ from understudy.privacy.discovery_scores import (
     kind_odds,
     range_odds,
 )
+from understudy.privacy.discovery_values import MAX_FEW_VALUES, Range, ValueFinder, format_of
+from understudy.privacy.identifiers import is_identifier
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import (
-    Noise,
-    SystemNoise,
-)
-
-MAX_CATEGORIES = 1000
-MAX_FEW_VALUES = 20
-"""Whole numbers with this many values or fewer are codes: values, not ranges."""
-
-MAX_UNIT_BINS = 32
-"""A range of up to this many whole numbers has a bin for each."""
-
-MAX_LEFT_OVER = 0.02
-"""Of the rows: codes may leave this many to values that cannot be told from the noise."""
-
-MAX_STEP_PLACES = 6
-"""Reals with more places after the point than this are taken to have no step."""
-
-MIN_HELD = 0.1
-"""Of the rows: where a range holds less, nothing was found."""
-
-MIN_CUTS = 8
-"""A range with fewer round numbers inside is counted by finer ones."""
-
-MAX_UNIT_CELLS = 4096
-"""Ranges of up to this many values are counted value by value."""
-
-_IDENTIFIER_NAME = re.compile(
-    r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)"
-)
-
-_ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index))")
-"""Identifiers that tell rows apart, hardly persons."""
+from understudy.privacy.mechanisms import Noise, SystemNoise
 
 
 @dataclass(frozen=True)
@@ -183,16 +129,6 @@ class Draft:
         return Discovery(self, ledger, budget, delta, noise).run().schema
 
 
-def is_identifier(name: str, person: str | None = None) -> bool:
-    """Whether a column is taken for one that tells rows or persons apart: by its name."""
-    return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
-
-
-def is_owner(name: str) -> bool:
-    """Whether an identifier may say whose row it is, as ``patient_id`` does: by its name."""
-    return is_identifier(name) and _ROW_NUMBER_NAME.fullmatch(name) is None
-
-
 def discover(
     table: Table | Columns,
     ledger: Ledger,
@@ -208,25 +144,8 @@ def discover(
 # --------------------------------------------------------------------------- the steps
 
 
-@dataclass(frozen=True)
-class _Range:
-    low: float
-    high: float
-    first: int
-    last: int
-    """The places of the ends among those of the kind."""
-
-
 class Discovery:
     """One run of discovery, step by step.
-
-    Names of words are (epsilon, delta)-private. Compare neighbours T and T' that differ by the rows
-    of one person, of whom at most M count. A word that occurs fewer than M + 1 times is never
-    named. If T names v and T' cannot, v occurs at most M times in T', hence at most 2 M times in T,
-    and there are at most M such words, one for each of the person's rows. With P(2 M + noise >=
-    threshold) <= delta / M one of them is named with probability at most delta (union bound). On
-    all other outcomes the two histograms differ by M rows in cells that both have, which their
-    noise covers. Under replace the same holds in both directions, and delta is charged once.
 
     Parameters
     ----------
@@ -318,6 +237,7 @@ class Discovery:
         delta = 0.0
         if words:
             delta = round_down(exact(self.delta) / len(words))
+        finder = ValueFinder(self.asker, self._tallies, self.rows)
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -329,11 +249,11 @@ class Discovery:
                 continue
             kind, cost = kinds[name], costs[name]
             if kind.words:
-                found = self._find_words(name, cost, delta)
+                found = finder.find_words(name, cost, delta)
             elif kind.vocabulary is not None:
-                found = self._find_vocabulary(name, kind.vocabulary, cost)
+                found = finder.find_vocabulary(name, kind.vocabulary, cost)
             else:
-                found = self._find_numbers(name, kind, ranges[name], grids.get(name), cost)
+                found = finder.find_numbers(name, kind, ranges[name], grids.get(name), cost)
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
@@ -367,7 +287,7 @@ class Discovery:
 
     # ---- step 3
 
-    def _choose_ranges(self, kinds: Mapping[str, Kind], share: float) -> dict[str, _Range]:
+    def _choose_ranges(self, kinds: Mapping[str, Kind], share: float) -> dict[str, Range]:
         if not kinds:
             return {}
         need = RANGES_STRENGTH, share
@@ -384,16 +304,16 @@ class Discovery:
             place = self.asker.choose(f"range of {name}", counts, odds, cost)
             first, last = int(ends.lows[place]), int(ends.highs[place])
             low, high = float(ends.edges[first]), float(ends.edges[last])
-            found[name] = _Range(low, high, first, last)
+            found[name] = Range(low, high, first, last)
         return found
 
     def _choose_grids(
-        self, kinds: Mapping[str, Kind], ranges: Mapping[str, _Range]
+        self, kinds: Mapping[str, Kind], ranges: Mapping[str, Range]
     ) -> dict[str, int]:
         """Steps of integers and decimals of reals, where they matter."""
         asked = {}
         for name, stretch in ranges.items():
-            kind = self._format_of(kinds[name]).kind
+            kind = format_of(kinds[name]).kind
             wide = kind == "integer" and stretch.high - stretch.low > MAX_FEW_VALUES
             if wide or kind == "real":
                 asked[name] = kind
@@ -412,212 +332,3 @@ class Discovery:
             chosen = self.asker.choose(f"grid of {name}", counts, odds, cost)
             found[name] = grids_of(kind)[chosen]
         return found
-
-    @staticmethod
-    def _format_of(kind: Kind) -> Format:
-        assert kind.format is not None
-        return CANDIDATES[kind.format]
-
-    # ---- step 4
-
-    def _find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
-        """Words with a noisy count above the threshold, "other" for the rest."""
-        tally = self._tallies[name]
-        words = sorted(tally.words)
-        counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
-        asked = self.asker.histogram(f"words of {name}", counts, cost, delta)
-        most = self.protection.rows_per_person
-        threshold = 2 * most + noise_tail(asked.scale, asked.currency, delta / most)
-        kept = [
-            (word, count)
-            for word, count in zip(words, asked.counts[:-1].tolist(), strict=True)
-            if count >= threshold and len(word) <= MAX_TEXT_LENGTH
-        ]
-        kept = sorted(kept, key=lambda pair: -pair[1])[:MAX_CATEGORIES]
-        if not kept:
-            return self._give_up(name, "", asked.counts[-1:]), False
-        # Missing is a cell that always exists, so it needs no threshold against disclosure, only
-        # against noise.
-        missing = None
-        absent = int(asked.counts[-1])
-        if absent >= asked.stands_out(1):
-            missing = ""
-        values = tuple(sorted(word for word, _ in kept))
-        named = sum(count for _, count in kept) + max(absent, 0)
-        spread = asked.deviation * (len(kept) + 1) ** 0.5
-        other = None
-        if self.rows - named > max(0.002 * self.rows, spread):
-            other = _name_for_rest(values)
-        return Category(name, "categorical", missing, values, False, None, other), True
-
-    def _find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
-        tally = self._tallies[name]
-        counts = np.append(tally.vocabularies[place], tally.missing)
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        missing = _missing_mark(asked, asked.counts[1:])
-        if not self._holds_enough(asked.counts[:1]):
-            return self._give_up(name, missing, asked.counts[1:]), False
-        values = VOCABULARIES[place]
-        kind = "categorical"
-        if place < BOOLEAN_VOCABULARIES:
-            kind = "boolean"
-        return Category(name, kind, missing, values), True
-
-    def _find_numbers(
-        self, name: str, kind: Kind, stretch: _Range, grid: int | None, cost: Budget
-    ) -> tuple[Attribute, bool]:
-        form = self._format_of(kind)
-        assert kind.format is not None
-        step = 1
-        if form.kind == "integer" and grid is not None and stretch.high - stretch.low >= 2 * grid:
-            step = grid
-        units = (stretch.high - stretch.low) / step
-        listed = (
-            form.kind == "integer"
-            and units <= MAX_UNIT_CELLS
-            and max(abs(stretch.low), abs(stretch.high)) <= MAX_VALUE
-        )
-        if listed:
-            return self._find_values(name, kind.format, stretch, step, cost)
-        tally = self._tallies[name]
-        ends = ends_of(form.kind)
-        decimals = None
-        if form.kind == "real":
-            decimals = grid
-        kept = _places_to_cut(ends, stretch, decimals)
-        cells = np.zeros(len(kept) - 1, dtype=np.int64)
-        if kind.format in tally.formats:
-            below = np.cumsum(tally.formats[kind.format].cells)[:-1]
-            cells = np.diff(below[kept])
-        counts = np.concatenate([cells, tally.missing])
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        edges = ends.edges[kept]
-        found = NoisyCells(
-            edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
-        )
-        missing = _missing_mark(asked, asked.counts[len(cells) :])
-        if not self._holds_enough(found.counts):
-            return self._give_up(name, missing, asked.counts[len(cells) :]), False
-        bins = cut_bins(trim(found))
-        return _quantity(name, form, missing, bins, grid), True
-
-    def _give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
-        """A column in which nothing was found says so in every row: numbers from a range that is a
-        guess would look as if they meant something. Where most cells are missing, all are.
-        """
-        if missing is not None and counts.max() > self.rows / 2:
-            return Text(name, "text", replacement=missing)
-        return Text(name, "text")
-
-    def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
-        """Whether a range holds a fair share of the rows."""
-        return bool(counts.sum() > MIN_HELD * self.rows)
-
-    def _find_values(
-        self, name: str, place: int, stretch: _Range, step: int, cost: Budget
-    ) -> tuple[Attribute, bool]:
-        """Whole numbers that are counted one by one: codes where they are few, else bins."""
-        tally, form = self._tallies[name], CANDIDATES[place]
-        low, high = int(stretch.low), int(stretch.high)
-        first = -(-low // step) * step
-        inside = np.arange(first, high, step)
-        far = [value for value in SENTINELS if not low <= value < high]
-        values = np.array(sorted([*inside.tolist(), *far]))
-        counts = np.concatenate([tally.values_of(place, values), tally.missing])
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        noisy = asked.counts[: len(values)]
-        missing = _missing_mark(asked, asked.counts[len(values) :])
-        line = asked.stands_out(len(values))
-        out = noisy > line
-        if not self._holds_enough(noisy):
-            return self._give_up(name, missing, asked.counts[len(values) :]), False
-        within = (values >= low) & (values < high)
-        sentinels = values[~within & out]
-        codes = values[out]
-        if len(inside) <= MAX_UNIT_BINS:
-            codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
-        left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
-        spread = asked.deviation * (out.sum() + 1) ** 0.5
-        few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
-        if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
-            listed = tuple(int(code) for code in codes)
-            return Category(name, "categorical", missing, listed, True), True
-        found = NoisyCells(
-            edges=np.append(inside, inside[-1] + step).astype(np.float64),
-            counts=noisy[within],
-            deviation=asked.deviation,
-        )
-        if len(inside) > MAX_UNIT_BINS:
-            found = trim(found)
-        if len(found.counts) <= MAX_UNIT_BINS:
-            bins = drop_empty_ends(found)
-        else:
-            bins = cut_bins(found)
-        bins = _with_sentinels(bins, sentinels.tolist())
-        return _quantity(name, form, missing, bins, step), True
-
-
-# --------------------------------------------------------------------------- post-processing
-
-
-def _places_to_cut(ends: Ends, stretch: _Range, decimals: int | None = None) -> list[int]:
-    """The edges inside a range at which its cells are counted: the round ones, unless these are
-    few. None is finer than the numbers are.
-    """
-    inside = list(range(stretch.first + 1, stretch.last))
-    if decimals is not None:
-        written = np.round(ends.edges, decimals) == ends.edges
-        inside = [place for place in inside if written[place]]
-    between = [place for place in inside if ends.round[place]]
-    if len(between) < MIN_CUTS:
-        between = inside
-    return [stretch.first, *between, stretch.last]
-
-
-def _missing_mark(asked: NoisyHistogram, counts: NDArray[np.int64]) -> str | None:
-    """How missing values are written, where there are any: most often by nothing."""
-    if counts[0] >= asked.stands_out(1) and counts[0] >= counts.max():
-        return MARKS[0]
-    best = int(counts.argmax())
-    if counts[best] >= asked.stands_out(len(counts)):
-        return MARKS[best]
-    return None
-
-
-def _name_for_rest(values: Sequence[str]) -> str:
-    names = itertools.chain(
-        ("other", "Other", "(other)", "_other_"), map("other{}".format, itertools.count(2))
-    )
-    return next(name for name in names if name not in values)
-
-
-def _with_sentinels(bins: Sequence[float], sentinels: Sequence[int]) -> tuple[float, ...]:
-    """A bin of its own for each number far from the rest."""
-    edges = {*bins}
-    for value in sentinels:
-        edges |= {value, value + 1}
-    return tuple(sorted(edges))
-
-
-def _quantity(
-    name: str, form: Format, missing: str | None, bins: Sequence[float], grid: int | None
-) -> Quantity:
-    notation = form.notation or None
-    if form.kind == "real":
-        found = Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
-        if grid is None or grid > MAX_STEP_PLACES:
-            return found
-        return _with_step(found, 10.0**-grid)
-    edges = tuple(int(edge) for edge in bins)
-    found = Quantity(name, form.kind, missing, edges, False, notation)
-    if form.kind != "integer" or grid is None or grid <= 1:
-        return found
-    return _with_step(found, grid)
-
-
-def _with_step(attribute: Quantity, step: float) -> Quantity:
-    """The attribute with a step, if every bin holds a multiple of it."""
-    try:
-        return with_details(attribute, {"step": step})
-    except ValueError:
-        return attribute

@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.cuboids import CuboidCounter
+from understudy.data.attributes import DEFAULT_BINS
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
-from understudy.data.schema import DEFAULT_BINS, Attribute, Quantity, Schema, Text
+from understudy.data.schema import Attribute, Quantity, Schema, Text
 from understudy.data.value_classes import WeekdayClasses
 from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget

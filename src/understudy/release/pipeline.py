@@ -27,7 +27,8 @@ from understudy.privacy.budget import (
 )
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
-from understudy.privacy.discovery import Discovery, Draft, is_owner
+from understudy.privacy.discovery import Discovery, Draft
+from understudy.privacy.identifiers import is_owner
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine

@@ -10,7 +10,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from understudy.data.forms import Entry, Form
-from understudy.data.schema import MAX_ATTRIBUTES, Value
+from understudy.data.generalisation import Value
+from understudy.data.schema import MAX_ATTRIBUTES
 from understudy.errors import InputError
 
 _USUAL_ENCODINGS = (

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from understudy.data.columns import in_words
 from understudy.data.formats import Format
 from understudy.data.inside import Inside
-from understudy.data.schema import EPOCH, Attribute, Category, Quantity, Schema
+from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
+from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
 
 Interval = tuple[float, float]

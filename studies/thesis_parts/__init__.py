@@ -1,0 +1,1 @@
+"""The experiments of the thesis on distributed private data, part by part."""
