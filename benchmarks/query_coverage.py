@@ -78,7 +78,8 @@ def main() -> None:
             outcomes: list[Outcome] = []
             for fit in range(arguments.fits):
                 model = Adaptive(epsilon=epsilon, delta=DELTA).fit(real, schema)
-                outcomes += [outcome(model, one) for one in asked[fit :: arguments.fits]]
+                bare = replace(model, measurements=Measurements())
+                outcomes += [outcome(model, bare, one) for one in asked[fit :: arguments.fits]]
             seconds = time.process_time() - started
             print(f"\n{table}, epsilon {epsilon:g}: {len(outcomes)} questions, {seconds:.0f} CPU s")
             print_groups(outcomes)
@@ -175,15 +176,15 @@ def _values(table: Table, name: str) -> NDArray[Any]:
     return np.asarray(column.values)
 
 
-def outcome(model: Model, question: Question) -> Outcome:
-    """Ask a model, and the same model without anything but its noise."""
+def outcome(model: Model, bare: Model, question: Question) -> Outcome:
+    """Ask a model, and the same model without what it knows of its errors."""
     found = model.query(question.text)
-    bare = replace(model, measurements=Measurements()).query(question.text)
+    noise_alone = bare.query(question.text)
     return Outcome(
         group=(question.conditions, question.kind),
         held=found.low <= question.truth <= found.high,
         width=2 * 1.96 * found.error,
-        noise_width=2 * 1.96 * bare.noise,
+        noise_width=2 * 1.96 * noise_alone.noise,
     )
 
 

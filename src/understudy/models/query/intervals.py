@@ -48,9 +48,9 @@ NORMAL_AS_HEAVY = 0.733
 MISFIT = 3.0
 """The factor of misfit where no holdout tells it: high, to be on the safe side."""
 
-PRIOR = {"noise": (-0.5, 0.6), "misfit": (0.0, 1.0)}
-"""Mean and deviation of the logarithms of the factors among releases of made-up tables; where the
-holdout is too noisy to tell, they are taken to be like these."""
+PRIOR = {"noise": (0.0, 0.6), "misfit": (0.0, 1.0)}
+"""Mean and deviation of the logarithms of the factors, where the holdout is too noisy to tell: as
+the formulas say, give or take what releases of made-up tables differ by."""
 
 CUT_FACTOR = 6.0
 """How much more the rows inside a bin differ from its learned shape than rows drawn from it."""
