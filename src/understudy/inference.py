@@ -283,8 +283,7 @@ def coefficient(
 
 
 def _least_squares(design: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.linalg.lstsq(design, wanted, rcond=None)[0]
-    return found
+    return np.asarray(np.linalg.lstsq(design, wanted, rcond=None)[0], dtype=np.float64)
 
 
 def _most_likely(design: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -177,7 +177,7 @@ def test_without_a_holdout_nothing_is_paid_for_it() -> None:
     assert bare.measurements.tables
     paid = method.fit(table, schema, noise=SeededNoise(0))
     assert paid.measurements.holdout is not None
-    kept = [entry.amount for entry in paid.ledger.entries[: paid.measurements.holdout.tables]]
+    kept = [entry.amount for entry in paid.ledger.entries[-paid.measurements.holdout.tables :]]
     assert sum(kept) == pytest.approx(0.05 * paid.ledger.budget.amount, rel=1e-6)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.marginals import marginal
+from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
@@ -112,8 +112,8 @@ class Adaptive(Synthesizer):
         nothing.
     holdout
         The share of the budget that goes to a few tables that are not fitted: they tell how wrong
-        the model is, for the error bars of its answers. 0 keeps none; error bars are then those of
-        a model of unknown quality.
+        the model is, for the error bars of its answers. 0 keeps none, and neither does a workload
+        or a target; error bars are then those of a model of unknown quality.
 
     See Also
     --------
@@ -199,7 +199,9 @@ class Adaptive(Synthesizer):
             return learn_rows_only(self, curator, budget, progress)
         groups = self._find_groups(learner)
         progress("measuring attributes", 0, 1)
-        held, budget = self._keep_holdout(curator, budget)
+        held_out = self._find_holdout(curator.schema)
+        if held_out:
+            holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
         if groups:
             rounds = _Rounds(self, learner, groups, rest)
@@ -218,29 +220,26 @@ class Adaptive(Synthesizer):
             round(learner.rows),
             measurements=Measurements(tables=tuple(learner.measured)),
         )
-        if not held:
+        if not held_out:
             return model
+        held = [
+            HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
+            for one in curator.measure(held_out, holdout_budget)
+        ]
         measured = replace(
             model.measurements, holdout=calibrate(model, held, learner.one_way_excess())
         )
         return replace(model, measurements=measured)
 
-    def _keep_holdout(self, curator: Curator, budget: Budget) -> tuple[list[HeldTable], Budget]:
-        """Measure a few tables that are never fitted; returns them and what is left.
+    def _find_holdout(self, schema: Schema) -> list[Marginal]:
+        """A few tables that are measured and never fitted.
 
         They say how wrong the model is where nothing was measured, for the error bars of answers.
         """
-        sizes = {a.name: a.sizes_by_level() for a in curator.schema.modelled if a.size > 1}
-        marginals = holdout_marginals(sizes, HOLDOUT_TABLES)
-        if not marginals or self.holdout <= 0:
-            return [], budget
-        share, rest = budget.split(self.holdout, 1 - self.holdout)
-        found = curator.measure(marginals, share)
-        held = [
-            HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
-            for one in found
-        ]
-        return held, rest
+        if self.holdout <= 0 or self.workload or self.target is not None:
+            return []
+        sizes = {a.name: a.sizes_by_level() for a in schema.modelled if a.size > 1}
+        return holdout_marginals(sizes, HOLDOUT_TABLES)
 
     def _find_groups(self, learner: Learner) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, not too
