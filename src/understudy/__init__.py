@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # typing's own takes long to load: Ctrl-C should find us 
 if TYPE_CHECKING:
     from typing import Any
 
+    from understudy.asking.api import ask
     from understudy.attacks import attack
     from understudy.auditing import audit
     from understudy.data.schema import Schema
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from understudy.federation.in_process import make_holders
     from understudy.federation.ways import federate
     from understudy.models.model import Model
+    from understudy.models.structure import chow_liu, greedy_bayes
     from understudy.privacy.ledger import Ledger, LedgerFile
     from understudy.privacy.plan import plan
     from understudy.release.callbacks import OwnerWarning
+    from understudy.release.questions import open_curator
     from understudy.reports.owner import write_owner_report
     from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
@@ -58,11 +61,15 @@ __all__ = [
     "Synthesizer",
     "Table",
     "UnderstudyError",
+    "ask",
     "attack",
     "audit",
+    "chow_liu",
     "evaluate",
     "federate",
+    "greedy_bayes",
     "make_holders",
+    "open_curator",
     "plan",
     "read_table",
     "report",
@@ -89,11 +96,15 @@ _HOMES = {
     "Synthesizer": "synthesizers",
     "Table": "data.tables",
     "UnderstudyError": "errors",
+    "ask": "asking.api",
     "attack": "attacks",
     "audit": "auditing",
+    "chow_liu": "models.structure",
     "evaluate": "evaluation",
     "federate": "federation.ways",
+    "greedy_bayes": "models.structure",
     "make_holders": "federation.in_process",
+    "open_curator": "release.questions",
     "plan": "privacy.plan",
     "read_table": "data.tables",
     "report": "reports.release",

@@ -14,18 +14,20 @@ from hypothesis import strategies as st
 
 from understudy.auditing.blackbox import black_box, tell_apart
 from understudy.auditing.bounds import (
-    choice_log_probabilities,
     clopper_pearson,
-    discrete_gaussian_log_pmf,
-    discrete_laplace_log_pmf,
     draw_log_probabilities,
     epsilon_bound,
     gaussian_rho,
-    gaussian_tail,
     laplace_loss,
-    laplace_tail,
     mu_bound,
     renyi_rho,
+)
+from understudy.mechanisms.distributions import (
+    choice_log_probabilities,
+    discrete_gaussian_log_pmf,
+    discrete_laplace_log_pmf,
+    gaussian_tail,
+    laplace_tail,
 )
 
 

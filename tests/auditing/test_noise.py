@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.auditing.bounds import (
+from understudy.auditing.bounds import draw_log_probabilities
+from understudy.mechanisms.distributions import (
     choice_log_probabilities,
     discrete_gaussian_log_pmf,
     discrete_laplace_log_pmf,
-    draw_log_probabilities,
 )
 from understudy.privacy.mechanisms import Rule, SystemNoise
 

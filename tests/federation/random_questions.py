@@ -12,10 +12,15 @@ from numpy.random import Generator
 
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
-from understudy.data.marginals import Axis, Marginal
+from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.data.schema import Schema
+from understudy.data.tables import Column, Table
 from understudy.federation.messages import Message
 from understudy.federation.questions import QUESTIONS
+from understudy.privacy.budget import Budget
+from understudy.privacy.features import Indicator, Number
+from understudy.privacy.sum_wire import sum_to_wire
+from understudy.privacy.sums import Sum
 from understudy.privacy.wire import pack_marginals
 
 SCHEMA = Schema.from_dict(
@@ -44,6 +49,7 @@ AMOUNTS = {
     "scores": (0.1, 1.0),
     "top": (0.1, 1.0),
     "size": (1e-3, 0.1, 1.0),
+    "sums": (1e-9, 0.1, 1.0),
 }
 METHODS: tuple[dict[str, Any], ...] = (
     {"name": "independent"},
@@ -84,8 +90,15 @@ def neighbours_of(rng: Generator, relation: str) -> tuple[Coded, Coded]:
     first = {name: column[:rows] for name, column in codes.items()}
     if relation == "replace":
         other = {name: np.roll(column, 1)[:rows] for name, column in codes.items()}
-        return Coded(SCHEMA, first, rows, ()), Coded(SCHEMA, other, rows, ())
-    return Coded(SCHEMA, first, rows, ()), Coded(SCHEMA, codes, rows + 1, ())
+        return _rows(first, rows), _rows(other, rows)
+    return _rows(first, rows), _rows(codes, rows + 1)
+
+
+def _rows(codes: dict[str, Any], rows: int) -> Coded:
+    """Rows with numbers to sum, of which some are beyond the bounds and some cannot be read."""
+    words = ("0", "9", "18", "-5", "36", "45", "1e300", "what", "")
+    numbers = Column("text", codes["e"].astype(np.uint32), words)
+    return Coded(SCHEMA, codes, rows, (), Table({"e": numbers}))
 
 
 def question(rng: Generator, *, way: str, session: str, number: int, rows: int | None) -> Message:
@@ -98,9 +111,53 @@ def question(rng: Generator, *, way: str, session: str, number: int, rows: int |
     if what in ("tables", "vote", "scores", "top"):
         about, arrays = _tables(rng, what, rows)
         content |= about
+    if what == "sums":
+        about, arrays = _sums(rng)
+        content = {**about, **content, "bits": None}
     if rng.random() < 0.2:
         return _spoil(rng, content, arrays)
     return Message("ask", content, arrays)
+
+
+def _sums(rng: Generator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Sums of numbers, of categories that are numbers, and of indicators."""
+    centre = float(rng.choice([0.0, 40.0, 12.3]))
+    known = [
+        Number("e", centre=centre, unit=(None, 3.0)[rng.integers(2)]),
+        Number("e", 5.0, 50.0),
+        Number("c"),
+        Number("a"),
+        *(Indicator("d", (code,)) for code in range(5)),
+        Indicator("e", (0, 3)),
+    ]
+    features = [known[place] for place in rng.permutation(len(known))[: rng.integers(1, 6)]]
+    by = marginal(*("b", ("e", 1))[: rng.integers(3)])
+    shape = [2, 5][: len(by)]
+    points = None
+    if rng.random() < 0.3:
+        points = rng.uniform(0, 50, (2, len(features))).tolist()
+        shape.append(2)
+    centres = rng.uniform(0, 3, (*shape, len(features)))
+    moments = str(rng.choice(["none", "squares", "products"]))
+    return sum_to_wire(
+        Sum(
+            features=features,
+            budget=Budget(1.0),
+            moments=moments,  # type: ignore[arg-type]
+            by=by,
+            nearest=points,
+            centres=(None, None, centres)[rng.integers(3)],
+            ball=(None, 0.5, 2.0)[rng.integers(3)],
+            missing=("complete", "centre")[rng.integers(2)],  # type: ignore[arg-type]
+            shares=(None, _split_of(moments))[rng.integers(2)],
+        )
+    )
+
+
+def _split_of(moments: str) -> dict[Any, float]:
+    if moments == "none":
+        return {"counts": 1.0, "sums": 2.0}
+    return {"counts": 1.0, "sums": 2.0, "moments": 3.0}
 
 
 def _tables(

@@ -16,7 +16,7 @@ from federated_runs import largest_log_probabilities, largest_loss, loss_of
 from memory_holders import SCHEMA, holders_of, rows
 
 from understudy.auditing.blackbox import tell_apart
-from understudy.auditing.bounds import choice_log_probabilities, renyi_rho
+from understudy.auditing.bounds import renyi_rho
 from understudy.auditing.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded, encode
@@ -27,6 +27,7 @@ from understudy.federation.curator import FederatedCurator
 from understudy.federation.messages import Message
 from understudy.federation.noise_shares import SHARED_GRID, delegate_scale, top_scale
 from understudy.federation.secure_sums import SecureSum
+from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.privacy import answering
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise, choice_scale, gaussian_scale

@@ -15,11 +15,7 @@ from memory_holders import holders_of
 from test_noise_shares import added, polya_pmf
 
 from understudy.auditing.blackbox import tell_apart
-from understudy.auditing.bounds import (
-    choice_log_probabilities,
-    discrete_gaussian_log_pmf,
-    renyi_rho,
-)
+from understudy.auditing.bounds import renyi_rho
 from understudy.auditing.neighbours import choice_pair, worst_pairs
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded
@@ -36,6 +32,7 @@ from understudy.federation.noise_shares import (
 )
 from understudy.federation.secure_sums import SecureSum
 from understudy.federation.terms import Terms
+from understudy.mechanisms.distributions import choice_log_probabilities, discrete_gaussian_log_pmf
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
 from understudy.privacy.scores import score_named

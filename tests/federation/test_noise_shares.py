@@ -9,11 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from understudy.auditing.bounds import (
-    discrete_gaussian_log_pmf,
-    discrete_laplace_log_pmf,
-    renyi_rho,
-)
+from understudy.auditing.bounds import renyi_rho
 from understudy.errors import InputError
 from understudy.federation.noise_shares import (
     SHARED_GRID,
@@ -30,6 +26,7 @@ from understudy.federation.noise_shares import (
     sum_scale,
     top_scale,
 )
+from understudy.mechanisms.distributions import discrete_gaussian_log_pmf, discrete_laplace_log_pmf
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Measurement
 from understudy.privacy.mechanisms import SeededNoise, SystemNoise

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import said, started
 from memory_holders import holders_of
 
+from asking import said, started
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
@@ -25,9 +25,12 @@ from understudy.federation.ways import TablesCurator
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
+from understudy.privacy.features import Indicator, Number
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.questions import MAX_WEIGHT, Choose, Draw, Measure, Question
+from understudy.privacy.sum_wire import sum_to_wire
+from understudy.privacy.sums import Sum
 
 MANY = {"kind": "categorical", "values": list(range(1000))}
 SCHEMA = Schema.from_dict(
@@ -54,6 +57,12 @@ def measure(*marginals: Any, budget: Budget = PRICE, **more: Any) -> Measure:
 def choose(*candidates: Any, score: str = "R", budget: Budget = PRICE, **more: Any) -> Choose:
     return Choose(candidates=candidates, score=score, budget=budget, **more)
 
+
+def sum_of(*features: Any, budget: Budget = PRICE, **more: Any) -> Sum:
+    return Sum(features=features, budget=budget, **more)
+
+
+B = Indicator("b", (0,))
 
 BAD: dict[str, tuple[Question, str]] = {
     "no such attribute": (measure(A, marginal("z")), "There is no attribute 'z'"),
@@ -93,6 +102,27 @@ BAD: dict[str, tuple[Question, str]] = {
         choose(*PAIRS, score="misfit", estimates=[CELLS[0], CELLS[1] * 1e30]),
         "holds counts that cannot be",
     ),
+    "no features": (sum_of(), "1 to 2,000 features"),
+    "a feature twice": (sum_of(B, B), "stands twice"),
+    "no such feature": (sum_of(Indicator("z", (0,))), "There is no attribute 'z'"),
+    "a feature of an identifier": (sum_of(Number("id")), "it is never read"),
+    "words to sum": (sum_of(Number("a")), "values that are no numbers"),
+    "no such code": (sum_of(Indicator("b", (3,))), "must name codes of it"),
+    "bounds upside down": (sum_of(Number("large", 5.0, 1.0)), "must lie below the upper one"),
+    "bounds beyond numbers": (sum_of(Number("large", 0.0, 1e300)), "must be finite numbers"),
+    "no such moments": (sum_of(B, moments="cubes"), "There are no moments 'cubes'"),
+    "no such rule for missing": (sum_of(B, missing="mean"), "There is no rule 'mean'"),
+    "a ball of nothing": (sum_of(B, ball=0.0), "The ball must have a radius"),
+    "groups of an identifier": (sum_of(B, by=marginal("id")), "it is never read"),
+    "points of another size": (sum_of(B, nearest=[[1.0, 2.0]], by=A), "Points must have"),
+    "centres of another shape": (sum_of(B, centres=np.ones(3)), "Centres must be finite"),
+    "no share": (sum_of(B, shares={"sums": 0.0}), "Shares of the budget must be"),
+    "moments without a word": (sum_of(B, shares={"moments": 1.0}), "Moments need a share"),
+    "too many sums": (
+        sum_of(*(Indicator("large", (i,)) for i in range(1000)), by=marginal("larger", "largest")),
+        "sums; take fewer",
+    ),
+    "free sums": (sum_of(B, budget=Budget(0.0)), "cannot be had for nothing"),
     "a free choice": (choose(*PAIRS, budget=Budget(0.0)), "cannot be made for nothing"),
 }
 
@@ -101,6 +131,7 @@ NOT_ON_THE_WIRE = {
     "an offset that is no number",
     "too few estimates",
     "estimates of another shape",
+    "points of another size",
 }
 """Messages cannot hold these, or hold all estimates as one array."""
 
@@ -143,6 +174,8 @@ def test_all_curators_refuse_in_the_same_words(
     refusals = {refusal(curator.answer, bad) for curator in curators}
     if isinstance(bad, Measure):
         refusals.add(refusal(holder.measure, bad))
+    elif isinstance(bad, Sum):
+        refusals.add(refusal(holder.sum, bad))
     else:
         refusals.add(refusal(holder.choose, bad))
         refusals.add(refusal(holder.score, bad, None, top=False))
@@ -158,11 +191,16 @@ def test_a_holder_refuses_what_it_reads_from_a_message_in_the_same_words(name: s
     bad, sentence = BAD[name]
     holders = holders_of([rows(), rows(), rows()])
     started(holders, schema=schema_digest(SCHEMA))
-    assert isinstance(bad, Measure | Choose)
-    content, arrays = bad.to_wire()
+    if isinstance(bad, Sum):
+        content, arrays = sum_to_wire(bad)
+    else:
+        assert isinstance(bad, Measure | Choose)
+        content, arrays = bad.to_wire()
     content |= {"session": "s1", "round": 1, "bits": None}
     if isinstance(bad, Measure):
         content |= {"what": "tables"}
+    elif isinstance(bad, Sum):
+        content |= {"what": "sums"}
     else:
         content |= {"what": "vote", "most_rows": None, "shares": {"h0": 1.0}}
     answer = said(holders[0], Message("ask", content, arrays))

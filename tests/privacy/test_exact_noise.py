@@ -231,7 +231,7 @@ def test_bounds_of_a_quotient_hold_for_all_that_lies_between_the_bounds() -> Non
 @settings(max_examples=200, deadline=None)
 @given(x=st.fractions(0, 300), bits=st.integers(8, 400))
 def test_bounds_of_the_exponential_hold_and_are_tight(x: Fraction, bits: int) -> None:
-    low, high = exact_noise._exp_minus(x, bits)
+    low, high = exact_noise.exp_minus(x, bits)
     truth, error = exact_exp_minus(x, 200) * 2**bits, Fraction(2**bits, 10**190)
     assert low <= truth + error
     assert high >= truth - error

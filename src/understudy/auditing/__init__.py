@@ -45,7 +45,7 @@ def audit_subjects() -> tuple[str, ...]:
     audited = [
         name for name, method in methods().items() if method.kind.asks and not method.defaults
     ]
-    return ("doors", "discovery", *audited, "controls")
+    return ("doors", "discovery", "mechanisms", "ask", *audited, "learners", "controls")
 
 
 RUNS = 2000
@@ -79,9 +79,11 @@ def audit(
     ----------
     subject
         The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a
-        schema), a synthesizer's name (in several settings) or "controls" (the broken methods, which
-        must all be flagged). Or a synthesizer as you set it up. Or any function, from a mechanism
-        to a whole run, that takes a table and returns numbers, a model or a synthetic table.
+        schema), "mechanisms" (each of :mod:`understudy.mechanisms`), "ask" (questions to the rows),
+        a synthesizer's name (in several settings), "learners" or "controls" (the broken methods,
+        which must all be flagged). Or a synthesizer as you set it up. Or any function, from a
+        mechanism to a whole run, that takes a table and returns numbers, a model or a synthetic
+        table.
     epsilon
         The claim; a synthesizer brings its own, and so do the controls.
     delta
@@ -123,8 +125,8 @@ def audit(
         told(finding)
         found.append(finding)
     if name == "controls":
-        smallest = min(finding.measured / finding.claimed for finding in found)
-        if all(f.verdict == "broken" for f in found):
+        smallest = min(f.measured / f.claimed for f in found if not f.least)
+        if all(f.verdict in ("broken", "wasteful") for f in found):
             verdict = "all flagged"
         else:
             verdict = "some missed"
@@ -171,13 +173,19 @@ def _findings(
     seed: int | None,
 ) -> Iterator[Finding]:
     # Compilers and engines load when they are needed, as everywhere.
-    from understudy.auditing import controls, discovery
+    from understudy.auditing import asking, controls, discovery, learners, mechanisms
     from understudy.auditing.subjects import doors, features, fit_exactly, fit_often, settings_of
 
     if subject == "doors":
         yield from doors(epsilon)
     elif subject == "discovery":
         yield from discovery.discovery(epsilon, runs, confidence, seed)
+    elif subject == "mechanisms":
+        yield from mechanisms.audit_mechanisms(epsilon, runs, confidence, seed)
+    elif subject == "learners":
+        yield from learners.audit_learners(epsilon, runs, confidence, seed)
+    elif subject == "ask":
+        yield from asking.answers(epsilon)
     elif subject == "controls":
         for control in controls.controls():
             yield control.finding(max(runs, CONTROL_RUNS), confidence, seed)

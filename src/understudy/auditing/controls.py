@@ -15,33 +15,35 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.auditing.blackbox import Features, tell_apart
-from understudy.auditing.bounds import (
-    CONFIDENCE,
-    choice_log_probabilities,
-    choice_losses,
-    laplace_loss,
-    laplace_tail,
-    renyi_rho,
+from understudy.auditing.blackbox import Features
+from understudy.auditing.bounds import choice_losses, laplace_loss, renyi_rho
+from understudy.auditing.control import (
+    Control,
+    Simulate,
+    draw_laplace,
+    noisy_table,
+    released_exactly,
 )
 from understudy.auditing.doors import exact_loss
-from understudy.auditing.findings import Finding
+from understudy.auditing.mechanism_controls import mechanism_controls, sound_mechanism_controls
 from understudy.auditing.neighbours import (
     Pair,
     odd_cell_pairs,
     refinement_pairs,
     worst_pairs,
 )
+from understudy.auditing.sums import clipped_loss, unclipped_loss, uncounted_loss
 from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
+from understudy.mechanisms.distributions import choice_log_probabilities, laplace_tail
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.central import CentralCurator
@@ -52,102 +54,6 @@ from understudy.privacy.mechanisms import Noise, Rule
 from understudy.privacy.questions import Measure
 from understudy.privacy.refinement import refine
 from understudy.synthesizers.independent import Independent
-
-Simulate = Callable[[bool, int, np.random.Generator], Features]
-"""Outcomes of many runs: on the table (False) or on its neighbour (True)."""
-
-
-@dataclass(frozen=True)
-class Control:
-    """A method to be audited, broken or sound on purpose.
-
-    Attributes
-    ----------
-    name
-        What is done.
-    source
-        Who did it: "thesis", "Aalborg", "book" with the number in the notes, or a tool.
-    pair
-        The neighbouring inputs on which it shows.
-    claimed
-        The epsilon that it claims.
-    simulate, exact
-        How it is audited: one of the two.
-    broken
-        Whether the audit must flag it.
-    unit
-        What the claim is in: "epsilon", "rho" or "delta".
-    """
-
-    name: str
-    source: str
-    pair: str
-    claimed: float
-    simulate: Simulate | None = None
-    exact: Callable[[], float] | None = None
-    broken: bool = True
-    unit: str = "epsilon"
-
-    @property
-    def test(self) -> str:
-        """The kind of test."""
-        if self.simulate is not None:
-            return "runs"
-        return "exact"
-
-    def finding(
-        self, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
-    ) -> Finding:
-        """What the audit finds."""
-        about = (self.name, self.pair, self.test, self.claimed)
-        if self.simulate is None:
-            assert self.exact is not None
-            return Finding(*about, self.exact(), self.unit, source=self.source)
-        rng = np.random.default_rng(seed)
-        found = tell_apart(
-            self.simulate(False, runs, rng), self.simulate(True, runs, rng), confidence
-        )
-        return Finding(
-            *about, found.epsilon, self.unit, confidence, self.source, found.epsilon_limit
-        )
-
-
-# --------------------------------------------------------------------------- building blocks
-
-
-def _laplace(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Discrete Laplace noise."""
-    success = -math.expm1(-1 / scale)
-    return (rng.geometric(success, shape) - rng.geometric(success, shape)).astype(np.float64)
-
-
-def _table(
-    counts: Sequence[float],
-    other: Sequence[float],
-    scale: float,
-    change: Callable[..., Features] | None = None,
-) -> Simulate:
-    """Counts with noise of a scale; ``change`` makes something else of counts and noise."""
-
-    def simulate(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-        exact = np.array(other if neighbour else counts, dtype=np.float64)
-        noise = _laplace(rng, scale, (runs, len(exact)))
-        if change is None:
-            return exact + noise
-        return change(exact, noise)
-
-    return simulate
-
-
-def _exactly(value: float, other: float, scale: float) -> Simulate:
-    """A noisy count beside a value that is released as it is."""
-
-    def simulate(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
-        noisy = _laplace(rng, scale, (runs,)) + 40
-        return np.column_stack([noisy, np.full(runs, other if neighbour else value)])
-
-    return simulate
-
 
 EMPTY, ONE = (20.0, 20.0, 0.0), (20.0, 20.0, 1.0)
 """A histogram with an empty cell, and with its only row."""
@@ -187,7 +93,7 @@ def _bins_from_the_data(neighbour: bool, runs: int, rng: np.random.Generator) ->
     """A noisy histogram of four bins between the smallest and the largest value of the data."""
     rows = np.array([1.0, 2.0, 3.0, 4.0] * 10 + [1000.0] * neighbour)
     counts, edges = np.histogram(rows, 4)
-    noisy = counts + _laplace(rng, 1.0, (runs, 4))
+    noisy = counts + draw_laplace(rng, 1.0, (runs, 4))
     return np.column_stack([noisy, np.broadcast_to(edges, (runs, 5))])
 
 
@@ -233,7 +139,7 @@ def _positive(exact: Features, noise: Features) -> Features:
 def _until_it_passes(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Noise drawn again until the answer passes a test against the truth: within 2."""
     exact = 40.0 + neighbour
-    tries = _laplace(rng, 1.0, (runs, 60))
+    tries = draw_laplace(rng, 1.0, (runs, 60))
     passes = np.abs(tries) <= 2
     return exact + tries[np.arange(runs), passes.argmax(axis=1)]
 
@@ -325,7 +231,7 @@ def duchi_loss(dimensions: int, epsilon: float) -> float:
 def _copy_last_column(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """Every feature with noise, but the index runs one short: the last one is the real row's."""
     row = np.array([1.0, 1.0, 1.0] if neighbour else [0.0, 0.0, 0.0])
-    noisy = row + _laplace(rng, 3.0, (runs, 3))
+    noisy = row + draw_laplace(rng, 3.0, (runs, 3))
     noisy[:, 2] = row[2]
     return noisy
 
@@ -345,7 +251,7 @@ def _scale_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> 
     """
     rows = np.array([1.0, 2.0, 3.0, 4.0] * 10 + [1000.0] * neighbour)
     scaled = (rows - rows.min()) / (rows.max() - rows.min())
-    return np.count_nonzero(scaled > 0.5) + _laplace(rng, 1.0, (runs,))
+    return np.count_nonzero(scaled > 0.5) + draw_laplace(rng, 1.0, (runs,))
 
 
 def group_means_loss(size: int = 5, groups: int = 8) -> float:
@@ -386,7 +292,7 @@ def _real_values_as_categories(neighbour: bool, runs: int, rng: np.random.Genera
     """Numbers taken for categories: every synthetic income is some real one."""
     incomes = np.array([10.0, 20.0, 30.0] * 13 + [123.45] * neighbour)
     values, counts = np.unique(incomes, return_counts=True)
-    noisy = np.maximum(counts + _laplace(rng, 1.0, (runs, len(values))), 1.0)
+    noisy = np.maximum(counts + draw_laplace(rng, 1.0, (runs, len(values))), 1.0)
     chosen = (noisy.cumsum(axis=1) / noisy.sum(axis=1)[:, None] < rng.random((runs, 1))).sum(axis=1)
     return values[chosen]
 
@@ -423,14 +329,14 @@ def information_choice_loss(
 
 def _seed_zero(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """The same noise in every run: whoever knows the seed takes it off again."""
-    noise = _laplace(np.random.default_rng(0), 1.0, (1, 3))
+    noise = draw_laplace(np.random.default_rng(0), 1.0, (1, 3))
     return np.broadcast_to(np.array(ONE if neighbour else EMPTY) + noise, (runs, 3))
 
 
 def _categories_from_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> Features:
     """A histogram over the categories that occur: as many cells as there are."""
     counts = np.array([20.0, 20.0, 1.0] if neighbour else [20.0, 20.0])
-    return counts + _laplace(rng, 1.0, (runs, len(counts)))
+    return counts + draw_laplace(rng, 1.0, (runs, len(counts)))
 
 
 def _choice_rho(scale: float, rule: Rule) -> float:
@@ -635,36 +541,36 @@ def controls() -> tuple[Control, ...]:
             "book E1",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1.0, _one_draw),
+            noisy_table(EMPTY, ONE, 1.0, _one_draw),
         ),
         Control(
             "only observed cells get noise",
             "book E2, synthcity",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1.0, _add_noise_to_observed),
+            noisy_table(EMPTY, ONE, 1.0, _add_noise_to_observed),
         ),
         Control(
             "the number of rows is exact",
             "book E3, smartnoise-synth",
             one_more,
             1.0,
-            _exactly(40, 41, 1.0),
+            released_exactly(40, 41, 1.0),
         ),
         Control(
             "a table and the number of rows, paid once",
             "book E3",
             one_more,
             1.0,
-            _table((40, 40), (41, 41), 1.0),
+            noisy_table((40, 40), (41, 41), 1.0),
         ),
-        Control("half of the noise", "book", only_row, 1.0, _table(EMPTY, ONE, 0.5)),
+        Control("half of the noise", "book", only_row, 1.0, noisy_table(EMPTY, ONE, 0.5)),
         Control(
             "noise that is never negative",
             "book",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1.0, _positive),
+            noisy_table(EMPTY, ONE, 1.0, _positive),
         ),
         Control(
             "exponential mechanism that ignores epsilon",
@@ -720,7 +626,7 @@ def controls() -> tuple[Control, ...]:
             "book E19",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1.0, _noise_written_down),
+            noisy_table(EMPTY, ONE, 1.0, _noise_written_down),
         ),
         Control(
             "two columns drawn again, the others as they are",
@@ -729,7 +635,9 @@ def controls() -> tuple[Control, ...]:
             1.0,
             _two_columns_redrawn,
         ),
-        Control("exact means of groups", "book E23", one_more, 1.0, _exactly(30.0, 31.5, 1.0)),
+        Control(
+            "exact means of groups", "book E23", one_more, 1.0, released_exactly(30.0, 31.5, 1.0)
+        ),
         Control("sensitivity from the highest salary", "book E24", extreme, 1.0, _largest_salary),
         Control(
             "counts and sums, each at all of epsilon",
@@ -764,7 +672,11 @@ def controls() -> tuple[Control, ...]:
             ),
         ),
         Control(
-            "a real value fills the gaps", "dpmm", "one row changed", 1.0, _exactly(37.0, 41.0, 1.0)
+            "a real value fills the gaps",
+            "dpmm",
+            "one row changed",
+            1.0,
+            released_exactly(37.0, 41.0, 1.0),
         ),
         Control(
             "numbers taken for categories",
@@ -778,14 +690,14 @@ def controls() -> tuple[Control, ...]:
             "synthcity",
             up_down,
             1.0,
-            _exactly(0.0, 1.0, 1.0),
+            released_exactly(0.0, 1.0, 1.0),
         ),
         Control(
             "noise n times too small",
             "synthcity, book E15",
             only_row,
             1.0,
-            _table(EMPTY, ONE, 1 / 40),
+            noisy_table(EMPTY, ONE, 1 / 40),
         ),
         Control(
             "budget spent twice",
@@ -807,9 +719,11 @@ def controls() -> tuple[Control, ...]:
             "DataSynthesizer",
             "one value missing",
             1.0,
-            _exactly(0, 1 / 40, 1.0),
+            released_exactly(0, 1 / 40, 1.0),
         ),
-        Control("exact largest value", "DataSynthesizer", extreme, 1.0, _exactly(79, 119, 1.0)),
+        Control(
+            "exact largest value", "DataSynthesizer", extreme, 1.0, released_exactly(79, 119, 1.0)
+        ),
         Control(
             "split over fewer columns than are measured",
             "DataSynthesizer",
@@ -877,12 +791,27 @@ def controls() -> tuple[Control, ...]:
             unit="delta",
         ),
         Control(
+            "sums of numbers that are not clipped",
+            "a temptation of ours",
+            extreme,
+            1.0,
+            exact=lambda: unclipped_loss(1.0),
+        ),
+        Control(
+            "second moments, noise for as many as features",
+            "a temptation of ours",
+            extreme,
+            1.0,
+            exact=lambda: uncounted_loss(1.0),
+        ),
+        Control(
             "the kind of a column told from all of its cells",
             "ours, before it was paid for",
             ODD_CELL,
             1.0,
             exact=lambda: kinds_loss(1.0, True),
         ),
+        *mechanism_controls(),
     )
 
 
@@ -900,21 +829,21 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
         return Control(name, "sound", pair, epsilon, simulate, exact, broken=False)
 
     return (
-        sound("fresh noise in every cell", only_row, _table(EMPTY, ONE, scale)),
+        sound("fresh noise in every cell", only_row, noisy_table(EMPTY, ONE, scale)),
         sound(
             "a table and the number of rows, half each",
             only_row,
-            _table((40, 40), (41, 41), 2 * scale),
+            noisy_table((40, 40), (41, 41), 2 * scale),
         ),
         sound(
             "rounded and clipped afterwards",
             only_row,
-            _table(EMPTY, ONE, scale, lambda c, z: np.maximum(c + z, 0)),
+            noisy_table(EMPTY, ONE, scale, lambda c, z: np.maximum(c + z, 0)),
         ),
         sound(
             "replaced row, noise for two cells",
             "one row replaced",
-            _table((20, 20), (19, 21), 2 * scale),
+            noisy_table((20, 20), (19, 21), 2 * scale),
         ),
         sound(
             "exponential mechanism",
@@ -957,6 +886,11 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             exact=lambda: types_loss(epsilon, False),
         ),
         sound(
+            "sums and second moments of clipped numbers",
+            "an extreme value",
+            exact=lambda: clipped_loss(epsilon),
+        ),
+        sound(
             "the kind of a column chosen at a price",
             ODD_CELL,
             exact=lambda: kinds_loss(epsilon, False),
@@ -975,4 +909,5 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             if epsilon == 1
             else ()
         ),
+        *sound_mechanism_controls(epsilon),
     )

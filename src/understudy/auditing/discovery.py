@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.auditing.bounds import CONFIDENCE, gaussian_tail, laplace_tail
+from understudy.auditing.bounds import CONFIDENCE
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
 from understudy.auditing.neighbours import Pair, make_unknown_pairs, odd_cell_pairs, unheard_pair
@@ -30,6 +30,7 @@ from understudy.auditing.subjects import (
 )
 from understudy.data.schema import Category
 from understudy.data.tables import Column, Table
+from understudy.mechanisms.distributions import gaussian_tail, laplace_tail
 from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger

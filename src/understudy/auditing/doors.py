@@ -22,14 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.auditing.bounds import (
-    choice_log_probabilities,
-    draw_log_probabilities,
-    gaussian_rho,
-    renyi_rho,
-)
+from understudy.auditing.bounds import draw_log_probabilities, gaussian_rho, renyi_rho
 from understudy.auditing.neighbours import Pair
 from understudy.data.frames import Frame
+from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.privacy.mechanisms import Counts, Noise, Rule
 
 Run = Callable[[Frame, Noise], object]

@@ -12,7 +12,7 @@ from typing import Literal
 from understudy.data.files import writable_file
 from understudy.privacy.budget import rho_of
 
-Verdict = Literal["kept", "broken", "too few runs"]
+Verdict = Literal["kept", "broken", "too few runs", "wasteful"]
 
 SLACK = 1e-9
 """Exact values are computed in floating point; this share of the claim is not a violation."""
@@ -42,6 +42,9 @@ class Finding:
         Where a broken control comes from.
     limit
         The most that could have been measured: this many runs can show no more.
+    least
+        The share of the claim that must be measured at least, where one is known: what loses less
+        pays for accuracy that it does not get.
     """
 
     subject: str
@@ -53,22 +56,29 @@ class Finding:
     confidence: float = 1.0
     source: str = ""
     limit: float = math.inf
+    least: float = 0.0
 
     @property
     def verdict(self) -> Verdict:
-        """Whether more was lost than was promised, if that could have been seen at all."""
+        """Whether more was lost than was promised, if that could have been seen at all; or far
+        less, where the worst case is known.
+        """
         if self.measured > self.claimed * (1 + SLACK):
             return "broken"
+        if self.measured < self.claimed * self.least:
+            return "wasteful"
         if self.limit > self.claimed:
             return "kept"
         return "too few runs"
 
 
 def overall(findings: Iterable[Finding]) -> Verdict:
-    """Broken if one is; kept if one at least could have been."""
+    """Broken if one is, wasteful if one is; kept if one at least could have been."""
     verdicts = {finding.verdict for finding in findings}
     if "broken" in verdicts:
         return "broken"
+    if "wasteful" in verdicts:
+        return "wasteful"
     if "kept" in verdicts:
         return "kept"
     return "too few runs"
@@ -105,8 +115,9 @@ class AuditResult:
     confidence
         That of the bounds that come from runs.
     verdict
-        "kept", "broken", or "too few runs" where nothing was computed exactly and the runs could
-        not have shown that more is lost than is claimed; for the controls "all flagged" or "some
+        "kept", "broken", "wasteful" where a mechanism loses far less than it is paid for, or "too
+        few runs" where nothing was computed exactly and the runs could not have shown that more is
+        lost than is claimed; for the controls "all flagged" or "some
         missed".
     details
         Every single finding.
@@ -179,7 +190,12 @@ def markdown(findings: Sequence[Finding]) -> str:
 
 
 LABEL, BAR, LINE, MARGIN = 400, 420, 22, 12
-COLOURS: dict[Verdict, str] = {"kept": "#2a7f62", "broken": "#c0392b", "too few runs": "#8a8a8a"}
+COLOURS: dict[Verdict, str] = {
+    "kept": "#2a7f62",
+    "broken": "#c0392b",
+    "wasteful": "#b9770e",
+    "too few runs": "#8a8a8a",
+}
 FULL = 2.0
 """The claims that fit on a bar; longer bars are cut, with an arrow."""
 

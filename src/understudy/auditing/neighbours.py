@@ -166,6 +166,30 @@ def refinement_person_pair(most: int) -> Pair:
     )
 
 
+def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = ROWS) -> Pair:
+    """Numbers of two groups, half of them at either end; the odd row has the largest."""
+    schema = _schema(
+        {
+            "number": {"kind": "integer", "min": 0, "max": 9, "bins": 5},
+            "group": {"kind": "categorical", "values": [0, 1]},
+        }
+    )
+    body: list[Row] = [(8 * (place % 2), place // 2 % 2) for place in range(rows)]
+    name = "one number more at one end"
+    if person_rows:
+        return _person_pair(f"{name}, by person", schema, body, (9, 1), person_rows)
+    return _pair(name, neighbours, schema, body, (9, 1))
+
+
+def rank_pair(neighbours: Neighbours, rows: int = 400) -> Pair:
+    """Numbers at the top, where the odd row joins them; under replace it comes from the bottom."""
+    schema = _schema({"number": {"kind": "integer", "min": 0, "max": 9, "bins": 5}})
+    body: list[Row] = [(8,)] * rows
+    if neighbours == "add_remove":
+        return _pair("one number more at the top", neighbours, schema, body, (9,))
+    return _two("from bottom to top", neighbours, schema, [*body, (0,)], [*body, (9,)])
+
+
 # --------------------------------------------------------------------------- pairs for choices
 
 Cell = tuple[int, int]

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.auditing.blackbox import black_box
-from understudy.auditing.bounds import (
-    CONFIDENCE,
-    choice_log_probabilities,
-    choice_losses,
-    renyi_rho,
-)
+from understudy.auditing.bounds import CONFIDENCE, choice_losses, renyi_rho
 from understudy.auditing.doors import Loss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
 from understudy.auditing.neighbours import (
@@ -34,11 +29,13 @@ from understudy.auditing.neighbours import (
     tiny_pair,
     worst_pairs,
 )
+from understudy.auditing.sums import sum_settings
 from understudy.data.encoding import encode
 from understudy.data.frames import Frame
 from understudy.data.marginals import marginal
 from understudy.data.tables import Table
 from understudy.errors import InputError
+from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.models.model import Model
 from understudy.privacy.budget import Neighbours, epsilon_of, rho_of
 from understudy.privacy.central import CentralCurator
@@ -138,12 +135,27 @@ def doors(epsilon: float) -> Iterator[Finding]:
         yield from exact_findings(
             f"draws, zCDP, {relation}", epsilon, _make_run(_draws, epsilon, DELTA), pairs, DELTA
         )
+    yield from _sums(epsilon)
     yield from _refinements(epsilon)
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, most=MOST), people)
     name = f"draws, zCDP, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, DELTA, MOST), people, DELTA)
+
+
+def _sums(epsilon: float) -> Iterator[Finding]:
+    """Sums of numbers and their second moments, in boxes and balls."""
+    for delta, noise in ((0.0, "Laplace"), (DELTA, "Gaussian")):
+        for setting in sum_settings(delta):
+            for relation in RELATIONS:
+                name = f"{setting.name}, {noise}, {relation}"
+                run = _make_run(setting.ask, epsilon, delta)
+                yield from exact_findings(name, epsilon, run, [setting.pair(relation)], delta)
+            name = f"{setting.name}, {noise}, {MOST} rows per person"
+            run = _make_run(setting.ask, epsilon, delta, MOST)
+            people = [setting.pair("add_remove", MOST)]
+            yield from exact_findings(name, epsilon, run, people, delta)
 
 
 def _refinements(epsilon: float) -> Iterator[Finding]:

@@ -42,7 +42,8 @@ def audit(
         typer.Argument(
             metavar="SUBJECT",
             help="Whole fits of a method (METHODS); doors: the questions that they are made of; "
-            "discovery: runs without a schema; controls: methods that are broken on purpose.",
+            "discovery: runs without a schema; mechanisms: noise and choices for questions of your "
+            "own; learners; controls: methods that are broken on purpose.",
         ),
     ],
     epsilon: Annotated[

@@ -1,14 +1,17 @@
 """All commands, each of which adds itself to the command ``understudy`` when it is imported."""
 
 from understudy.cli import (  # noqa: F401
+    ask,
     attack,
     audit,
     demo,
     evaluate,
     federate,
     holder,
+    learn,
     ledger,
     plan,
+    predict,
     query,
     sample,
     schema,

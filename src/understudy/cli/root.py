@@ -38,7 +38,8 @@ class _Commands(TyperGroup):
     """Commands as a newcomer meets them, not as they were imported."""
 
     ORDER = (
-        *("synthesize", "schema", "sample", "query", "show", "plan", "ledger"),
+        *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
+        *("learn", "predict"),
         *("evaluate", "attack", "membership", "audit", "holder", "federate", "demo"),
     )
 

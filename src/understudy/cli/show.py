@@ -21,6 +21,8 @@ MAX_LINES = 1000
     epilog=examples(
         "understudy show patients.model.json",
         "understudy show patients.model.json --plot network.svg",
+        "# the noisy conditional probabilities that rows are drawn by",
+        "understudy show patients.model.json --tables",
     )
 )
 def show(
@@ -29,6 +31,10 @@ def show(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a picture of the network here (SVG)."),
     ] = None,
+    tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Also print the table of each attribute, given its parents."),
+    ] = False,
 ) -> None:
     """Show what a model holds: attributes, network, ledger."""
     from understudy.data.files import writable_file
@@ -82,6 +88,8 @@ def show(
             console.print(
                 "^1, ^2, …: the parent in coarser groups, this many levels up", style="dim"
             )
+    if tables:
+        _print_tables(console, released)
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
     for entry in ledger.entries[:MAX_LINES]:
         grid.add_row(
@@ -99,6 +107,32 @@ def show(
     grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
     console.print(grid)
     _print_rest(console, len(ledger.entries))
+
+
+MAX_COLUMNS = 12
+"""Values of an attribute beside each other; of more, the likeliest."""
+
+
+def _print_tables(console: Console, model: Any) -> None:
+    """Pr[attribute | parents], a line for each configuration of the parents."""
+    from understudy.models.conditionals import conditional_lines
+
+    left = MAX_LINES
+    for node in model.network:
+        values, lines = conditional_lines(node, model.network_schema, MAX_COLUMNS, left)
+        parents = [f"{axis.attribute}^{axis.level}".removesuffix("^0") for axis in node.parents]
+        told = " | ".join(part for part in (node.attribute, ", ".join(parents)) if part)
+        headings = [*map(safe, parents), *(f"#{safe(value)}" for value in values)]
+        grid = grid_of(safe(f"Pr[{told}]"), *headings)
+        for configuration, chances in lines:
+            grid.add_row(*map(safe, configuration), *(f"{chance:.4g}" for chance in chances))
+        console.print(grid)
+        left -= len(lines)
+        if left <= 0:
+            console.print(
+                f"The first {MAX_LINES:,} lines of the tables; the file holds all.", style="dim"
+            )
+            return
 
 
 def _print_constraints(console: Console, texts: list[str]) -> None:

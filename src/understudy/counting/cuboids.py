@@ -21,6 +21,7 @@ from understudy.counting import Counter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
 from understudy.counting.planning import Plan, plan_groupings
 from understudy.counting.rollups import RollUps, Room
+from understudy.counting.sums import Summer
 from understudy.data.bits import Bits
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.data.schema import Attribute, Schema
@@ -61,6 +62,9 @@ class CodedRows(Protocol):
 
     def missing_cells(self) -> NDArray[np.int64]:
         """How many rows have 0, 1, 2, ... missing cells."""
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
 
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
@@ -111,6 +115,12 @@ class CuboidCounter(Counter):
     def missing_cells(self) -> NDArray[np.int64]:
         """How many rows have 0, 1, 2, ... missing cells."""
         return self._source.missing_cells()
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        if self._bits is not None:
+            raise InputError("Rows in bits have no sums; ask a curator of the rows themselves.")
+        return self._source.summer()
 
     def in_bits(self, bits: Bits) -> CuboidCounter:
         """The same rows, their attributes taken apart into bits."""

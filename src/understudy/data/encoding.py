@@ -33,6 +33,8 @@ class Coded:
     codes: Mapping[str, Codes]
     rows: int
     outside: tuple[Outside, ...]
+    table: Table | None = None
+    """The rows that the codes are of: sums need the numbers themselves."""
 
 
 def encode(table: Table, schema: Schema) -> Coded:
@@ -48,7 +50,7 @@ def encode(table: Table, schema: Schema) -> Coded:
         encoder = CellEncoder(attribute, table.columns[attribute.name])
         codes[attribute.name] = encoder.codes()
         outside.extend(encoder.outside)
-    return Coded(schema, codes, table.rows, tuple(outside))
+    return Coded(schema, codes, table.rows, tuple(outside), table)
 
 
 def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:

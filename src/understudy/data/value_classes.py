@@ -1,11 +1,14 @@
-"""Classes of values that are no ranges: on which grid a number lies, on which weekday a date.
+"""Classes of values that are no ranges: on which grid a number lies, on which weekday a date, and
+which point of an integer grid is the nearest to it.
 
-A refinement counts them (:mod:`understudy.privacy.refinement`); the rows are coded for it by the
-encoders that code them for a model, so every cell is read the same way.
+A refinement counts the first two (:mod:`understudy.privacy.refinement`), sums are taken of the last
+(:mod:`understudy.privacy.sums`); the rows are coded for it by the encoders that code them for a
+model, so every cell is read the same way.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -68,7 +71,43 @@ class WeekdayClasses(Quantity):
         return (days + WEEKDAY_OF_1970) % 7
 
 
-ValueClasses = GridClasses | WeekdayClasses
+@dataclass(frozen=True)
+class GridValues(Quantity):
+    """A number clipped to public bounds and rounded to a multiple of a step.
+
+    Code 0 is the multiple nearest to the lower bound. Floating point as IEEE 754 has it (a
+    comparison, a division, an addition, a floor), so that every engine gives the same. Each of
+    these is monotone, so clipped numbers stay between the multiples of the two bounds: how far the
+    codes reach is known, whatever rounding did on the way.
+    """
+
+    lower: float = 0.0
+    upper: float = 1.0
+    grid_step: float = 1.0
+
+    @property
+    def lowest(self) -> int:
+        """The multiple of the step that code 0 stands for."""
+        return nearest_multiple(self.lower, self.grid_step)
+
+    @property
+    def values_size(self) -> int:
+        """One code for each multiple."""
+        return nearest_multiple(self.upper, self.grid_step) - self.lowest + 1
+
+    def code(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each number on the grid; not a number counts as the lower bound."""
+        clipped = np.clip(numbers.astype(np.float64), self.lower, self.upper)
+        found = np.floor(clipped / self.grid_step + 0.5)
+        return np.nan_to_num(found, nan=self.lowest).astype(np.int64) - self.lowest
+
+
+ValueClasses = GridClasses | WeekdayClasses | GridValues
+
+
+def nearest_multiple(number: float, step: float) -> int:
+    """How many steps a number is, to the nearest whole one."""
+    return math.floor(number / step + 0.5)
 
 
 def scaled_by(step: float) -> tuple[float, bool]:

@@ -1,9 +1,9 @@
 """Engines that hold rows: files larger than memory (DuckDB), databases (PostgreSQL) and clusters
 (Spark).
 
-An engine groups rows and counts the groups; nothing else is asked of it, so everything behind the
-curator is the same wherever the rows are. :mod:`understudy.engines.sources` finds the engine for
-what a user names.
+An engine groups rows and counts the groups, or sums whole numbers over them; nothing else is asked
+of it, so everything behind the curator is the same wherever the rows are.
+:mod:`understudy.engines.sources` finds the engine for what a user names.
 """
 
 from __future__ import annotations

@@ -35,6 +35,12 @@ class Dialect:
     """A datetime cut to whole seconds."""
     weekday: Callable[[str], str]
     """The weekday of a date or datetime; Monday is 0."""
+    days: Callable[[str], str]
+    """The days from 1970 to a date."""
+    epoch: Callable[[str], str]
+    """The whole seconds from 1970 to a datetime."""
+    wide: str
+    """Whole numbers of which a sum does not overflow."""
     hexadecimal: Callable[[str], str]
     """A text of eight hexadecimal digits as a number."""
     random: str
@@ -49,6 +55,10 @@ class Dialect:
     stand in one.
     """
     quote: str = '"'
+    fence: str = ""
+    """What ends a query inside another so that its columns are worked out once, not wherever they
+    are used.
+    """
     escapes: bool = False
     """Whether a backslash in a literal means something."""
     reads_moments: bool = True
@@ -111,6 +121,9 @@ DUCKDB = Dialect(
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
     weekday=lambda value: f"(isodow({value}) - 1)",
+    days=lambda value: f"({value} - DATE '1970-01-01')",
+    epoch=lambda value: f"epoch(date_trunc('second', {value}))",
+    wide="HUGEINT",
     hexadecimal=lambda value: f"CAST(concat('0x', {value}) AS BIGINT)",
     random="random()",
     collation="C",
@@ -133,10 +146,14 @@ POSTGRES = Dialect(
     try_cast=lambda value, kind: f"CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
     weekday=lambda value: f"(CAST(extract(isodow FROM {value}) AS INTEGER) - 1)",
+    days=lambda value: f"({value} - DATE '1970-01-01')",
+    epoch=lambda value: f"extract(epoch FROM date_trunc('second', {value}))",
+    wide="NUMERIC",
     # A string of 32 bits, made longer by zeros in front, is not negative.
     hexadecimal=lambda value: f"CAST(CAST(concat('x00000000', {value}) AS bit(64)) AS BIGINT)",
     random="random()",
     collation='"C"',
+    fence=" OFFSET 0",
     reads_moments=False,
 )
 
@@ -159,6 +176,11 @@ SPARK = Dialect(
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('SECOND', {value})",
     weekday=lambda value: f"weekday({value})",
+    days=lambda value: f"datediff({value}, DATE '1970-01-01')",
+    epoch=lambda value: (
+        f"timestampdiff(SECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', date_trunc('SECOND', {value}))"
+    ),
+    wide="DECIMAL(38, 0)",
     hexadecimal=lambda value: f"CAST(conv({value}, 16, 10) AS BIGINT)",
     random="rand()",
     collation="UTF8_BINARY",

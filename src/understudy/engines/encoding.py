@@ -34,15 +34,26 @@ from understudy.data.cells import (
     missing_number,
     unreadable_remedy,
 )
+from understudy.data.inside import DAY
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
 from understudy.data.time_formats import EPOCH
-from understudy.data.value_classes import GridClasses, ValueClasses, WeekdayClasses, scaled_by
+from understudy.data.value_classes import (
+    GridClasses,
+    GridValues,
+    ValueClasses,
+    WeekdayClasses,
+    scaled_by,
+)
 from understudy.engines.dialects import Dialect
 from understudy.engines.spellings import plain_moment, plain_number
 
 LISTED_KEYS = 64
 """Lookups of up to this many keys are written out in the query, where the engine has a way to."""
+
+FIRST_DAY = (dt.datetime.min - EPOCH).days
+LAST_DAY = (dt.datetime.max - EPOCH).days
+"""Of the calendar, in days since 1970."""
 
 _UNKNOWN = "\x00"  # no text of a table holds it
 _LINEAR_BINS = 8
@@ -172,6 +183,27 @@ class CellCode:
         return self._sql.replace(_FOUND, self.found)
 
     @property
+    def steps(self) -> tuple[str, str] | None:
+        """Of a number on a grid, in a column of numbers: its steps above the lower bound, and the
+        condition under which it is missing or cannot be read. None for any other cell.
+        """
+        attribute, raw = self.attribute, self.raw
+        if not isinstance(attribute, GridValues) or attribute.is_moment:
+            return None
+        if raw.kind not in ("integer", "real"):
+            return None
+        real = raw.sql
+        if raw.kind == "integer":
+            real = self.dialect.cast(raw.sql, "real")
+        absent = [self._null()]
+        if attribute.whole and raw.kind == "real":
+            absent.append(f"NOT ({self.dialect.whole(raw.sql)})")
+        mark = missing_number(attribute)
+        if not math.isnan(mark):
+            absent.append(f"{real} = {self.dialect.number(mark, 'real')}")
+        return self._steps(attribute, real), " OR ".join(absent)
+
+    @property
     def joined(self) -> bool:
         """Whether the lookup is a table to be joined, named ``l<place>``; a small one may be part
         of the expression.
@@ -247,7 +279,9 @@ class CellCode:
             self.dialect.number(edge, "integer" if exactly else "real")
             for edge in attribute.edges[1:-1]
         ]
-        if isinstance(attribute, GridClasses):
+        if isinstance(attribute, GridValues):
+            code = self._steps(attribute, self.dialect.cast(value, "real"))
+        elif isinstance(attribute, GridClasses):
             code = self._grids(attribute, self.dialect.cast(value, "real"))
         else:
             code = self._bins(compared, edges)
@@ -269,6 +303,8 @@ class CellCode:
         """The code of a date or datetime that is there."""
         if isinstance(attribute, WeekdayClasses):
             code = self.dialect.weekday(value)
+        elif isinstance(attribute, GridValues):
+            code = self._steps(attribute, self._epoch(attribute, value, kind))
         else:
             code = self._bins(value, self._edges_of_moments(kind))
         mark = missing_number(attribute)
@@ -341,6 +377,52 @@ class CellCode:
                 on_grid = f"floor({value} / {factor}) * {factor}"
             cases.append(f"WHEN {on_grid} = {value} THEN {place + 1}")
         return f"CASE {' '.join(cases)} ELSE {len(attribute.steps) + 1} END"
+
+    def _steps(self, attribute: GridValues, value: str) -> str:
+        """How many steps above the lower bound a clipped number is, as :meth:`GridValues.code`
+        tells it.
+        """
+        lower, upper, step, half, lowest = (
+            self.dialect.number(number, "real")
+            for number in (
+                attribute.lower,
+                attribute.upper,
+                attribute.grid_step,
+                0.5,
+                attribute.lowest,
+            )
+        )
+        clipped = (
+            f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} "
+            f"ELSE {value} END"
+        )
+        return f"(floor(({clipped}) / {step} + {half}) - {lowest})"
+
+    def _epoch(self, attribute: GridValues, value: str, kind: str) -> str:
+        """A date or datetime as a number of the attribute's unit, clipped to its bounds already:
+        engines have dates that are infinite, and no numbers for them.
+        """
+        unit = 1
+        if attribute.kind == "datetime":
+            unit = DAY
+        first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
+        lower, upper = max(attribute.lower, first), min(attribute.upper, last)
+        if not first <= lower <= upper <= last:  # no date lies between the bounds
+            return self.dialect.number(attribute.lower, "real")
+        between = self._written_moments(kind, [math.floor(lower), math.ceil(upper)])
+        real = self.dialect.cast
+        if kind == "date":
+            number = real(self.dialect.days(value), "real")
+            number = f"{number} * {self.dialect.number(unit, 'real')}"
+        else:
+            number = real(self.dialect.epoch(value), "real")
+            if unit == 1:
+                number = real(f"floor({number} / {self.dialect.number(DAY, 'real')})", "real")
+        return (
+            f"CASE WHEN {value} <= {between[0]} THEN {self.dialect.number(lower, 'real')} "
+            f"WHEN {value} >= {between[1]} THEN {self.dialect.number(upper, 'real')} "
+            f"ELSE {number} END"
+        )
 
     def _bins(self, value: str, edges: Sequence[str], first: int = 0) -> str:
         """Which stretch between the edges a value lies in: half of them at a time, the last few one

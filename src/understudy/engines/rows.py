@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from understudy.counting.cuboids import Cuboid
 from understudy.counting.memory import MAX_ROWS
+from understudy.counting.sums import Summer
 from understudy.data.cells import Outside, absent_code
 from understudy.data.schema import Attribute, Schema
 from understudy.engines import Engine, EngineError
+from understudy.engines.coded_cells import coded_query
 from understudy.engines.encoding import CellCode, Raw, fold_codes, outside
-from understudy.engines.persons import limit_rows_per_person, whose
+from understudy.engines.persons import whose
 from understudy.errors import InputError
 from understudy.privacy.contributions import LeftOut, Spellings
 
@@ -155,6 +157,7 @@ class EngineRows:
             np.append(fold_codes(attribute), np.uint32(absent_code(attribute)))
             for attribute in schema.modelled
         ]
+        self._table, self._limits = table, (person, most)
         self._weighted = False
         self._tag = secrets.token_hex(
             4
@@ -165,37 +168,12 @@ class EngineRows:
 
     def _copy(self, table: EngineTable, person: str | None, most: int) -> None:
         engine = self.engine
-        table.learn_words(self.cells)
-        inner = table.read(self.cells, person)
-        joined = [cell for cell in self.cells if cell.joined]
-        for cell in joined:
-            engine.lookup(
-                self._named(f"l{cell.place}"),
-                list(cell.lookup),
-                cell.key_kind,
-                list(cell.lookup.values()),
-            )
-        codes = [
-            f"CAST({cell.sql} AS {engine.dialect.code_type(cell.codes)}) AS e{cell.place}"
-            for cell in self.cells
-        ]
-        joins = "".join(
-            f" LEFT JOIN {self._named(f'l{cell.place}')} l{cell.place} ON l{cell.place}.key = "
-            f"{cell.key}"
-            for cell in joined
-        )
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
-        if person is None:
-            query = f"SELECT {', '.join(codes)} FROM ({inner}) r{joins}"
-        else:
-            query = f"SELECT {', '.join(codes)}, p FROM ({inner}) r{joins}"
-            query = limit_rows_per_person(engine.dialect, query, names.split(", "), most)
-        engine.keep(self._named("coded"), query)
+        with coded_query(table, self.cells, person, most) as query:
+            engine.keep(self._named("coded"), query)
         engine.check_unchanged()
         (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
-        self.left_out = self._left_out(inner, person, most)
-        for cell in joined:
-            engine.drop(self._named(f"l{cell.place}"))
+        self.left_out = self._left_out(table.read(self.cells, person), person, most)
         if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
         table.check_rows(self.rows)
@@ -356,6 +334,12 @@ class EngineRows:
         for place, column in every.items():
             here &= (column >= 0) == (place in mine)
         return [every[place][here] for place in mine], weights[here]
+
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        from understudy.engines.sums import EngineSummer  # sums are made of coded cells
+
+        return EngineSummer(self._table, self.schema, *self._limits, self.rows)
 
     def explained(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""

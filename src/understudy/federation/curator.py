@@ -7,6 +7,8 @@ It is the analyst's side: it holds no rows. Each question goes to all holders ov
 - **Tables.** In the way "secure" holders add shares of noise and masks, and the sum is all that can
   be read: one noise in all, as of a central curator. In the other ways every holder adds the whole
   noise to its own tables.
+- **Sums** of numbers are added up as tables are, on a grid that shares of noise can be drawn on
+  (:mod:`understudy.federation.sums`).
 - **Choices.** A score of all rows together cannot be had from sums, so the sum of the holders' own
   scores takes its place; where rows are spread at random that is nearly the same. In the way
   "secure", where no holder is feared to be in league with the analyst, one of them in turn, the
@@ -34,11 +36,15 @@ from understudy.errors import InputError
 from understudy.federation.analyst import Session
 from understudy.federation.delegates import MAX_OFFSET
 from understudy.federation.noise_shares import SHARED_GRID, score_sensitivity, sum_scale
+from understudy.federation.questions import QUESTIONS
+from understudy.federation.sums import count_numbers, shared_blocks
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.domain import Domain
 from understudy.privacy.mechanisms import Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
+from understudy.privacy.sum_wire import sum_to_wire
+from understudy.privacy.sums import Sum, Sums, read_sums
 from understudy.privacy.wire import Arrays, Content
 
 NOMINATING = 0.5
@@ -100,6 +106,8 @@ class FederatedCurator(Curator):
                 return self._measure(question)
             case Choose():
                 return self._choose(question)
+            case Sum():
+                return self._sum(question)
             case Draw():  # it would need the tables of all holders in one place
                 raise InputError(
                     "Rows cannot be drawn from the tables of several holders; "
@@ -158,6 +166,29 @@ class FederatedCurator(Curator):
             f"in shares of {len(terms.holders)} holders of which {terms.honest} are enough, "
             f"securely summed"
         )
+
+    # ---- sums
+
+    def _sum(self, question: Sum) -> Sums:
+        terms = self.session.terms
+        if self._bits is not None:
+            raise InputError("Rows in bits have no sums; ask a curator of the rows themselves.")
+        if "sums" not in QUESTIONS[terms.way]:
+            raise InputError(f"In the way {terms.way!r} holders do not sum numbers; use secure.")
+        blocks = shared_blocks(question, self.domain, self.ledger)
+        scales = question.scales(blocks)
+        self.ledger.debit_all(question.ledger_lines(blocks, scales, self.describe_shares()))
+        sizes = count_numbers(question, self.domain, blocks)
+        content, arrays = sum_to_wire(question)
+        flat, added, enough = self.add_up("sums", sum(sizes.values()), content, arrays)
+        parts = np.split(flat, np.cumsum(list(sizes.values()))[:-1])
+        noisy = {
+            part: numbers.reshape(-1, len(blocks[part].magnitudes))
+            for part, numbers in zip(sizes, parts, strict=True)
+        }
+        kind = distribution_of(question.budget.currency)
+        told = {part: sum_scale(kind, scale, enough, added) for part, scale in scales.items()}
+        return read_sums(question, self.domain, noisy, blocks, told)
 
     # ---- choices
 

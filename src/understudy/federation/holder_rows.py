@@ -17,12 +17,14 @@ from understudy.federation.noise_shares import (
     scores_scale,
 )
 from understudy.federation.questions import MAX_NUMBERS
+from understudy.federation.sums import count_numbers, shared_blocks
 from understudy.machine.plain_first import always_compile
-from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
+from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows, sum_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, add_noise, describe_noise
 from understudy.privacy.questions import Choose, LedgerLine, Measure
+from understudy.privacy.sums import Sum
 
 MAX_HOLDER_ROWS = 1 << 31
 
@@ -80,6 +82,15 @@ class HolderRows:
         scales = self._scales(question)
         tables = measure_rows(question, scales, self._rows, self.ledger, self._noise)
         return np.concatenate([table.ravel() for table in tables])
+
+    def sum(self, question: Sum) -> NDArray[np.int64]:
+        """Noisy sums, part after part, on the grids that all holders use."""
+        question.check(self.domain)
+        blocks = shared_blocks(question, self.domain, self.ledger)
+        _limit_cells(sum(count_numbers(question, self.domain, blocks).values()))
+        scales = question.scales(blocks)
+        noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)
+        return np.concatenate([noisy[part].ravel() for part in blocks])
 
     def choose(self, question: Choose) -> int:
         """The choice that this holder would make, by its own rows alone."""

@@ -24,6 +24,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure
+from understudy.privacy.sum_wire import sum_from_wire
 
 
 class HolderSession:
@@ -113,6 +114,8 @@ class HolderSession:
         budget = budget_of(asked, self.ledger.currency)
         if what == "size":
             return Message("answer", {"size": self._rows.size(budget)})
+        if what == "sums":
+            return self._sums(asked, budget)
         rows = self._view(asked.content.get("bits"))
         if what == "tables":
             return self._tables(asked, rows, budget)
@@ -131,6 +134,13 @@ class HolderSession:
     def _tables(self, asked: Message, rows: HolderRows, budget: Budget) -> Message:
         """Noisy counts, in the open or in a sum."""
         numbers = rows.measure(Measure.from_wire(asked, budget))
+        if self.keys is None:
+            return Message("answer", {}, {"numbers": numbers})
+        return self._begin(SecureSum(self.keys, self.round, asked, numbers))
+
+    def _sums(self, asked: Message, budget: Budget) -> Message:
+        """Noisy sums of numbers, in the open or in a sum over holders."""
+        numbers = self._rows.sum(sum_from_wire(asked, budget, self._rows.domain))
         if self.keys is None:
             return Message("answer", {}, {"numbers": numbers})
         return self._begin(SecureSum(self.keys, self.round, asked, numbers))

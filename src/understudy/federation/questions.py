@@ -12,9 +12,9 @@ from understudy.privacy.budget import Budget, Currency
 from understudy.privacy.wire import read_marginals
 
 QUESTIONS = {
-    "secure": ("tables", "vote", "scores", "top", "size"),
+    "secure": ("tables", "vote", "scores", "top", "size", "sums"),
     "statistics": ("tables",),
-    "voting": ("vote", "tables", "size"),
+    "voting": ("vote", "tables", "size", "sums"),
     "models": ("model",),
 }
 """What may be asked, by way."""
@@ -44,6 +44,18 @@ _FIELDS: dict[str, tuple[Mapping[str, _Kind], Mapping[str, str]]] = {
     "vote": ({**_SCORED, "rule": str}, {**_AXES, "offsets": "f8", "estimates": "f8"}),
     "scores": (_SCORED, {**_AXES, "estimates": "f8"}),
     "top": ({**_SCORED, "delegate": str}, {**_AXES, "offsets": "i8", "estimates": "f8"}),
+    "sums": (
+        {
+            **_TABLES,
+            "bits": _NOTHING,
+            "features": list,
+            "moments": str,
+            "ball": (*_NUMBER, _NOTHING),
+            "missing": str,
+            "split": dict,
+        },
+        {**_AXES, "points": "f8", "centres": "f8"},
+    ),
     "size": ({**_STEP, "what": str, "amount": _NUMBER}, {}),
     "model": ({**_STEP, "what": str}, {}),
 }
@@ -93,4 +105,6 @@ def in_words(asked: Message) -> dict[str, Any]:
         told["tables"] = len(tables)
         if len(tables) <= 100:
             told["names"] = [describe(axes) for axes in tables]
+    if isinstance(asked.content.get("features"), list):
+        told["features"] = len(asked.content["features"])
     return told

@@ -159,6 +159,12 @@ def _check(synthesizer: Synthesizer, schema: Schema, way: str, structure: str) -
         )
     if (way == "statistics" or structure == "tables") and not isinstance(synthesizer, PrivBayes):
         raise InputError("Structure comes from tables in the method privbayes only.")
+    from_tables = way == "statistics" or structure == "tables"
+    if from_tables and isinstance(synthesizer, PrivBayes) and synthesizer.network is not None:
+        raise InputError(
+            "A network that is given does not come from tables; use the way secure with structure "
+            "choices."
+        )
     if structure == "tables" and way not in ("secure", "statistics"):
         raise InputError(f"In the way {way} structure does not come from tables.")
     check_constraints(schema)

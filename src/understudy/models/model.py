@@ -39,8 +39,9 @@ from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.measurements import Measurements
 from understudy.models.network import Network
-from understudy.models.query.answers import Answer, Estimate, answer, estimate
+from understudy.models.query.answers import Answer, Estimate, estimate
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
+from understudy.models.query.functions import GroupedAnswer, answer_query
 from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
@@ -407,14 +408,15 @@ class Model:
 
     # ---- answers without rows
 
-    def query(self, query: str) -> Answer:
-        """Answer a counting query exactly from the network: no row is drawn, no budget is spent.
+    def query(self, query: str) -> Answer | GroupedAnswer:
+        """Answer a query exactly from the network: no row is drawn, no budget is spent.
 
         Parameters
         ----------
         query
-            ``count``, ``share`` or ``mean ATTRIBUTE``, then ``where`` and a condition, if any; the
-            grammar is in :mod:`understudy.models.query.grammar`.
+            A function, such as ``count``, ``share``, ``mean ATTRIBUTE`` or ``quantile 0.9
+            ATTRIBUTE``, then ``where`` and a condition, if any, and ``group by`` and attributes;
+            the grammar is in :mod:`understudy.models.query.grammar`.
 
         Returns
         -------
@@ -427,8 +429,11 @@ class Model:
         --------
         >>> model.query("count where age >= 44 and age < 55 and sex = 'Female'")   # doctest: +SKIP
         1,234 ± 56
+        >>> model.query("median age group by sex")   # doctest: +SKIP
+        Female  35 (34 to 36)
+        Male    38 (37 to 39)
         """
-        return answer(self, query)
+        return answer_query(self, query)
 
     @cached_property
     def errors(self) -> ErrorModel:

@@ -8,7 +8,8 @@ candidate, and only once the price stands in the ledger.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from understudy.counting.cuboids import CuboidCounter
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.remembered import Remembered
 from understudy.counting.rollups import RollUps
+from understudy.counting.sums import MemorySummer, Summer
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal
@@ -27,6 +29,8 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Counts, Noise, add_noise, choice_scale, round_to_grid
 from understudy.privacy.questions import Choose, Measure
 from understudy.privacy.scores import Misfit, check_rows
+from understudy.privacy.sum_sensitivity import Block, Part
+from understudy.privacy.sums import Sum, exact_parts
 
 KnownScores = defaultdict[str, dict[Marginal, float]]
 """Exact scores of candidates, by the score's name."""
@@ -53,6 +57,13 @@ class PrivateRows:
         self.known_scores: KnownScores = defaultdict(dict)
         self._coded = coded
         self._remembered = Remembered(self.counter)
+
+    @cached_property
+    def summer(self) -> Summer:
+        """What sums over the rows."""
+        if isinstance(self._coded, Coded):
+            return MemorySummer(self._coded.schema, self._coded.codes, self._coded.table)
+        return self._coded.summer()
 
     def public_number(self, neighbours: Neighbours) -> int | None:
         """How many rows there are, where that is public."""
@@ -91,6 +102,25 @@ def measure_rows(
         add_noise(noise, table, cost.currency, scale)
         for table, cost, scale in zip(tables, question.costs, scales, strict=True)
     ]
+
+
+def sum_rows(
+    question: Sum,
+    blocks: Mapping[Part, Block],
+    scales: Mapping[Part, float],
+    rows: PrivateRows,
+    ledger: Ledger,
+    noise: Noise,
+) -> dict[Part, Counts]:
+    """Noisy sums, on the grids of their blocks, once they are paid for."""
+    summation = question.summation(rows.domain)
+    rows.summer.check(summation)
+    ledger.debit_all(question.ledger_lines(blocks, scales))
+    exact = exact_parts(rows.summer.sum(summation), blocks)
+    return {
+        part: add_noise(noise, exact[part], question.budget.currency, scale)
+        for part, scale in scales.items()
+    }
 
 
 def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: Noise) -> int:

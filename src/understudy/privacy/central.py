@@ -7,11 +7,14 @@ from typing import Any, Self
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
-from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows
+from understudy.privacy.answering import PrivateRows, choose_by_rows, measure_rows, sum_rows
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.linear import LinearQueries, answer_linear
 from understudy.privacy.mechanisms import Counts, Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
+from understudy.privacy.ranks import ChooseRank, answer_rank
+from understudy.privacy.sums import Sum, Sums, read_sums
 
 
 class CentralCurator(Curator):
@@ -64,6 +67,12 @@ class CentralCurator(Curator):
                 return choose_by_rows(question, self._rows, self.ledger, self._noise)
             case Draw():
                 return self._draw(question)
+            case Sum():
+                return self._sum(question)
+            case LinearQueries():
+                return answer_linear(question, self._rows.counter, self.ledger, self._noise)
+            case ChooseRank():
+                return answer_rank(question, self._rows.counter, self.ledger, self._noise)
         raise TypeError(f"a central curator does not answer {type(question).__name__}")
 
     def _measure(self, question: Measure) -> list[Measurement]:
@@ -74,6 +83,12 @@ class CentralCurator(Curator):
             Measurement(axes, table, distribution, scale)
             for axes, table, scale in zip(question.marginals, tables, scales, strict=True)
         ]
+
+    def _sum(self, question: Sum) -> Sums:
+        blocks = question.blocks(self.domain, self.neighbours, self.ledger.rows_per_person)
+        scales = question.scales(blocks)
+        noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)
+        return read_sums(question, self.domain, noisy, blocks, scales)
 
     def _draw(self, question: Draw) -> Counts:
         smoothing = question.smoothing(self.ledger)

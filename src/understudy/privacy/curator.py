@@ -1,19 +1,18 @@
 """The curator: the only code that meets private rows, and the only way out of it.
 
-A synthesizer is handed a curator and can ask it three kinds of question
+A synthesizer is handed a curator and can ask it four kinds of question
 (:mod:`understudy.privacy.questions`), each priced and written into the ledger before it is
 answered: :meth:`Curator.measure` for noisy tables, :meth:`Curator.choose` for one of several
-candidates and :meth:`Curator.draw` for draws from a smoothed table. All else that a synthesizer
-does is post-processing of public values.
+candidates, :meth:`Curator.draw` for draws from a smoothed table and :meth:`Curator.sum` for sums of
+numbers. All else that a synthesizer does is post-processing of public values.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,11 @@ from understudy.data.marginals import Marginal
 from understudy.data.schema import Schema
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
+from understudy.privacy.features import Feature
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, Rule, SystemNoise
+from understudy.privacy.mechanisms import Noise, Rule, SystemNoise, noise_deviation
 from understudy.privacy.questions import Choose, Draw, Measure, Question
+from understudy.privacy.sums import Sum, SumOptions, Sums
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,11 @@ class Measurement:
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a cell."""
-        if self.distribution == "gaussian":
-            return self.scale
-        # Discrete Laplace with p = exp(-1 / scale): variance 2 p / (1 - p)^2.
-        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+        return noise_deviation(self.distribution, self.scale)
 
 
 class Curator(ABC):
-    """Keeps private rows and answers three kinds of question about them.
+    """Keeps private rows and answers four kinds of question about them.
 
     Parameters
     ----------
@@ -122,6 +120,13 @@ class Curator(ABC):
         """Draws from a smoothed table, see :class:`understudy.privacy.questions.Draw`."""
         drawn: NDArray[np.int64] = self.answer(Draw(axes=axes, draws=draws, budget=budget))
         return drawn
+
+    def sum(
+        self, features: Sequence[Feature], budget: Budget, **options: Unpack[SumOptions]
+    ) -> Sums:
+        """Noisy sums of features, see :class:`understudy.privacy.sums.Sum` for the options."""
+        summed: Sums = self.answer(Sum(features=features, budget=budget, **options))
+        return summed
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""

@@ -318,10 +318,10 @@ def _block_law(scale: Fraction, share: Fraction) -> _Law:
     def cumulative(bits: int) -> list[Bounds]:
         precise = bits + GUARD
         one = 1 << precise
-        low, high = _exp_minus(1 / scale, precise)
+        low, high = exp_minus(1 / scale, precise)
         weights = [(one - high, one - low)]
         for block, (a_low, a_high) in enumerate(_falls(share, last, precise)):
-            low, high = _exp_minus((1 << block) / scale, precise)
+            low, high = exp_minus((1 << block) / scale, precise)
             if block < last:
                 low, high = low * (one - high) >> precise, -(-high * (one - low) >> precise)
             weights.append((low * a_low >> precise, -(-high * a_high >> precise)))
@@ -535,7 +535,7 @@ def _first_words(probabilities: Cumulative) -> list[int]:
 def _exp_powers(rate: Fraction, count: int, bits: int) -> list[Bounds]:
     """Bounds of exp(-rate), exp(-2 rate) ... exp(-count rate)."""
     precise = bits + GUARD
-    low, high = _exp_minus(rate, precise)
+    low, high = exp_minus(rate, precise)
     powers = [(low, high)]
     for _ in range(count - 1):
         last = powers[-1]
@@ -543,7 +543,7 @@ def _exp_powers(rate: Fraction, count: int, bits: int) -> list[Bounds]:
     return [(low >> GUARD, -(-high >> GUARD)) for low, high in powers]
 
 
-def _exp_minus(x: Fraction, bits: int) -> Bounds:
+def exp_minus(x: Fraction, bits: int) -> Bounds:
     """Bounds of exp(-x), for x >= 0.
 
     The series of exp(-y) alternates and its terms fall where y < 1, so what is left out is less

@@ -18,8 +18,8 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,7 @@ from understudy.privacy.budget import (
     rounded_up,
     total,
 )
+from understudy.privacy.group_privacy import GroupPromise, check_members, group_promise
 from understudy.privacy.wording import state_guarantee, state_public
 
 Unit = Literal["row", "person"]
@@ -254,6 +255,97 @@ class Ledger:
         kept = round_down(exact(self.stop_delta) / MAX_STOPS)
         return (min(self.epsilon, epsilon_of(self.stopped_at.amount, kept)), self.delta)
 
+    def for_group(self, members: int) -> GroupPromise:
+        """What the release is guaranteed to keep for a group of rows, or of persons, together.
+
+        Parameters
+        ----------
+        members
+            How many are in the group.
+
+        Examples
+        --------
+        >>> ledger = Ledger(epsilon=0.1)
+        >>> ledger.debit("a count", Budget(0.1), "geometric")
+        >>> print(ledger.for_group(10))  # doctest: +NORMALIZE_WHITESPACE
+        Differentially private with epsilon = 1: adding or removing any 10 rows changes the
+        probability of any outcome by a factor of at most 2.72.
+        """
+        members = check_members(members)
+        epsilon, delta = self.promise()
+        change = f"{self._verb()} any {members:,} {self.unit}s"
+        if self.unit == "person":
+            change = f"adding or removing all rows of any {members:,} persons"
+        grouped = group_promise(epsilon, delta, members, change, self.unit)
+        # Where all that is paid is rho, k neighbours on end make k^2 rho of it (Bun and Steinke
+        # 2016), at the same delta.
+        only_rho = self.currency == "rho" and not self.threshold_delta and not self.stop_delta
+        if not only_rho or not self.entries:
+            return grouped
+        rho = rounded_up(exact(self.budget.amount) * members**2)
+        return replace(grouped, epsilon=epsilon_of(rho, self.delta), delta=self.delta)
+
+    def _verb(self) -> str:
+        if self.neighbours == "replace":
+            return "changing"
+        return "adding or removing"
+
+    def parallel(
+        self,
+        question: str,
+        parts: Sequence[str],
+        cost: Budget,
+        delta: float = 0.0,
+        *,
+        whole_persons: bool = False,
+    ) -> dict[str, Ledger]:
+        """Pay once for questions about disjoint parts of the rows: a ledger for each part, all of
+        which together cost what one may.
+
+        A row that is added or removed is in one part, so whatever is asked of the others does not
+        depend on it: the dearest part is the price of all. You state that every row lies in at most
+        one part, by a rule that looks at that row alone; the ledger keeps this statement, and every
+        question to a part, at no further price.
+
+        Parameters
+        ----------
+        question
+            How the rows are divided, for the ledger.
+        parts
+            The names of the parts; they are public.
+        cost, delta
+            What may be asked of each part, debited here and now.
+        whole_persons
+            Where the ledger protects persons: that all rows of a person lie in one part.
+
+        Examples
+        --------
+        >>> ledger = Ledger(epsilon=1.0)
+        >>> parts = ledger.parallel("by salary", ["below 20k", "above 150k"], Budget(0.3))
+        >>> for part in parts.values():
+        ...     part.debit("a count", Budget(0.3), "geometric")
+        >>> ledger.left
+        Budget(amount=0.7, currency='epsilon')
+        """
+        names = list(parts)
+        if len(names) < 2 or len(set(names)) < len(names) or not all(map(_is_wording, names)):
+            raise InputError(
+                "Parallel composition needs two parts or more, each with its own name."
+            )
+        if self.neighbours == "replace":
+            raise InputError(
+                "A row that is replaced may leave one part and join another, so parts do not cost "
+                "what one does under neighbours replace; use add_remove."
+            )
+        if self.unit == "person" and not whole_persons:
+            raise InputError(
+                "A person's rows may lie in several parts; if all rows of a person always lie in "
+                "one, say whole_persons=True."
+            )
+        stated = f"{question}, {len(names)} disjoint parts: {', '.join(names)}"
+        self.debit(stated, cost, "parallel composition, the most that a part may cost", delta)
+        return {name: _PartLedger.of(self, name, cost, delta) for name in names}
+
     def stop(self, price: Budget) -> None:
         """End the release at a point that was declared beforehand, and release nothing more.
 
@@ -361,6 +453,57 @@ class Ledger:
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
             raise InputError(f"its ledger is not in order ({error})") from error
         return ledger
+
+
+class _PartLedger(Ledger):
+    """The ledger of one of several disjoint parts; the whole's has been debited for all of them,
+    and keeps every question, at no price.
+    """
+
+    _whole: Ledger
+    _name: str
+
+    @classmethod
+    def of(cls, whole: Ledger, name: str, cost: Budget, delta: float) -> _PartLedger:
+        part = cls(
+            whole.epsilon,
+            whole.delta,
+            whole.neighbours,
+            whole.currency,
+            whole.threshold_delta,
+            whole.private,
+            rows_per_person=whole.rows_per_person,
+            unit=whole.unit,
+            stop_delta=whole.stop_delta,
+        )
+        part.budget = cost
+        part._whole, part._name, part._delta_left = whole, name, delta
+        return part
+
+    _delta_left: float
+
+    def _record(self, new: list[Entry]) -> None:
+        asked = total([entry.delta for entry in self.entries + new])
+        if asked > exact(self._delta_left):
+            raise BudgetError(
+                f"The part {self._name} was given delta {self._delta_left:g}, and {float(asked):g} "
+                "is asked for; nothing was asked."
+            )
+        super()._record(new)
+        for entry in new:
+            paid = f"{entry.mechanism}, {self.currency} {entry.amount:g} paid for all parts"
+            line = Entry(f"{self._name}: {entry.question}", 0.0, 0.0, paid)
+            self._whole._record([line])
+
+    def promise(self) -> tuple[float, float]:
+        raise InputError(
+            "A part of a table has no promise of its own; the ledger of the whole states it."
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "private" and not value and hasattr(self, "_whole"):
+            self._whole.private = False
 
 
 def _is_wording(text: Any) -> bool:

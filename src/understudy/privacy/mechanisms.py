@@ -67,6 +67,14 @@ def describe_noise(currency: Currency, scale: float | None = None) -> str:
     return f"{name}, scale {scale:.6g}"
 
 
+def noise_deviation(distribution: str, scale: float) -> float:
+    """The standard deviation of noise."""
+    if distribution == "gaussian":
+        return scale
+    # Discrete Laplace with p = exp(-1 / scale): variance 2 p / (1 - p)^2.
+    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
+
+
 def add_noise(noise: Noise, counts: Counts, currency: Currency, scale: float) -> Counts:
     """A table with noise in every cell."""
     if distribution_of(currency) == "laplace":

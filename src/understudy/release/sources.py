@@ -23,6 +23,7 @@ from understudy.data.tables import Table
 from understudy.data.violations import Violation, find_violations
 from understudy.engines.columns import EngineColumns
 from understudy.engines.fingerprints import engine_fingerprint
+from understudy.engines.later_rows import LaterRows
 from understudy.engines.rows import EngineTable
 from understudy.engines.sources import open_rows
 from understudy.models.rule_tables import table_of
@@ -63,6 +64,11 @@ class Source(Protocol):
 
     def code(self, schema: Schema) -> tuple[Coded | CuboidCounter, list[str]]:
         """The rows as codes of the schema, and what their owner should know about it."""
+
+    def open(self, schema: Schema) -> tuple[Coded | CuboidCounter, list[str]]:
+        """The same for questions of any kind: an engine may wait with codes for the first that
+        needs them, and has nothing to tell until then.
+        """
 
 
 @contextmanager
@@ -137,6 +143,10 @@ class MemorySource:
         coded = encode(table, schema)
         return coded, _notes(self.left_out(), [*coded.outside, *find_violations(table, coded)])
 
+    def open(self, schema: Schema) -> tuple[Coded, list[str]]:
+        """Code the rows that count."""
+        return self.code(schema)
+
     @cached_property
     def _counting(self) -> tuple[Table, LeftOut | None]:
         """The rows of each person that count, drawn once, and what was left out."""
@@ -194,6 +204,14 @@ class EngineSource:
         counter = CuboidCounter(coded)
         broken = count_violations(counter, coded.schema)
         return counter, _notes(left_out, [*coded.outside, *broken])
+
+    def open(self, schema: Schema) -> tuple[CuboidCounter, list[str]]:
+        """Code the rows when a table is counted; at once where rows of persons are to be left
+        out.
+        """
+        if self._person is not None:
+            return self.code(schema)
+        return CuboidCounter(LaterRows(self._table, schema)), []
 
 
 def count_violations(counter: CuboidCounter, schema: Schema) -> list[Violation]:

@@ -34,6 +34,13 @@ from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import Rule
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
+from understudy.synthesizers.given_network import (
+    GivenNetwork,
+    NetworkPairs,
+    check_network,
+    network_pairs,
+    sort_network,
+)
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
     Choice,
@@ -108,6 +115,11 @@ class PrivBayes(Synthesizer):
         An attribute that will be told from the others: it is a parent of every other one (as far as
         tables may be so large). With a degree of 1 that leaves nothing to choose, so the whole
         budget goes to the tables; the network is the one that the naive Bayes classifier assumes.
+    network
+        Each column with its parents, as somebody who knows the subject has drawn it:
+        ``[("age", ()), ("education", ("age",)), ...]``, or what :func:`~understudy.chow_liu` and
+        :func:`~understudy.greedy_bayes` find in a public table. Then nothing is chosen, and the
+        whole budget goes to the tables. On the command line, a JSON file.
 
     See Also
     --------
@@ -167,6 +179,11 @@ class PrivBayes(Synthesizer):
     target: str | None = parameter(
         None, Optional(ColumnName()), "A column to be predicted: a parent of every other one."
     )
+    network: GivenNetwork | None = parameter(
+        None,
+        Optional(NetworkPairs()),
+        "A JSON file that says which columns each column depends on; nothing is chosen then.",
+    )
     table_power: float = parameter(
         1 / 3,
         Number(low=0, high=1),
@@ -196,11 +213,16 @@ class PrivBayes(Synthesizer):
 
     @property
     def named(self) -> frozenset[str]:
-        """The target."""
-        return frozenset(() if self.target is None else (self.target,))
+        """The target, and the columns of a given network."""
+        columns = [child for child, _ in self.network or ()]
+        if self.target is not None:
+            columns.append(self.target)
+        return frozenset(columns)
 
     def check_parameters(self) -> None:
         """Refuse values that do not go together."""
+        if self.network is not None:
+            self._check_network_alone()
         if self.target is not None and self.encoding in ("binary", "gray"):
             raise InputError(
                 "A target goes with attributes as they are, not with their bits; "
@@ -216,8 +238,25 @@ class PrivBayes(Synthesizer):
                 "A degree goes with fixed tables; bounded tables have as many parents as fit."
             )
 
+    def _check_network_alone(self) -> None:
+        """Refuse a network that is none, and what would choose another one."""
+        assert self.network is not None
+        sort_network(self.network)
+        if self.degree is not None or self.target is not None:
+            raise InputError(
+                "A network says what depends on what; leave degree and target out beside it."
+            )
+        if self.encoding not in ("auto", "vanilla"):
+            raise InputError(
+                f"A network is over columns as they are, not over an encoding {self.encoding}; "
+                "leave that out."
+            )
+
     def check(self, schema: Schema) -> None:
         """Refuse parameters that do not go with the schema."""
+        if self.network is not None:
+            check_network(self.network, schema, MAX_TABLE_CELLS)
+            return
         if self.target is not None and self.target not in {
             attribute.name for attribute in schema.modelled
         }:
@@ -276,6 +315,8 @@ class PrivBayes(Synthesizer):
         whole = curator.schema
         if all(attribute.size == 1 for attribute in whole.modelled):
             return learn_rows_only(self, curator, budget, progress)
+        if self.network is not None:
+            return self._learn_tables(curator, budget, progress)
         bits = None
         if self.encoding in ("binary", "gray"):
             bits = Bits(whole, self.encoding == "gray")
@@ -291,6 +332,16 @@ class PrivBayes(Synthesizer):
         )
         progress("measuring tables", 1, 1)
         return Model(self.parameters(), whole, network, curator.ledger, round(rows), bits=bits)
+
+    def _learn_tables(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
+        """The tables of a given network; the number of rows is read off them."""
+        assert self.network is not None
+        pairs = network_pairs(self.network, curator.schema)
+        progress("measuring tables", 0, 1)
+        rows = float(curator.rows or 0)
+        network, rows = self._noisy_conditionals(curator, pairs, budget, [], rows, derive=True)
+        progress("measuring tables", 1, 1)
+        return Model(self.parameters(), curator.schema, network, curator.ledger, round(rows))
 
     def _rows(self, curator: Curator, budget: Budget) -> tuple[float, list[Measurement], Budget]:
         """The number of rows: public under replace, measured otherwise."""

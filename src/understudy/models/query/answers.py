@@ -24,7 +24,7 @@ from understudy.errors import InputError
 from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_variance
 from understudy.models.query.conditions import Subset
-from understudy.models.query.grammar import Atom, Compound, Condition, Kind, parse
+from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
 from understudy.models.query.intervals import CUT_FACTOR, CUT_ROWS, ROUNDING, Parts
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Answer:
     query
         The query.
     kind
-        "count", "share" or "mean".
+        "count", "share", "mean" or another function.
     value
         What the model expects.
     error
@@ -75,9 +75,9 @@ class Answer:
         95 %.
         """
         low = self.value - 1.96 * self.error
-        if self.kind == "mean":
-            return low
-        return max(low, 0.0)
+        if self.kind in ("count", "share", "variance", "std"):
+            return max(low, 0.0)
+        return low
 
     @property
     def high(self) -> float:
@@ -107,6 +107,8 @@ class Answer:
 
     def describe_parts(self) -> str:
         """What the error bar is made of, in a line."""
+        if self.error > 0 and not self.noise + self.misfit + self.cut:
+            return "parts of the error are told for counts, shares and means without bounds"
         return (
             f"noise {self.noise:.3g}, misfit {self.misfit:.3g}, cut bins {self.cut:.3g}; 95 % "
             f"interval {self.low:.6g} to {self.high:.6g}"
@@ -118,9 +120,12 @@ class Answer:
         return {name: getattr(self, name) for name in names}
 
 
-def answer(model: Model, text: str) -> Answer:
-    """Answer a query from a model; see :meth:`understudy.models.model.Model.query`."""
-    query = parse(text, model.schema)
+def answer(model: Model, text: str, query: Query | None = None) -> Answer:
+    """Answer a count, share or mean from a model; see
+    :meth:`understudy.models.model.Model.query`.
+    """
+    if query is None:
+        query = parse(text, model.schema)
     if query.kind == "mean":
         assert query.attribute is not None
         value, parts = _mean(model, query.attribute, query.condition)

@@ -27,6 +27,7 @@ from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
 from understudy.data.time_formats import EPOCH
 from understudy.errors import InputError
+from understudy.models.query.raw import RawQuantity
 
 Interval = tuple[float, float]
 """From the first number up to, not including, the second."""
@@ -116,7 +117,7 @@ def equal_to(attribute: Attribute, value: Any) -> Subset:
     if value is None:
         return is_missing(attribute)
     if isinstance(attribute, Quantity):
-        low = _number(attribute, value)
+        low = read_number(attribute, value)
         if (
             attribute.whole and isinstance(low, float) and not low.is_integer()
         ):  # infinity is none either
@@ -131,11 +132,11 @@ def between(attribute: Attribute, low: Any, high: Any) -> Subset:
         if low is None:
             first = -math.inf
         else:
-            first = _number(attribute, low)
+            first = read_number(attribute, low)
         if high is None:
             last = math.inf
         else:
-            last = _number(attribute, high)
+            last = read_number(attribute, high)
         start, end = _round_up(attribute, first), _just_above(attribute, last)
         return Subset(attribute, ((start, end),) if first <= last and start < end else ())
     keys, low, high = _comparable(_category(attribute), low, high)
@@ -180,7 +181,19 @@ def one_of(attribute: Attribute, values: Iterable[Any]) -> Subset:
 # ----------------------------------------- values as people write them
 
 
-def _number(attribute: Quantity, value: Any) -> float:
+def read_bounds(attribute: Attribute, low: Any, high: Any) -> tuple[float, float]:
+    """Public bounds of an attribute, in its unit."""
+    if not isinstance(attribute, Quantity):
+        raise InputError(f"bounds are of numbers; {attribute.name!r} has listed values.")
+    first, last = read_number(attribute, low), read_number(attribute, high)
+    if not first < last or math.isinf(first) or math.isinf(last):
+        raise InputError(
+            f"the bounds of {attribute.name!r} must be two finite numbers, the lower one first."
+        )
+    return first, last
+
+
+def read_number(attribute: Quantity, value: Any) -> float:
     """A value in the attribute's unit: itself, days or seconds."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -253,6 +266,8 @@ def _just_above(attribute: Quantity, number: float) -> float:
         if number >= edges[-1]:
             return math.inf
         return edges[0]
+    if isinstance(attribute, RawQuantity) and not attribute.whole:
+        return math.nextafter(number, math.inf)
     if attribute.whole:
         unit = 1.0
     else:

@@ -1,6 +1,12 @@
 """The language of queries: ``count where age >= 44 and age < 55 and sex = 'Female'``.
 
-    query      = ("count" | "share" | "mean" ATTRIBUTE) ["where" condition]
+    query      = function ["where" condition] ["group" "by" group {"," group}]
+    function   = "count" | "share" | "histogram" group {"," group}
+               | "count" "each" condition {"," condition} ["at" "most" NUMBER]
+               | ("sum" | "mean" | "variance" | "std" | "median" | "min" | "max") ATTRIBUTE [bounds]
+               | "quantile" NUMBER ATTRIBUTE [bounds]
+    bounds     = "from" VALUE "to" VALUE
+    group      = ATTRIBUTE ["in" "(" VALUE {"," VALUE} ")" | bounds "by" NUMBER]
     condition  = conjunction {"or" conjunction}
     conjunction= negation {"and" negation}
     negation   = "not" negation | "(" condition ")" | comparison
@@ -17,103 +23,43 @@ missing value compares with nothing: it fits neither ``age < 40`` nor ``age >= 4
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from understudy.data.schema import Attribute, Schema
+from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.errors import InputError
-from understudy.models.query.conditions import Subset, between, compare_values, is_missing, one_of
+from understudy.models.query.conditions import (
+    Subset,
+    between,
+    compare_values,
+    is_missing,
+    one_of,
+    read_bounds,
+)
+from understudy.models.query.groups import group_by_domain, group_by_steps, group_by_values
+from understudy.models.query.syntax import Atom as Atom
+from understudy.models.query.syntax import Compound as Compound
+from understudy.models.query.syntax import Condition as Condition
+from understudy.models.query.syntax import Group, Label
+from understudy.models.query.syntax import Kind as Kind
+from understudy.models.query.syntax import Query as Query
+from understudy.models.query.tokens import Token, TokenReader
 
 MAX_QUERY_LENGTH = 20_000
 MAX_QUERY_DEPTH = 64
+MAX_LABELS = 100
 
-Kind = Literal["count", "share", "mean"]
-KEYWORDS = frozenset(
-    (
-        "count",
-        "share",
-        "mean",
-        "where",
-        "and",
-        "or",
-        "not",
-        "in",
-        "between",
-        "is",
-        "missing",
-        "true",
-        "false",
-    )
-)
-
-
-# --------------------------------------------------------------------------- what a query says
-
-
-@dataclass(frozen=True)
-class Atom:
-    """A condition on one attribute."""
-
-    subset: Subset
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """Itself."""
-        return (self,)
-
-    def truth(self, atoms: Mapping[Atom, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Where it holds, looked up."""
-        return atoms[self]
-
-
-@dataclass(frozen=True)
-class Compound:
-    """All of some conditions (``and``), or any (``or``), or, with one part, its opposite
-    (``not``).
-    """
-
-    word: Literal["and", "or", "not"]
-    parts: tuple[Condition, ...]
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """The conditions on single attributes that it is made of."""
-        return tuple(atom for part in self.parts for atom in part.atoms)
-
-    def truth(self, atoms: Mapping[Atom, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Where it holds, given where its atoms do (arrays that broadcast)."""
-        found = self.parts[0].truth(atoms)
-        if self.word == "not":
-            return ~found
-        for part in self.parts[1:]:
-            if self.word == "and":
-                found = found & part.truth(atoms)
-            else:
-                found = found | part.truth(atoms)
-        return found
-
-
-Condition = Atom | Compound
-
-
-@dataclass(frozen=True)
-class Query:
-    """What is asked for, of what attribute (for a mean), of which rows (all, without a
-    condition).
-    """
-
-    kind: Kind
-    attribute: Attribute | None
-    condition: Condition | None
+OF_NUMBERS: tuple[Kind, ...] = ("sum", "mean", "variance", "std")
+FUNCTIONS = ("count", "share", "histogram", *OF_NUMBERS, "median", "quantile", "min", "max")
 
 
 def parse(text: str, schema: Schema) -> Query:
     """Read a query; attributes and values are those of the schema."""
+    check_length(text)
+    return Parser(text, schema).query()
+
+
+def check_length(text: str) -> None:
+    """Refuse what is no text, or too much of it."""
     if not isinstance(text, str):
         raise InputError(
             f'A query is text such as "count where age >= 44", not {type(text).__name__}.'
@@ -122,83 +68,123 @@ def parse(text: str, schema: Schema) -> Query:
         raise InputError(
             f"The query is longer than {MAX_QUERY_LENGTH:,} characters; ask several shorter ones."
         )
-    return _Parser(text, schema).query()
-
-
-# --------------------------------------------------------------------------- words
-
-_TOKENS = re.compile(
-    r"""\s*(?:
-      (?P<number> [+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? (?![\w.]) )
-    | (?P<text> '(?:[^']|'')*' )
-    | (?P<name> "(?:[^"]|"")*" )
-    | (?P<word> [^\W\d][\w.]*(?:-[\w.]+)* )
-    | (?P<sign> <=|>=|!=|<>|==|[=<>(),] )
-    | (?P<end> \Z )
-    )""",
-    re.VERBOSE,
-)
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    place: int
-
-    @property
-    def keyword(self) -> str:
-        if self.kind == "word":
-            return self.text.casefold()
-        return ""
-
-
-def _tokens(text: str) -> list[_Token]:
-    tokens, place = [], 0
-    while True:
-        found = _TOKENS.match(text, place)
-        if found is None:
-            place += len(text[place:]) - len(text[place:].lstrip())
-            if text[place] in "'\"":
-                what = "this quote is never closed"
-            else:
-                what = f"{text[place : place + 12]!r} is not understood"
-            raise InputError(f"The query cannot be read at character {place + 1}: {what}.")
-        kind = str(found.lastgroup)
-        tokens.append(_Token(kind, found.group(kind), found.start(kind)))
-        if kind == "end":
-            return tokens
-        place = found.end()
 
 
 # --------------------------------------------------------------------------- grammar
 
 
-class _Parser:
+class Parser(TokenReader):
     """Recursive descent, a method for each line of the grammar."""
 
     def __init__(self, text: str, schema: Schema) -> None:
+        super().__init__(text)
         self.schema = schema
-        self.tokens = _tokens(text)
-        self.at = 0
         self.depth = 0
 
     def query(self) -> Query:
+        """The whole of it."""
         word = self.now.keyword
-        if word not in ("count", "share", "mean"):
-            self.expected("count, share or mean")
+        if word not in FUNCTIONS:
+            self.expected(f"{', '.join(FUNCTIONS[:-1])} or {FUNCTIONS[-1]}")
         self.at += 1
-        kind: Kind = word  # type: ignore[assignment]
-        attribute = None
-        if kind == "mean":
-            attribute = self.attribute()
+        asked = self.function(word)
         condition = None
         if self.took("where"):
             condition = self.condition()
+        if not asked.get("groups") and self.took("group"):
+            self.word("by")
+            asked["groups"] = self.groups()
         if self.now.kind != "end":
             self.expected("where" if condition is None else "and, or, or the end")
-        return Query(kind, attribute, condition)
+        return Query(condition=condition, **asked)
+
+    def function(self, word: str) -> dict[str, Any]:
+        """What is asked for, without conditions and groups."""
+        if word == "histogram":
+            return {"kind": "count", "groups": self.groups()}
+        if word == "count" and self.took("each"):
+            return self.labels()
+        if word in ("count", "share"):
+            return {"kind": word}
+        asked: dict[str, Any] = {"kind": word}
+        if word == "quantile":
+            asked["level"] = self.level()
+        place = self.now
+        asked["attribute"] = attribute = self.attribute()
+        self.check_function(word, attribute, place)
+        if self.took("from"):
+            asked["bounds"] = self.bounds(attribute)
+        return asked
+
+    def check_function(self, word: str, attribute: Attribute, place: Token) -> None:
+        """Refuse a function of what has no numbers, or no order."""
+        numbers = isinstance(attribute, Category) and not isinstance(attribute.domain[0], str)
+        if isinstance(attribute, Quantity):
+            numbers = word not in OF_NUMBERS or not attribute.is_moment
+        if not numbers:
+            raise self.bad(
+                place, f"a {word} is of numbers; {attribute.name!r} is {attribute.kind}."
+            )
+
+    def level(self) -> float:
+        """The level of a quantile."""
+        token = self.now
+        level = self.value()
+        if not isinstance(level, float) or not 0 < level < 1:
+            raise self.bad(token, "a quantile has a level between 0 and 1, such as 0.9.")
+        return level
+
+    def bounds(self, attribute: Attribute) -> tuple[float, float]:
+        """Public bounds, in the unit of the attribute."""
+        low = self.value()
+        self.word("to")
+        return self.sense(attribute, read_bounds, low, self.value())
+
+    def labels(self) -> dict[str, Any]:
+        """Conditions that are counted each by itself."""
+        found = [self.label()]
+        while self.took_sign(","):
+            found.append(self.label())
+        most, token = len(found), self.now
+        if most > MAX_LABELS:
+            raise self.bad(token, f"at most {MAX_LABELS} conditions are counted at once.")
+        if self.took("at"):
+            self.word("most")
+            token = self.now
+            given = self.value()
+            if not isinstance(given, float) or given not in range(1, most + 1):
+                raise self.bad(token, f"at most a whole number of them counts, from 1 to {most}.")
+            most = int(given)
+        return {"kind": "labels", "labels": tuple(found), "max_labels": most}
+
+    def label(self) -> Label:
+        """One of the conditions that are counted at once."""
+        start = self.now.place
+        condition = self.condition()
+        return Label(self.text[start : self.now.place].strip(), condition)
+
+    def groups(self) -> tuple[Group, ...]:
+        """By what rows are grouped."""
+        found = [self.group()]
+        while self.took_sign(","):
+            found.append(self.group())
+        return tuple(found)
+
+    def group(self) -> Group:
+        """An attribute, and which groups it makes."""
+        attribute = self.attribute()
+        if self.took("in"):
+            return self.sense(attribute, group_by_values, self.values())
+        if not self.took("from"):
+            return self.group_by_domain(attribute)
+        low = self.value()
+        self.word("to")
+        high = self.value()
+        self.word("by")
+        return self.sense(attribute, group_by_steps, low, high, self.value())
 
     def condition(self) -> Condition:
+        """Conditions of which any must hold."""
         parts = [self.conjunction()]
         while self.took("or"):
             parts.append(self.conjunction())
@@ -207,6 +193,7 @@ class _Parser:
         return Compound("or", tuple(parts))
 
     def conjunction(self) -> Condition:
+        """Conditions that must all hold."""
         parts = [self.negation()]
         while self.took("and"):
             parts.append(self.negation())
@@ -215,6 +202,7 @@ class _Parser:
         return Compound("and", tuple(parts))
 
     def negation(self) -> Condition:
+        """A condition, its opposite, or some in parentheses."""
         self.depth += 1
         if self.depth > MAX_QUERY_DEPTH:
             raise InputError(
@@ -231,6 +219,7 @@ class _Parser:
         return found
 
     def comparison(self) -> Subset:
+        """A condition on one attribute."""
         attribute = self.attribute()
         token = self.now
         if token.kind == "sign" and token.text in ("=", "==", "!=", "<>", "<", "<=", ">", ">="):
@@ -241,7 +230,7 @@ class _Parser:
             negated = self.took("not")
             self.word("missing")
             if negated:
-                return Subset(attribute).without()
+                return self.without(Subset(attribute))
             return self.sense(attribute, is_missing)
         negated = self.took("not")
         if self.took("in"):
@@ -257,18 +246,13 @@ class _Parser:
                 else "a comparison such as =, <, in, between or is missing"
             )
         if negated:
-            return subset.without()
+            return self.without(subset)
         return subset
 
     def attribute(self) -> Attribute:
+        """An attribute of the schema that has codes."""
         token = self.now
-        if token.kind == "name":
-            name = token.text[1:-1].replace('""', '"')
-        elif token.kind == "word" and token.keyword not in KEYWORDS:
-            name = token.text
-        else:
-            self.expected("the name of an attribute")
-        self.at += 1
+        name = self.name()
         try:
             attribute = self.schema[name]
         except InputError as error:
@@ -279,68 +263,18 @@ class _Parser:
             )
         return attribute
 
-    def values(self) -> list[Any]:
-        self.sign("(")
-        values = [self.value()]
-        while self.took_sign(","):
-            values.append(self.value())
-        self.sign(")")
-        return values
+    def group_by_domain(self, attribute: Attribute) -> Group:
+        """The groups that the schema knows."""
+        return group_by_domain(attribute)
 
-    def value(self) -> Any:
-        token = self.now
-        self.at += 1
-        if token.kind == "text":
-            return token.text[1:-1].replace("''", "'")
-        if token.kind == "number":
-            return float(token.text)
-        if token.keyword in ("true", "false"):
-            return token.keyword == "true"
-        self.at -= 1
-        if token.kind in ("word", "name"):
-            plain = token.text.strip('"')
-            raise self.bad(token, f"text stands in single quotes; write '{plain}'.")
-        return self.expected("a value: a number or 'text'")
+    def without(self, subset: Subset) -> Subset:
+        """The values of an attribute that are not in a subset."""
+        return subset.without()
 
-    # ---- small steps
-
-    @property
-    def now(self) -> _Token:
-        return self.tokens[self.at]
-
-    def took(self, keyword: str) -> bool:
-        found = self.now.keyword == keyword
-        self.at += found
-        return found
-
-    def took_sign(self, sign: str) -> bool:
-        found = self.now.kind == "sign" and self.now.text == sign
-        self.at += found
-        return found
-
-    def word(self, keyword: str) -> None:
-        if not self.took(keyword):
-            self.expected(keyword)
-
-    def sign(self, sign: str) -> None:
-        if not self.took_sign(sign):
-            self.expected(sign)
-
-    def sense(self, attribute: Attribute, build: Any, *arguments: Any) -> Subset:
-        """Build a subset; what is wrong with a value is told with its place."""
+    def sense(self, attribute: Attribute, build: Any, *arguments: Any) -> Any:
+        """Build what values stand for; what is wrong with a value is told with its place."""
         token = self.tokens[self.at - 1]
         try:
             return build(attribute, *arguments)
         except InputError as error:
             raise self.bad(token, str(error)) from None
-
-    def expected(self, what: str) -> NoReturn:
-        token = self.now
-        if token.kind == "end":
-            found = "the query ends there"
-        else:
-            found = f"found {token.text!r}"
-        raise self.bad(token, f"expected {what}, but {found}.")
-
-    def bad(self, token: _Token, cause: str) -> InputError:
-        return InputError(f"The query cannot be read at character {token.place + 1}: {cause}")

@@ -1,0 +1,223 @@
+"""What is public about the columns that a question names: by a schema, or by the question itself.
+
+Without a schema a column is what the question compares it with: a number beside 44, a date beside
+'2020-01-31', else a text. Nothing of the rows is looked at for that.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.data.attributes import BOOLEAN_VALUES
+from understudy.data.schema import (
+    Attribute,
+    Category,
+    Identifier,
+    Quantity,
+    Schema,
+    Text,
+)
+from understudy.errors import InputError
+from understudy.models.query.conditions import Subset, read_bounds
+from understudy.models.query.grammar import Parser, check_length
+from understudy.models.query.raw import (
+    RawQuantity,
+    raw_attribute,
+    raw_category,
+    raw_quantity,
+    with_bounds,
+)
+from understudy.models.query.syntax import Group, Query
+from understudy.models.query.tokens import Token
+
+Bounds = Mapping[str, tuple[Any, Any]]
+"""Public bounds of columns, as a person gives them."""
+
+
+def read_question(text: str, schema: Schema) -> Query:
+    """A question about raw attributes, in full; refuses what cannot be answered of rows."""
+    check_length(text)
+    return Parser(text, schema).query()
+
+
+def raw_schema(schema: Schema, bounds: Bounds | None = None) -> Schema:
+    """The attributes of a schema as they stand in the rows."""
+    attributes = tuple(raw_attribute(attribute) for attribute in schema)
+    return _bounded(Schema(attributes), bounds or {})
+
+
+def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
+    """What questions, and bounds beside them, say of the columns that they name."""
+    uses: dict[str, _Use] = {name: _Use(name, numeric=True) for name in bounds or {}}
+    for text in texts:
+        check_length(text)
+        collector = _Collector(text, Schema(()))
+        collector.query()
+        for name, use in collector.uses.items():
+            uses.setdefault(name, _Use(name)).join(use)
+    return _bounded(Schema(tuple(use.attribute() for use in uses.values())), bounds or {})
+
+
+def _bounded(schema: Schema, bounds: Bounds) -> Schema:
+    """The schema with public bounds that were given beside the question."""
+    attributes = []
+    for name in bounds:
+        if not isinstance(schema[name], RawQuantity):
+            raise InputError(f"Bounds are of numbers and dates; {name!r} is {schema[name].kind}.")
+    for attribute in schema:
+        if attribute.name in bounds:
+            assert isinstance(attribute, RawQuantity)
+            low, high = bounds[attribute.name]
+            try:
+                ends = read_bounds(attribute, low, high)
+            except InputError as error:
+                raise InputError(f"The bounds of {attribute.name!r}: {error}") from None
+            attribute = with_bounds(attribute, ends)
+        attributes.append(attribute)
+    return Schema(tuple(attributes))
+
+
+def check_columns(schema: Schema, names: Sequence[str], source: str) -> None:
+    """Refuse a question about a column that the table does not have."""
+    for name in schema.names:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            advice = f"it has {', '.join(names[:12])}"
+            if close:
+                advice = f"did you mean {close[0]!r}"
+            raise InputError(f"{source} has no column {name!r}; {advice}.")
+
+
+def join_found(raw: Schema, found: Schema) -> Schema:
+    """Raw attributes, with what a discovery has found of some of them."""
+    attributes = []
+    for attribute in raw:
+        known = attribute
+        if attribute.name in found and found[attribute.name].modelled:
+            known = _with_found(attribute, found[attribute.name])
+        attributes.append(known)
+    return Schema(tuple(attributes))
+
+
+def _with_found(attribute: Attribute, found: Attribute) -> Attribute:
+    """What was found, read as the question reads the column."""
+    if isinstance(attribute, RawQuantity) and not isinstance(found, Quantity):
+        return attribute
+    if isinstance(attribute, RawQuantity) and attribute.bounds is not None:
+        return attribute
+    return raw_attribute(found)
+
+
+# ------------------------------------------------------------------- columns without a schema
+
+
+@dataclass
+class _Use:
+    """What a question does with a column."""
+
+    name: str
+    numeric: bool = False
+    """Whether numbers are asked of it."""
+    ordered: bool = False
+    values: list[Any] = field(default_factory=list)
+
+    def join(self, other: _Use) -> None:
+        """Both uses together."""
+        self.numeric |= other.numeric
+        self.ordered |= other.ordered
+        self.values += other.values
+
+    def attribute(self) -> Attribute:
+        """What the column must be for that."""
+        texts = [value for value in self.values if isinstance(value, str)]
+        truths = [value for value in self.values if isinstance(value, bool)]
+        numbers = len(self.values) - len(texts) - len(truths)
+        if (numbers or self.numeric) and not texts and not truths:
+            return raw_quantity(self.name, "real")
+        if texts and not numbers and not truths and (self.ordered or self.numeric):
+            return self._moment(texts)
+        if truths and not texts and not numbers and not self.numeric:
+            return raw_category(Category(self.name, "boolean", "", BOOLEAN_VALUES), described=False)
+        if numbers or truths or self.numeric or self.ordered:
+            raise InputError(
+                f"The question compares {self.name!r} with values of several kinds; compare it "
+                "with numbers, with texts, or with true and false, or give a schema."
+            )
+        listed = tuple(dict.fromkeys(texts))
+        return raw_category(Category(self.name, "categorical", "", listed), described=False)
+
+    def _moment(self, texts: Sequence[str]) -> Attribute:
+        kind = "date"
+        for text in texts:
+            try:
+                moment = dt.datetime.fromisoformat(text)
+            except ValueError:
+                raise InputError(
+                    f"Texts have no order, and {text!r} is no date such as '2020-01-31'; list the "
+                    f"values of {self.name!r} that you mean, or give a schema."
+                ) from None
+            if len(text) > 10 or moment.time() != dt.time():
+                kind = "datetime"
+        return raw_quantity(self.name, kind)
+
+
+class _Collector(Parser):
+    """Reads a question of which no schema is known, and notes what it does with each column."""
+
+    def __init__(self, text: str, schema: Schema) -> None:
+        super().__init__(text, schema)
+        self.uses: dict[str, _Use] = {}
+
+    def attribute(self) -> Attribute:
+        """Any name will do."""
+        name = self.name()
+        self.uses.setdefault(name, _Use(name))
+        return Identifier(name, "unknown")
+
+    def check_function(self, word: str, attribute: Attribute, place: Token) -> None:
+        """Numbers are asked of it."""
+        self.uses[attribute.name].numeric = True
+
+    def sense(self, attribute: Attribute, build: Any, *arguments: Any) -> Any:
+        """Note the values."""
+        use = self.uses[attribute.name]
+        word = build.__name__
+        flat = [value for given in arguments for value in _listed(given)]
+        if word == "compare_values":
+            use.ordered |= flat[0] in ("<", "<=", ">", ">=")
+            flat = flat[1:]
+        elif word == "group_by_steps":
+            use.numeric = True
+            return Group(attribute, (), ())
+        elif word in ("between", "read_bounds"):
+            use.ordered = True
+        use.values += flat
+        if word == "group_by_values":
+            return Group(attribute, (), ())
+        if word == "read_bounds":
+            return (0.0, 1.0)
+        return Subset(attribute)
+
+    def without(self, subset: Subset) -> Subset:
+        """Nothing is known of the other values."""
+        return subset
+
+    def group_by_domain(self, attribute: Attribute) -> Group:
+        """Nobody says which groups there are."""
+        return Group(attribute, (), ())
+
+
+def _listed(given: Any) -> list[Any]:
+    if isinstance(given, list):
+        return given
+    return [given]
+
+
+def hide_other_columns(attributes: Iterable[Attribute], names: Sequence[str]) -> Schema:
+    """A schema for all columns of a table, of which only these attributes are read."""
+    known = {attribute.name: attribute for attribute in attributes}
+    return Schema(tuple(known.get(name, Text(name, "text")) for name in names))

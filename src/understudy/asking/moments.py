@@ -1,0 +1,190 @@
+"""Sums, means and variances of clipped numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.asking.answers import Answer, Expected
+from understudy.asking.functions import Function, per_rows, share_error, share_of
+from understudy.asking.intervals import RISK, KnownNoise, Shares, variance_interval
+from understudy.privacy.linear import LinearQueries, QueryMatrix
+from understudy.privacy.mechanisms import distribution_of
+from understudy.privacy.questions import Question
+
+
+class Sum(Function):
+    """The sum of clipped numbers."""
+
+    needs_grid = True
+
+    @cached_property
+    def _question(self) -> LinearQueries:
+        steps = np.maximum(self.layout.points(), 0) + self.asked_grid.first
+        return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), steps[None]))
+
+    def questions(self) -> Sequence[Question]:
+        """One sum per group."""
+        return [self._question]
+
+    def expect(self) -> Expected:
+        """The noise is all there is."""
+        error = self.noise_of(self._question).reach() * self.asked_grid.step
+        return Expected(
+            question=self.priced.text,
+            mechanism=self.describe(self._question),
+            error=error,
+            sentence=f"off by at most {error:,.4g} in 95 of 100 runs",
+        )
+
+    def read(self, answers: Sequence[Any]) -> list[Answer]:
+        """Sums in the unit of the column."""
+        [(sums, scale)] = answers
+        noise = KnownNoise(distribution_of(self.priced.budget.currency), scale)
+        step, found = self.asked_grid.step, []
+        for label, number in zip(self.labels, sums.tolist(), strict=True):
+            low, high = (number - noise.reach()) * step, (number + noise.reach()) * step
+            if self.asked_grid.first >= 0:
+                low, high = max(low, 0.0), max(high, 0.0)
+            if self.asked_grid.last <= 0:
+                low, high = min(low, 0.0), min(high, 0.0)
+            value = min(max(number * step, low), high)
+            error = noise.deviation * step
+            found.append(Answer(group=label, value=value, error=error, low=low, high=high))
+        return found
+
+
+class Mean(Function):
+    """The mean of clipped numbers.
+
+    With u = (x - low) / (high - low), a row adds u to one number and 1 - u to another, so both
+    together move by 1 and get noise for the whole price; the mean is the first over their sum.
+    """
+
+    needs_grid = True
+
+    @cached_property
+    def _reach(self) -> int:
+        return max(self.asked_grid.last - self.asked_grid.first, 1)
+
+    @cached_property
+    def _question(self) -> LinearQueries:
+        steps = np.maximum(self.layout.points(), 0)
+        weights = np.stack([steps, self._reach - steps])
+        return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), weights))
+
+    @cached_property
+    def _shares(self) -> Shares:
+        return Shares(self.noise_of(self._question))
+
+    def questions(self) -> Sequence[Question]:
+        """Two numbers per group."""
+        return [self._question]
+
+    def expect(self) -> Expected:
+        """In proportion to the width of the bounds over the rows."""
+        error = self._shares.worst() * self.asked_grid.step
+        return Expected(
+            question=self.priced.text,
+            mechanism=self.describe(self._question),
+            error_times_rows=error,
+            sentence=per_rows(error, self._whose),
+        )
+
+    def read(self, answers: Sequence[Any]) -> list[Answer]:
+        """Means, with the intervals of shares, stretched to the bounds."""
+        [(numbers, scale)] = answers
+        noise = KnownNoise(distribution_of(self.priced.budget.currency), scale)
+        grid, found = self.asked_grid, []
+        width = self._reach * grid.step
+        for label, (up, down) in zip(self.labels, numbers.reshape(-1, 2).tolist(), strict=True):
+            low, high = self._shares.interval(up, down)
+            share = share_of(up, down, low, high)
+            error = share_error(noise, share, up + down) * width
+            ends = grid.low + width * low - grid.rounding, grid.low + width * high + grid.rounding
+            found.append(
+                Answer(
+                    group=label,
+                    value=grid.low + width * share,
+                    error=error,
+                    low=max(ends[0], grid.low),
+                    high=min(ends[1], grid.low + width),
+                )
+            )
+        return found
+
+
+class Variance(Function):
+    """The variance of clipped numbers, over the rows (not one less), or its root.
+
+    With u as for a mean, a row adds (1 - u)^2, 2 u (1 - u) and u^2 to three numbers: together 1.
+    """
+
+    needs_grid = True
+
+    @cached_property
+    def _reach(self) -> int:
+        return max(self.asked_grid.last - self.asked_grid.first, 1)
+
+    @cached_property
+    def _question(self) -> LinearQueries:
+        up = np.maximum(self.layout.points(), 0)
+        down = self._reach - up
+        weights = np.stack([down**2, 2 * up * down, up**2])
+        return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), weights))
+
+    def questions(self) -> Sequence[Question]:
+        """Three numbers per group."""
+        return [self._question]
+
+    def expect(self) -> Expected:
+        """In proportion to the squared width of the bounds over the rows."""
+        noise = self.noise_of(self._question)
+        step = self.asked_grid.step
+        weights = np.array([[m * m, m * m - m, (1 - m) ** 2] for m in (0.0, 0.5, 1.0)])
+        error = float(noise.bound(weights, RISK).max()) * step**2
+        said = per_rows(error, self._whose)
+        if self.query.kind == "std":
+            said = f"its square, the variance, {said}"
+        return Expected(
+            question=self.priced.text,
+            mechanism=self.describe(self._question),
+            error_times_rows=error,
+            sentence=said,
+        )
+
+    def read(self, answers: Sequence[Any]) -> list[Answer]:
+        """Variances or standard deviations."""
+        [(numbers, scale)] = answers
+        noise = KnownNoise(distribution_of(self.priced.budget.currency), scale)
+        return [
+            self._read_one(label, line.astype(np.float64), noise)
+            for label, line in zip(self.labels, numbers.reshape(-1, 3), strict=True)
+        ]
+
+    def _read_one(
+        self, label: tuple[str, ...], numbers: NDArray[np.float64], noise: KnownNoise
+    ) -> Answer:
+        low, high = variance_interval(numbers, noise)
+        rows, mean = float(numbers.sum()), 0.5
+        variance = (low + high) / 2
+        if rows > 0:
+            mean = float((numbers[1] / 2 + numbers[2]) / rows)
+            variance = float(numbers[2] / rows) - mean**2
+        variance = min(max(variance, low), high)
+        slopes = [mean**2 - variance, mean**2 - variance - mean, (1 - mean) ** 2 - variance]
+        error = noise.deviation * float(np.linalg.norm(slopes)) / max(rows, float(self._reach**2))
+        width, rounding = self._reach * self.asked_grid.step, self.asked_grid.rounding
+        ends = [math.sqrt(end) * width for end in (low, variance, high)]
+        ends = [max(ends[0] - rounding, 0.0), ends[1], min(ends[2] + rounding, width / 2)]
+        error = min(error, 1.0) * width**2
+        if self.query.kind == "std":
+            error = min(error / max(2 * ends[1], 1e-300), width)
+        else:
+            ends = [end**2 for end in ends]
+        return Answer(group=label, value=ends[1], error=error, low=ends[0], high=ends[2])

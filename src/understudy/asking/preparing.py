@@ -1,0 +1,32 @@
+"""The function of a question, by its name."""
+
+from __future__ import annotations
+
+from understudy.asking.counts import Counts, LabelCounts, Share
+from understudy.asking.functions import NO_GROUPS, Function, Priced
+from understudy.asking.moments import Mean, Sum, Variance
+from understudy.asking.quantiles import Extreme, Quantile
+from understudy.errors import InputError
+
+FUNCTIONS: dict[str, type[Function]] = {
+    "count": Counts,
+    "labels": LabelCounts,
+    "share": Share,
+    "sum": Sum,
+    "mean": Mean,
+    "variance": Variance,
+    "std": Variance,
+    "median": Quantile,
+    "quantile": Quantile,
+    "min": Extreme,
+    "max": Extreme,
+}
+
+
+def prepare(priced: Priced) -> Function:
+    """The function of a question; refuses one whose groups or bounds are not public."""
+    for group in priced.query.groups:
+        if not group.cells:
+            name = group.attribute.name
+            raise InputError(f"Grouping by {name!r} {NO_GROUPS.format(name=name)}.")
+    return FUNCTIONS[priced.query.kind](priced)

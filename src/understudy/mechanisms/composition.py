@@ -1,0 +1,78 @@
+"""What several releases cost together, as plain sums; a :class:`~understudy.Ledger` keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from understudy.privacy.budget import (
+    check_delta,
+    check_epsilon,
+    epsilon_of,
+    exact,
+    rounded_up,
+    total,
+)
+from understudy.privacy.group_privacy import GroupPromise, group_promise
+
+Price = tuple[float, float]
+"""An epsilon and a delta."""
+
+
+def compose(prices: Sequence[Price]) -> Price:
+    """Sequential composition: releases about the same rows add up, in epsilon and in delta, even
+    where each was chosen by what those before it said.
+
+    Examples
+    --------
+    >>> compose([(0.1, 0.0), (0.2, 1e-6), (0.3, 1e-6)])
+    (0.6, 2e-06)
+    """
+    _check(prices)
+    epsilons, deltas = zip(*prices, strict=True)
+    return rounded_up(total(epsilons)), rounded_up(total(deltas))
+
+
+def compose_disjoint(prices: Sequence[Price]) -> Price:
+    """Parallel composition: releases about disjoint parts of the rows cost together what the
+    dearest of them does, where neighbours differ by one row more or less, since it is in one part.
+
+    Examples
+    --------
+    >>> compose_disjoint([(0.1, 0.0), (0.2, 1e-6), (0.3, 0.0)])
+    (0.3, 1e-06)
+    """
+    _check(prices)
+    epsilons, deltas = zip(*prices, strict=True)
+    return max(epsilons), max(deltas)
+
+
+def compose_zcdp(rhos: Sequence[float], delta: float) -> Price:
+    """Releases in zCDP: rho adds up, and is turned into epsilon at a delta once, at the end.
+
+    Examples
+    --------
+    >>> epsilon, delta = compose_zcdp([0.005] * 10, 1e-6)  # each alone costs epsilon 0.47
+    >>> round(epsilon, 2)
+    1.47
+    """
+    amounts = rounded_up(total(rhos))
+    return epsilon_of(amounts, check_delta(delta)), delta
+
+
+def for_group(epsilon: float, delta: float, members: int) -> GroupPromise:
+    """What (epsilon, delta) for one is worth for a group.
+
+    Examples
+    --------
+    >>> promise = for_group(0.1, 0.0, 10)
+    >>> promise.epsilon, promise.delta
+    (1.0, 0.0)
+    """
+    return group_promise(check_epsilon(epsilon), check_delta(delta), members)
+
+
+def _check(prices: Sequence[Price]) -> None:
+    for epsilon, delta in prices:
+        if exact(epsilon) != 0:
+            check_epsilon(epsilon)
+        check_delta(delta)

@@ -1,0 +1,111 @@
+"""What cannot be asked: one sentence, and nothing is debited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked_people import SCHEMA, people
+
+from understudy import InputError, LedgerFile, ask
+
+PEOPLE = people()
+
+WITHOUT_SCHEMA: dict[str, str] = {
+    "count, where age > 3": "character 6: expected where, but found ','",
+    "count where sex in ('f', )": "character 26: expected a value",
+    "count group by sex in ('f', 'm',)": "expected a value",
+    "mean age": "needs public bounds",
+    "sum age where sex = 'f'": "needs public bounds",
+    "median age": "needs public bounds",
+    "count group by sex": "needs public groups",
+    "mean age from 9 to 3": "lower one first",
+    "mean age from 3 to 3": "lower one first",
+    "quantile 1.5 age from 0 to 9": "level between 0 and 1",
+    "count where sex > 'f'": "Texts have no order",
+    "count where sex = 'f' and sex = 3": "values of several kinds",
+    "mean sex from 0 to 1 where sex = 'f'": "values of several kinds",
+    "count where nobody > 3": "has no column 'nobody'",
+    "count where agee > 3": "did you mean 'age'",
+    "histogram age from 0 to 10 by 0": "a width above 0",
+    "histogram age from 0 to 10 by 0.00001": "groups",
+    "count group by sex in ('f', 'f')": "listed twice",
+    "count each age > 3, at most 1": "expected",
+    "count each age > 3 at most 2": "from 1 to 1",
+    "": "expected count",
+    "total age": "expected count",
+}
+
+WITH_SCHEMA: dict[str, str] = {
+    "count where sex = 'F'": "did you mean 'f'",
+    "count group by town in ('Oslo', 'Bern')": "no value 'Bern'",
+    "mean sex": "a mean is of numbers",
+    "mean seen": "a mean is of numbers",
+    "count where note = 'x'": "is text and not modelled",
+    "count where who = 3": "is identifier and not modelled",
+    "mean age from 200 to 300": "leave out every value",
+    "count where agee > 3": "did you mean 'age'",
+    "count group by age, height, town, seen, stars, note": "not modelled",
+}
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> LedgerFile:
+    return LedgerFile.create(tmp_path / "t.ledger", epsilon=5.0, delta=1e-6)
+
+
+def refused(book: LedgerFile, text: Any, message: str, **options: Any) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        ask(PEOPLE, text, **{"epsilon": 1.0, "ledger": book, **options})
+    assert str(caught.value).count(". ") == 0
+    assert book.left() == (5.0, 1e-6)
+    assert book.read()["releases"] == []
+
+
+@pytest.mark.parametrize(("text", "message"), WITHOUT_SCHEMA.items())
+def test_a_question_that_makes_no_sense(book: LedgerFile, text: str, message: str) -> None:
+    refused(book, text, message)
+
+
+@pytest.mark.parametrize(("text", "message"), WITH_SCHEMA.items())
+def test_a_question_that_the_schema_does_not_allow(
+    book: LedgerFile, text: str, message: str
+) -> None:
+    refused(book, text, message, schema=SCHEMA)
+
+
+def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> None:
+    refused(book, ["count", "mean age"], "needs public bounds")
+    refused(book, [], "at least one question")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": 1e-300}, "epsilon must be"),
+        ({"epsilon": 1e-12, "schema": SCHEMA}, "teaches nothing"),
+        ({"delta": 2.0}, "delta must be"),
+        ({"discovery": 0.5}, "takes a delta"),
+        ({"discovery": 0.5, "delta": 1e-7}, "nothing to discover"),
+        ({"discovery": 2.0, "delta": 1e-7}, "share between 0 and 1"),
+        ({"bounds": {"sex": ("a", "b")}, "schema": SCHEMA}, "Bounds are of numbers"),
+        ({"bounds": {"age": (9, 1)}}, "lower one first"),
+        ({"person": "nobody"}, "no column 'nobody'"),
+        ({"max_rows_per_person": 0}, "rows per person"),
+        ({"neighbours": "both"}, "neighbours must be"),
+        ({"epsilon": 6.0}, "has only epsilon 5"),
+    ],
+)
+def test_terms_that_make_no_sense(book: LedgerFile, options: Any, message: str) -> None:
+    text = "variance age" if "schema" in options and "bounds" not in options else "count"
+    with pytest.raises(Exception, match=message) as caught:
+        ask(PEOPLE, text, **{"epsilon": 1.0, "ledger": book, **options})
+    assert caught.type.__module__.startswith("understudy")
+    assert book.read()["releases"] == []
+
+
+def test_an_unknown_option_is_an_error_of_the_program() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilonn'"):
+        ask(PEOPLE, "count", epsilon=1.0, epsilonn=2.0)  # type: ignore[call-overload]

@@ -1,0 +1,91 @@
+"""Training and predicting on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from running import run
+
+pytest.importorskip("sklearn")
+
+SCHEMA = {
+    "attributes": {
+        "age": {"kind": "integer", "min": 0, "max": 99},
+        "dose": {"kind": "real", "min": 0, "max": 10},
+        "sick": {"kind": "categorical", "values": ["no", "yes"]},
+    }
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(0)
+    ages, doses = rng.integers(0, 100, 2000), rng.uniform(0, 10, 2000)
+    lines = [
+        f"{age},{dose:.2f},{'yes' if age + 5 * dose > 75 else 'no'}"
+        for age, dose in zip(ages, doses, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["age,dose,sick", *lines]) + "\n")
+    (tmp_path / "t.json").write_text(json.dumps(SCHEMA))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+LEARN = ("learn", "t.csv", "--schema", "t.json", "-o", "m.json")
+
+
+def test_a_model_is_trained_and_predicts(folder: Path) -> None:
+    ran = run(*LEARN, "--target", "sick", "--epsilon", "2")
+    assert ran.status == 0, ran.err
+    assert "epsilon = 2" in ran.err
+    assert run("predict", "m.json", "t.csv", "-o", "out.csv").status == 0
+    lines = (folder / "out.csv").read_text().splitlines()
+    assert lines[0] == "sick"
+    assert set(lines[1:]) == {"no", "yes"}
+    assert len(lines) == 2001
+    scored = run("predict", "m.json", "t.csv", "--score")
+    assert scored.status == 0
+    accuracy = float(scored.out.split("accuracy: ")[1])
+    assert accuracy > 0.85
+
+
+def test_the_ledger_file_is_debited_once(folder: Path) -> None:
+    assert run("ledger", "create", "t.ledger", "--epsilon", "1").status == 0
+    books = ("--ledger", "t.ledger", "--target", "sick", "--epsilon", "0.75")
+    assert run(*LEARN, *books).status == 0
+    refused = run(*LEARN, *books)
+    assert refused.status == 2
+    assert "0.25" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "name the target"),
+        (("--target", "nobody"), "nobody"),
+        (("--target", "dose"), "classifier needs"),
+        (("--target", "sick", "--model", "linear"), "not a number"),
+        (("--target", "sick", "--clusters", "3"), "--clusters does not go with"),
+        (("--model", "kmeans", "--target", "sick"), "leave the target out"),
+        (("--target", "sick", "--epsilon", "0"), "epsilon"),
+        (("--target", "sick", "--engine", "duckdb"), "moments"),
+    ],
+)
+def test_refusals_are_a_sentence_and_leave_no_model(
+    folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    ran = run(*LEARN, *arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert "Traceback" not in ran.err
+    assert not (folder / "m.json").exists()
+
+
+def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
+    ran = run("predict", "t.json", "t.csv")
+    assert ran.status == 2
+    assert "right file" in ran.err

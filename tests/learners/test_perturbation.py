@@ -1,0 +1,221 @@
+"""Output and objective perturbation: the bounds that their proofs rest on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from understudy.errors import InputError
+from understudy.learners.logistic import shorten_rows
+from understudy.learners.perturbation import (
+    TOLERANCE,
+    Plan,
+    Rows,
+    bound_gradient,
+    fit_perturbed,
+    minimise,
+    plan_objective,
+    plan_output,
+)
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise, SystemNoise
+
+NEIGHBOURS = ("add_remove", "replace")
+
+
+def _rows(features, labels, l1=3.0):
+    features = np.asarray(features, dtype=float)
+    l2 = min(l1, math.sqrt(features.shape[1]))
+    return Rows(features=features, labels=np.asarray(labels, dtype=float), l1=l1, l2=l2)
+
+
+ALPHABET = [
+    (np.array([1.0, x]), y) for x in (-1.0, 0.0, 1.0) for y in (-1.0, 1.0)
+]  # with an intercept: |x|_1 <= 2, |x|_2 <= sqrt(2)
+
+
+def _table(rows):
+    if not rows:
+        return _rows(np.zeros((0, 2)), [], l1=2.0)
+    return _rows([x for x, _ in rows], [y for _, y in rows], l1=2.0)
+
+
+def _neighbouring_tables(relation):
+    """All pairs of tables of up to three rows of a small domain that differ by one row."""
+    for size in range(3):
+        for common in itertools.combinations_with_replacement(ALPHABET, size):
+            for extra in ALPHABET:
+                if relation == "add_remove":
+                    yield _table(common), _table((*common, extra))
+                else:
+                    for other in ALPHABET:
+                        yield _table((*common, other)), _table((*common, extra))
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_the_minimiser_moves_no_further_than_output_perturbation_says(relation):
+    strength, farthest = 1.5, 0.0
+    moved = {"add_remove": 1, "replace": 2}[relation]
+    bound = (moved + 2 * TOLERANCE) * math.sqrt(2) / strength
+    known: dict[tuple[bytes, bytes], np.ndarray] = {}
+    for one, other in _neighbouring_tables(relation):
+        points = []
+        for table in (one, other):
+            key = table.features.tobytes(), table.labels.tobytes()
+            if key not in known:
+                known[key] = minimise(table, strength, np.zeros(2))
+            points.append(known[key])
+        farthest = max(farthest, float(np.linalg.norm(points[0] - points[1])))
+    assert farthest <= bound
+    assert farthest >= 0.2 * bound  # the search does find tables that are apart
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_the_density_of_objective_perturbation_has_the_promised_ratio(relation):
+    """The ideal mechanism's density at w is that of b = -grad F(w) times det of the Hessian."""
+    epsilon = 1.0
+    ledger = Ledger(epsilon, neighbours=relation)
+    plan = plan_objective(_table(()), Budget(epsilon), ledger, 1e-6)
+    scale = plan.tilt_scale * plan.tilt_step
+    grid = [np.array(w) for w in itertools.product((-3.0, -1.0, 0.0, 0.5, 2.0), repeat=2)]
+    largest = 0.0
+    for one, other in _neighbouring_tables(relation):
+        for w in grid:
+            logs = [_log_density(table, w, plan.strength, scale) for table in (one, other)]
+            largest = max(largest, abs(logs[0] - logs[1]))
+    assert largest <= epsilon
+    assert largest >= 0.5 * epsilon
+
+
+def _log_density(table, w, strength, scale):
+    signed = table.labels * (table.features @ w)
+    pulls = -table.labels / (1 + np.exp(signed))
+    gradient = table.features.T @ pulls + strength * w
+    steepness = np.abs(pulls) * (1 - np.abs(pulls))
+    hessian = (table.features.T * steepness) @ table.features + strength * np.eye(len(w))
+    return -np.abs(gradient).sum() / scale + np.linalg.slogdet(hessian)[1]
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+@pytest.mark.parametrize("persons_rows", [1, 5])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 1e4])
+def test_the_parts_of_objective_perturbation_add_up_to_epsilon(relation, persons_rows, epsilon):
+    if relation == "replace" and persons_rows > 1:
+        pytest.skip("persons go with add_remove")
+    table = _table(())
+    ledger = Ledger(epsilon, neighbours=relation, rows_per_person=persons_rows)
+    plan = plan_objective(table, Budget(epsilon), ledger, 1e-9)
+    moved = {"add_remove": persons_rows, "replace": 2}[relation]
+    noise = moved * table.l1 / (plan.tilt_scale * plan.tilt_step)
+    curvature = persons_rows * math.log1p(table.l2**2 / (4 * plan.strength))
+    root = math.sqrt(2)
+    distance = (root * plan.tilt_step + TOLERANCE * table.l2) / plan.strength
+    cover = (root * distance / plan.step + 2) / plan.scale
+    assert noise + curvature + 2 * cover <= epsilon
+    assert noise + curvature + 2 * cover >= 0.95 * epsilon
+
+
+def test_objective_perturbation_in_rho_costs_what_pure_epsilon_costs_there():
+    table, rho = _table(()), 0.02
+    in_rho = plan_objective(table, Budget(rho, "rho"), Ledger(1, 1e-6, currency="rho"), 1.0)
+    pure = plan_objective(table, Budget(math.sqrt(2 * rho)), Ledger(1), 1.0)
+    assert in_rho.tilt_scale * in_rho.tilt_step == pytest.approx(pure.tilt_scale * pure.tilt_step)
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_output_perturbation_has_noise_for_its_distance(currency, relation):
+    table, amount = _table(()), 0.5
+    ledger = Ledger(1, 1e-6 * (currency == "rho"), neighbours=relation, currency=currency)
+    plan = plan_output(table, Budget(amount, currency), ledger, 1.0)
+    moved = {"add_remove": 1, "replace": 2}[relation]
+    distance = (moved + 2 * TOLERANCE) * table.l2 / plan.strength / plan.step
+    if currency == "epsilon":
+        spent = (math.sqrt(2) * distance + 2) / plan.scale
+    else:
+        spent = (distance + math.sqrt(2)) ** 2 / (2 * plan.scale**2)
+    assert 0.99 * amount <= spent <= amount
+
+
+def test_the_bound_of_a_gradient_is_one():
+    """Against the gradient in exact-enough arithmetic, at points and rows of all kinds."""
+    from fractions import Fraction
+
+    rng = np.random.default_rng(3)
+    for size in (0.1, 10.0, 300.0):
+        features = np.column_stack([np.ones(40), rng.uniform(-1, 1, (40, 3))])
+        table = _rows(features, rng.choice([-1.0, 1.0], 40), l1=4.0)
+        point, tilt = rng.normal(size=4) * size, rng.normal(size=4)
+        columns = [
+            sum(
+                (
+                    Fraction(x) * Fraction(p)
+                    for x, p in zip(column, _pulls(table, point), strict=True)
+                ),
+                0,
+            )
+            for column in features.T.tolist()
+        ]
+        exact = [
+            float(column + Fraction(0.7) * Fraction(w) + Fraction(t))
+            for column, w, t in zip(columns, point.tolist(), tilt.tolist(), strict=True)
+        ]
+        norm = math.hypot(*exact)
+        bound = bound_gradient(table, point, 0.7, tilt)
+        assert norm <= bound <= norm * (1 + 1e-6) + 1e-9
+
+
+def _pulls(table, point):
+    """Derivatives with w.x summed exactly."""
+    found = []
+    for row, label in zip(table.features.tolist(), table.labels.tolist(), strict=True):
+        signed = label * math.fsum(x * w for x, w in zip(row, point.tolist(), strict=True))
+        found.append(-label / (1 + math.exp(signed)) if signed < 700 else 0.0)
+    return found
+
+
+def test_the_minimiser_has_a_small_gradient_on_hard_tables():
+    rng = np.random.default_rng(0)
+    separable = _rows(np.column_stack([np.ones(500), np.sign(np.arange(500) - 250)]), [1.0] * 500)
+    single = _rows([[1.0, -1.0]], [1.0])
+    empty = _table(())
+    noisy = _rows(np.column_stack([np.ones(900), rng.uniform(-1, 1, 900)]), [1.0, -1.0] * 450)
+    for table, strength, tilt in itertools.product(
+        (separable, single, empty, noisy), (1e-3, 1.0, 1e5), (0.0, 1e4)
+    ):
+        point = minimise(table, strength, np.array([tilt, -tilt]))
+        bound = bound_gradient(table, point, strength, np.array([tilt, -tilt]))
+        assert bound <= TOLERANCE * table.l2
+
+
+def test_shortened_rows_keep_their_norm():
+    rng = np.random.default_rng(1)
+    rows = shorten_rows(rng.uniform(-1, 1, (2000, 7)), 2.5)
+    assert np.abs(rows).sum(axis=1).max() <= 2.5 * (1 + 1e-9)
+
+
+def test_noise_has_the_planned_scale():
+    """A table without rows: what comes out is the noise alone, tilt and output both."""
+    table = _table(())
+    plan = Plan(how="output", strength=1.0, step=0.5, scale=8.0)
+    noise = SeededNoise(0)
+    found = np.array([fit_perturbed(table, plan, noise) for _ in range(4000)]).ravel()
+    assert np.std(found) == pytest.approx(0.5 * 8 * math.sqrt(2), rel=0.1)
+    plan = Plan(how="objective", strength=2.0, tilt_step=0.25, tilt_scale=16, step=1e-6, scale=1e-3)
+    found = np.array([fit_perturbed(table, plan, noise) for _ in range(4000)]).ravel()
+    assert np.std(found) == pytest.approx(0.25 * 16 * math.sqrt(2) / 2.0, rel=0.1)
+
+
+def test_noise_of_the_operating_system_differs_each_time():
+    plan = plan_objective(_table(()), Budget(1.0), Ledger(1.0), 1.0)
+    drawn = {tuple(fit_perturbed(_table(()), plan, SystemNoise())) for _ in range(5)}
+    assert len(drawn) == 5
+
+
+def test_a_budget_that_leaves_only_noise_is_refused():
+    with pytest.raises(InputError, match="give it more"):
+        plan_output(_table(()), Budget(1e-12), Ledger(1.0), 1.0)
