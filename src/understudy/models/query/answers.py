@@ -535,6 +535,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         raise InputError(
             f"An attribute appears twice in the marginal {describe(axes)}; name each once."
         )
+    if model.gaussians is not None:
+        model.gaussians.check_question({axis.attribute for axis in axes})
     functions: list[Factor] = []
     keep: list[Variable] = []
     for axis in axes:
