@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.data.columns import in_words
 from understudy.data.encoding import decode
-from understudy.data.grids import Grid
+from understudy.data.grids import ValueGrid
 from understudy.data.schema import Quantity, Schema
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
@@ -66,7 +66,7 @@ class GaussianRows:
         _, restricted = rules.given(fitting, given, exact=True)
         self._sampler = Sampler(restricted.network, self._rest)
         self._numeric = {name: subsets[name] for name in subsets if name in gaussians.columns}
-        self._grids = {name: ValueGrid(_quantity(schema, name)) for name in gaussians.columns}
+        self._grids = {name: NearestValues(_quantity(schema, name)) for name in gaussians.columns}
         self._missing = {
             name: _missing_shares(network, _quantity(schema, name))
             for name in gaussians.columns
@@ -145,11 +145,11 @@ class GaussianRows:
         return column
 
 
-class ValueGrid:
+class NearestValues:
     """The values that a column can have, and which of them is the nearest to a number."""
 
     def __init__(self, attribute: Quantity) -> None:
-        self._grid = Grid(attribute)
+        self._grid = ValueGrid(attribute)
         self._low = float(np.nanmin(self._grid.lowest))
         self._high = float(np.nanmax(self._grid.highest))
         step = attribute.step

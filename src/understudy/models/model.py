@@ -39,10 +39,12 @@ from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.gaussian_rows import GaussianRows
 from understudy.models.gaussians import Gaussians
+from understudy.models.measurements import Measurements
 from understudy.models.network import Network
 from understudy.models.query.answers import Answer, Estimate, estimate
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
 from understudy.models.query.functions import GroupedAnswer, answer_query
+from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
@@ -104,6 +106,9 @@ class Model:
     gaussians
         What the numeric columns follow, where a method measured means and covariances. The network
         then tells each numeric column's distribution given the label, by the Gaussians.
+    measurements
+        Which tables the network was fitted to, where they are not its own, and what a holdout says
+        of its errors.
 
     Examples
     --------
@@ -119,6 +124,7 @@ class Model:
     bits: Bits | None = None
     library: Library = field(default="table", compare=False, repr=False)
     gaussians: Gaussians | None = None
+    measurements: Measurements = field(default=Measurements(), repr=False)
 
     def __post_init__(self) -> None:
         # A model is what its file says from the moment it is made: the same rows, answers and
@@ -429,9 +435,9 @@ class Model:
         Returns
         -------
         The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %).
-        The error bar is that of the noise alone, to first order; how well the network fits the data
-        is not in it. Where a condition cuts through a bin, the share of the bin that it covers
-        counts.
+        The error has three parts, ``noise``, ``misfit`` and ``cut``; see
+        :mod:`understudy.models.query.intervals`. Where a condition cuts through a bin, the share of
+        the bin that it covers counts.
 
         Examples
         --------
@@ -442,6 +448,11 @@ class Model:
         Male    38 (37 to 39)
         """
         return answer_query(self, query)
+
+    @cached_property
+    def errors(self) -> ErrorModel:
+        """What the model knows about its own errors."""
+        return ErrorModel(self)
 
     def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
         """Estimated counts over some attributes, exactly from the network: no row is drawn, no
@@ -455,7 +466,7 @@ class Model:
         Returns
         -------
         The counts (``table``), what the codes of each side stand for (``labels``), and error bars
-        (``deviation``; see :meth:`query` for what they hold).
+        (``deviation``: that of the noise alone).
 
         Examples
         --------
@@ -489,7 +500,7 @@ class Model:
         version, gaussians = NETWORK_ONLY, {}
         if self.gaussians is not None:
             version, gaussians = MODEL_VERSION, {"gaussians": self.gaussians.to_dict()}
-        return {
+        document = {
             "understudy_model": version,
             "method": dict(self.method),
             "rows": self.rows,
@@ -499,6 +510,9 @@ class Model:
             "network": self.network.to_list(),
             **gaussians,
         }
+        if self.measurements.tables:
+            document["measurements"] = self.measurements.to_dict()
+        return document
 
     def _bits_name(self) -> str | None:
         """How attributes were taken apart, in a word."""
@@ -527,6 +541,7 @@ class Model:
                 document.get("network"), schema if bits is None else bits.schema
             )
             gaussians = _read_gaussians(document, network, schema)
+            measured = Measurements.from_dict(document.get("measurements"), schema)
         except InputError as error:
             cause = str(error).rstrip(".")
             raise InputError(f"{source} cannot be used: {cause}.") from error
@@ -551,7 +566,16 @@ class Model:
             isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
         ):
             raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
-        return cls(method, schema, network, ledger, rows, bits, gaussians=gaussians)
+        return cls(
+            method,
+            schema,
+            network,
+            ledger,
+            rows,
+            bits,
+            gaussians=gaussians,
+            measurements=measured,
+        )
 
     # ---- looks
 
