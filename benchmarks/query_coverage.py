@@ -179,8 +179,7 @@ def _values(table: Table, name: str) -> NDArray[Any]:
 
 def outcome(model: Model, bare: Model, question: Question) -> Outcome:
     """Ask a model, and the same model without what it knows of its errors."""
-    found = model.query(question.text)
-    noise_alone = bare.query(question.text)
+    found, noise_alone = model.query(question.text), bare.query(question.text)
     assert isinstance(found, Answer)
     assert isinstance(noise_alone, Answer)
     return Outcome(

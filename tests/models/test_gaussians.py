@@ -271,6 +271,14 @@ def test_a_repaired_matrix_is_a_covariance_with_the_same_trace(seed: int) -> Non
     assert np.allclose(repair_covariance(repaired), repaired)
 
 
+def test_a_repaired_matrix_has_no_eigenvalue_below_the_floor() -> None:
+    found = np.linalg.eigvalsh(repair_covariance(np.diag([5.0, 1.0, -0.5, 0.5]), 0.2))
+    assert found.min() == pytest.approx(0.2)
+    assert found.sum() == pytest.approx(6.0)
+    low = repair_covariance(np.diag([-1.0, -2.0]), 0.5)
+    assert np.allclose(low, 0.5 * np.eye(2))
+
+
 @pytest.mark.parametrize("rank", [0, 1, 3, 5])
 def test_a_factor_is_lower_triangular_and_gives_the_covariance_back(rank: int) -> None:
     part = np.random.default_rng(rank).normal(size=(5, rank))

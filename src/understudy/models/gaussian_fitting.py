@@ -23,11 +23,13 @@ LEAST_ROWS = 1.0
 """A cell counts at least this many rows, so that noise in a count divides nothing by 0."""
 
 
-def repair_covariance(matrix: Floats) -> Floats:
-    """The nearest covariance with the same trace: eigenvalues are clipped at 0, and what that adds
-    is taken off the others alike.
+def repair_covariance(matrix: Floats, least: float = 0.0) -> Floats:
+    """The nearest covariance with the same trace: eigenvalues are clipped at ``least``, and what
+    that adds is taken off the others alike, as far as they have it.
 
     Where eigenvalues are clipped and no more, all the noise above 0 stays and the variances grow.
+    With eigenvalues of 0, some columns would be sums of others to the last digit, which no
+    regression survives: so what noise hides is not taken for 0.
 
     Examples
     --------
@@ -35,7 +37,8 @@ def repair_covariance(matrix: Floats) -> Floats:
     [[1.0, 0.0], [0.0, 0.0]]
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    repaired = project_counts(values, max(float(values.sum()), 0.0))
+    total = max(float(values.sum()) - least * len(values), 0.0)
+    repaired = least + project_counts(values - least, total)
     return np.asarray((vectors * repaired) @ vectors.T)
 
 

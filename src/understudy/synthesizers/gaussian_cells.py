@@ -46,6 +46,9 @@ noise alone would give.
 PRIOR_NOISE = 0.25
 """How sure it is that a column has the variance 1 in its unit, as the variance of a measurement."""
 
+MAX_FLOOR = 0.25
+"""A variance is not taken to be below what noise hides of it, or this, in units."""
+
 MAX_DIRECTIONS = 64
 WIDE = 48
 """With more columns than this, Gaussians are over principal components."""
@@ -283,11 +286,13 @@ class _Asking:
         rows, total = cells.rows, cells.rows.sum()
         shared = moments.sum(axis=0) / total
         noise = cells.number * (deviation / total) ** 2
+        least = 0.0  # directions were chosen for their variance
         if prior is not None:
             shared = mix_by_noise(shared, noise, prior[0], prior[1])
+            least = min(math.sqrt(noise), MAX_FLOOR)
         matrices = moments / rows[:, None, None]
         found = shrink_covariances(matrices, (deviation / rows) ** 2, shared)
-        return np.array([repair_covariance(matrix) for matrix in found])
+        return np.array([repair_covariance(matrix, least) for matrix in found])
 
     def _gaussians(
         self,
