@@ -236,3 +236,15 @@ def test_groups_and_bounds_are_discovered_at_a_price() -> None:
 
 def test_a_delta_buys_gaussian_noise() -> None:
     assert ask(PEOPLE, "count", epsilon=1.0, delta=1e-6).mechanism.startswith("discrete Gaussian")
+
+
+def test_large_numbers_are_written_with_an_exponent() -> None:
+    answer = ask(PEOPLE, "sum age from 0 to 1e99", **EXACTLY)
+    assert len(repr(answer)) < 60
+
+
+def test_a_notebook_shows_a_table() -> None:
+    answer = ask(PEOPLE, "count group by sex in ('f', '<b>')", **EXACTLY)
+    shown = answer._repr_html_()
+    assert shown.count("<tr>") == 2
+    assert "&lt;b&gt;" in shown

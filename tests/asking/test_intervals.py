@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from asked_people import SCHEMA, Repeatedly, people
+from asked_people import SCHEMA, Repeatedly, function_of, people
 
 from understudy import Ledger
 from understudy.asking.intervals import KnownNoise, Shares, variance_interval
@@ -101,6 +102,32 @@ def test_an_interval_holds_the_truth_of_few_rows(text: str) -> None:
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_an_interval_holds_the_truth_under_every_guarantee(text: str, guarantee: str) -> None:
     assert held(text, "few", guarantee) >= ENOUGH
+
+
+@pytest.mark.parametrize("guarantee", LEDGERS)
+@pytest.mark.parametrize("bounds", ["0 to 100", "-100 to 100"])
+def test_the_interval_of_a_sum_holds_what_is_rounded_off(guarantee: str, bounds: str) -> None:
+    """All rows lie just below the middle of two points of the grid, and count as the lower one."""
+    frame = pd.DataFrame({"x": np.full(30_000, 0.024)})
+    repeated = Repeatedly(frame, f"sum x from {bounds}", Ledger(**LEDGERS[guarantee]))
+    count = 0
+    for [answer] in repeated.answers(RUNS):
+        count += answer.low <= frame.x.sum() <= answer.high
+    assert count >= ENOUGH
+
+
+def test_a_sum_of_whole_numbers_pays_for_no_rounding() -> None:
+    [exactly, rounded] = [
+        function_of("sum age from 0 to 99", Ledger(1.0), schema) for schema in (SCHEMA, None)
+    ]
+    assert exactly.expect().error == 297  # 2.99.. times the largest number
+    assert 297 < rounded.expect().error < 1.06 * 297
+    assert "per row by rounding" in rounded.expect().sentence
+
+
+def test_a_count_lies_in_its_interval_where_there_are_no_rows() -> None:
+    answers = Repeatedly(FEW, "count where age > 500", Ledger(0.1)).answers(50)
+    assert all(0 <= answer.low <= answer.value <= answer.high for [answer] in answers)
 
 
 NOISY = [text for text in QUESTIONS[:7] if text != "variance age"]

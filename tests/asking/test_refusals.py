@@ -13,7 +13,11 @@ from understudy import InputError, LedgerFile, ask
 PEOPLE = people()
 
 WITHOUT_SCHEMA: dict[str, str] = {
-    "count, where age > 3": "character 6: expected where, but found ','",
+    "count, where age > 3": "character 6: expected where, group by or the end, but found ','",
+    "count group by sex in ('f'), where age > 3": "expected the name of an attribute",
+    "count group by sex in ('f') where age > 3": "expected the end",
+    "count where birth year > 3": "several words stands in double quotes",
+    "quantile age from 0 to 9": "a level between 0 and 1, then a name",
     "count where sex in ('f', )": "character 26: expected a value",
     "count group by sex in ('f', 'm',)": "expected a value",
     "mean age": "needs public bounds",
@@ -22,6 +26,8 @@ WITHOUT_SCHEMA: dict[str, str] = {
     "count group by sex": "needs public groups",
     "mean age from 9 to 3": "lower one first",
     "mean age from 3 to 3": "lower one first",
+    "sum age from 0 to 1e308": "too large or too close",
+    "std age from 0 to 1e-300": "too large or too close",
     "quantile 1.5 age from 0 to 9": "level between 0 and 1",
     "count where sex > 'f'": "Texts have no order",
     "count where sex = 'f' and sex = 3": "values of several kinds",
@@ -78,6 +84,7 @@ def test_a_question_that_the_schema_does_not_allow(
 def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> None:
     refused(book, ["count", "mean age"], "needs public bounds")
     refused(book, [], "at least one question")
+    refused(book, 3, "or a list of them, not 3")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +99,8 @@ def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> No
         ({"discovery": 2.0, "delta": 1e-7}, "share between 0 and 1"),
         ({"bounds": {"sex": ("a", "b")}, "schema": SCHEMA}, "Bounds are of numbers"),
         ({"bounds": {"age": (9, 1)}}, "lower one first"),
+        ({"bounds": {"age": 9}}, "a pair of numbers"),
+        ({"bounds": (0, 9)}, "by the name of the column"),
         ({"person": "nobody"}, "no column 'nobody'"),
         ({"max_rows_per_person": 0}, "rows per person"),
         ({"neighbours": "both"}, "neighbours must be"),

@@ -78,7 +78,7 @@ def test_a_plan_reads_nothing_and_spends_nothing(book: Path) -> None:
         (["mean age", "--bounds", "age=9..1"], "lower one first"),
         (["mean age", "--bounds", "17..90"], "not of the form name=low..high"),
         (["count group by town"], "needs public groups"),
-        (["count,"], "character 6: expected where, but found ','"),
+        (["count,"], "character 6: expected where, group by or the end, but found ','"),
         (["count where agee > 3"], "did you mean 'age'"),
         (["count", "--discovery", "0.5"], "takes a delta"),
         (["count", "--epsilon", "0"], "epsilon must be"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -65,12 +66,12 @@ def test_the_ledger_file_is_debited_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "name the target"),
+        ((), "name it (--target"),
         (("--target", "nobody"), "nobody"),
         (("--target", "dose"), "classifier needs"),
         (("--target", "sick", "--model", "linear"), "not a number"),
         (("--target", "sick", "--clusters", "3"), "--clusters does not go with"),
-        (("--model", "kmeans", "--target", "sick"), "leave the target out"),
+        (("--model", "kmeans", "--target", "sick"), "leave out the target"),
         (("--target", "sick", "--epsilon", "0"), "epsilon"),
         (("--target", "sick", "--engine", "duckdb"), "moments"),
     ],
@@ -83,6 +84,45 @@ def test_refusals_are_a_sentence_and_leave_no_model(
     assert words in ran.err
     assert "Traceback" not in ran.err
     assert not (folder / "m.json").exists()
+
+
+def test_without_a_schema_what_is_wrong_with_the_target_costs_nothing(folder: Path) -> None:
+    assert run("ledger", "create", "t.ledger", "--epsilon", "9", "--delta", "1e-6").status == 0
+    books = ("learn", "t.csv", "-o", "m.json", "--ledger", "t.ledger", "--epsilon", "4")
+    for target, words in (((), "name it (--target"), (("--target", "sik"), "no column 'sik'")):
+        ran = run(*books, *target)
+        assert (ran.status, words in ran.err) == (2, True), ran.err
+    assert json.loads((folder / "t.ledger").read_text())["releases"] == []
+
+
+def test_advice_names_no_option_that_learn_does_not_have(folder: Path) -> None:
+    (folder / "few.csv").write_text("".join((folder / "t.csv").read_text().splitlines(True)[:20]))
+    ran = run("learn", "few.csv", "--target", "sick", "-o", "m.json")
+    assert ran.status == 2
+    assert "give a schema" in ran.err
+    assert "--keep-going" not in ran.err
+    assert "--discovery" not in ran.err
+
+
+def test_a_predicted_date_is_written_as_one(folder: Path) -> None:
+    schema = {"attributes": {**SCHEMA["attributes"]}}
+    schema["attributes"]["seen"] = {"kind": "date", "min": "2020-01-01", "max": "2020-12-31"}
+    (folder / "t.json").write_text(json.dumps(schema))
+    lines = (folder / "t.csv").read_text().splitlines()
+    dated = [f"{lines[0]},seen", *(f"{line},2020-03-07" for line in lines[1:])]
+    (folder / "t.csv").write_text("\n".join(dated) + "\n")
+    assert run(*LEARN, "--target", "seen", "--model", "linear").status == 0
+    first = run("predict", "m.json", "t.csv").out.splitlines()[1]
+    assert dt.date.fromisoformat(first).year in (2019, 2020, 2021)
+
+
+def test_a_model_of_the_other_kind_is_told_apart(folder: Path) -> None:
+    assert run(*LEARN, "--target", "sick").status == 0
+    made = ("synthesize", "t.csv", "--schema", "t.json", "--method", "independent", "-q")
+    assert run(*made, "-o", "s.csv", "--model", "table.json").status == 0
+    for command in (("show", "m.json"), ("query", "m.json", "count"), ("sample", "m.json")):
+        assert "understudy predict" in run(*command).err
+    assert "understudy learn" in run("predict", "table.json", "t.csv").err
 
 
 def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:

@@ -308,7 +308,7 @@ def test_a_model_file_is_checked(change, words):
 
 
 def test_a_synthesizers_model_is_not_one_that_predicts():
-    with pytest.raises(InputError, match="right file"):
+    with pytest.raises(InputError, match="understudy learn"):
         TrainedModel.from_dict({"understudy_model": 1})
 
 
@@ -325,11 +325,11 @@ def test_rows_without_a_target_are_not_scored(tmp_path):
 @pytest.mark.parametrize(
     ("learner", "target", "words"),
     [
-        (LogisticRegression(1.0), None, "name the target"),
+        (LogisticRegression(1.0), None, "name it"),
         (LogisticRegression(1.0), "dose", "classifier needs"),
         (LogisticRegression(1.0), "nobody", "no attribute"),
         (LinearRegression(1.0), "ward", "not a number"),
-        (KMeans(2), "ward", "leave the target out"),
+        (KMeans(2), "ward", "leave out the target"),
         (GaussianNB(0.0), "sick", "epsilon"),
         (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "ledger file to learn"),
     ],

@@ -308,6 +308,9 @@ def test_a_network_file_is_used_and_its_tables_are_printed(files: Path) -> None:
     chance = model.network["d"].conditional[1, 0, 1]
     assert f"{chance:.4g}" in shown.out
     assert "Pr[" not in run("show", files / "model.json", columns=120).out
+    narrow = run("show", files / "model.json", "--tables", columns=24)
+    assert "probability" in narrow.out  # a line for each value, where they do not fit
+    assert f"{chance:.4g}" in narrow.out
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,9 @@ RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
 
 MAX_LINES = 30
 """Groups that are shown."""
+
+_MAX_WRITTEN = 1e15
+"""Numbers from here on are written with an exponent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,17 @@ class Answers:
             lines.append(f"and {left:,} more")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><td>{html.escape(', '.join(answer.group) or self.question)}</td>"
+            f"<td style='text-align:right'>{html.escape(self.line(answer))}</td></tr>"
+            for answer in self.answers[:MAX_LINES]
+        )
+        left = len(self.answers) - MAX_LINES
+        if left > 0:
+            body += f"<tr><td>and {left:,} more</td><td></td></tr>"
+        return f"<table><tbody>{body}</tbody></table>"
+
     def line(self, answer: Answer) -> str:
         """One answer in words: its value, and the interval."""
         interval = f"{self.write(answer.low, answer)} to {self.write(answer.high, answer)}"
@@ -127,6 +142,8 @@ class Answers:
         if self.kind == "share":
             width = max(100 * (answer.high - answer.low), 1e-9)
             return f"{100 * number:,.{_places(width)}f}%"
+        if max(abs(answer.low), abs(answer.high)) >= _MAX_WRITTEN:
+            return f"{number:.6g}"
         return f"{number:,.{_places(answer.high - answer.low)}f}"
 
     @property
@@ -186,7 +203,8 @@ class Expected:
     mechanism
         How it will be answered.
     error
-        Half the width of the interval, where that depends on the noise alone.
+        Half the width of the interval, where that depends on the noise alone; of a sum of rounded
+        numbers, the part of it that does.
     error_times_rows
         Half the width times the number of rows, where the answer is divided by that.
     ranks

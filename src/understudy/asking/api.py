@@ -114,9 +114,14 @@ def ask(
         schema = Schema.load(schema)
     if schema is not None and not isinstance(schema, Schema):
         raise InputError("A schema is a file or a Schema; leave it out where there is none.")
-    asked = list(questions)
     if isinstance(questions, str):
         asked = [questions]
+    elif isinstance(questions, Sequence):
+        asked = list(questions)
+    else:
+        raise InputError(
+            f'Ask a question such as "count where age >= 44", or a list of them, not {questions!r}.'
+        )
     _check_options(options)
     protection = _part(options, Protection)
     rest: Any = {name: given for name, given in options.items() if name not in protection}

@@ -48,16 +48,16 @@ class Counts(Function):
         most = math.inf
         if self.priced.rows is not None:
             most = self.priced.rows
-        return [
-            Answer(
-                group=label,
-                value=count,
-                error=noise.deviation,
-                low=min(max(count - noise.reach(), 0), most),
-                high=min(max(count + noise.reach(), 0), most),
+        found = []
+        for label, count in zip(self._names(), counts.tolist(), strict=True):
+            low, value, high = (
+                min(max(end, 0), most)
+                for end in (count - noise.reach(), count, count + noise.reach())
             )
-            for label, count in zip(self._names(), counts.tolist(), strict=True)
-        ]
+            found.append(
+                Answer(group=label, value=value, error=noise.deviation, low=low, high=high)
+            )
+        return found
 
     def _names(self) -> list[tuple[str, ...]]:
         return self.labels

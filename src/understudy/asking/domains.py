@@ -50,6 +50,15 @@ def raw_schema(schema: Schema, bounds: Bounds | None = None) -> Schema:
     return _bounded(Schema(attributes), bounds or {})
 
 
+def check_mapping(bounds: Bounds | None) -> None:
+    """Refuse bounds that do not say of which columns they are."""
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(
+            f'Bounds are given by the name of the column, such as {{"age": (0, 100)}}, not '
+            f"{bounds!r}."
+        )
+
+
 def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
     """What questions, and bounds beside them, say of the columns that they name."""
     uses: dict[str, _Use] = {name: _Use(name, numeric=True) for name in bounds or {}}
@@ -65,7 +74,12 @@ def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
 def _bounded(schema: Schema, bounds: Bounds) -> Schema:
     """The schema with public bounds that were given beside the question."""
     attributes = []
-    for name in bounds:
+    for name, ends in bounds.items():
+        if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
+            raise InputError(
+                f"The bounds of {name!r} are a pair of numbers or dates, such as (0, 100), not "
+                f"{ends!r}."
+            )
         if not isinstance(schema[name], RawQuantity):
             raise InputError(f"Bounds are of numbers and dates; {name!r} is {schema[name].kind}.")
     for attribute in schema:
@@ -73,10 +87,10 @@ def _bounded(schema: Schema, bounds: Bounds) -> Schema:
             assert isinstance(attribute, RawQuantity)
             low, high = bounds[attribute.name]
             try:
-                ends = read_bounds(attribute, low, high)
+                public = read_bounds(attribute, low, high)
             except InputError as error:
                 raise InputError(f"The bounds of {attribute.name!r}: {error}") from None
-            attribute = with_bounds(attribute, ends)
+            attribute = with_bounds(attribute, public)
         attributes.append(attribute)
     return Schema(tuple(attributes))
 

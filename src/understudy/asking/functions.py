@@ -192,5 +192,13 @@ def share_error(noise: KnownNoise, share: float, rows: float) -> float:
 
 def per_rows(error: float, whose: str) -> str:
     """An error that goes by the number of rows, in words."""
-    shown = ", ".join(f"{error / rows:.2g} at {rows:,}" for rows in (100, 1_000, 10_000))
-    return f"off by at most {error:,.3g} over the number of rows{whose} ({shown})"
+    shown = ", ".join(f"{show_size(error / rows, 2)} at {rows:,}" for rows in (100, 1_000, 10_000))
+    return f"off by at most {show_size(error, 3)} over the number of rows{whose} ({shown})"
+
+
+def show_size(number: float, digits: int = 4) -> str:
+    """A size with few digits, and without an exponent where it need not have one."""
+    if 1 <= abs(number) < 1e15:
+        rounded = float(f"{number:.{digits}g}")
+        return f"{rounded:,.{max(digits - 1 - math.floor(math.log10(rounded)), 0)}f}"
+    return f"{number:.{digits}g}"

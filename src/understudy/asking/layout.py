@@ -27,6 +27,9 @@ from understudy.models.query.syntax import Condition, Query
 MAX_GRID = 4096
 """Points of the grid that numbers are rounded to where their own steps are finer."""
 
+MAX_BOUND = 1e100
+"""Beyond, sums and squares of numbers, or of their inverses, are not numbers any more."""
+
 MAX_CELLS = min(1 << 24, MAX_COUNTED_CELLS)
 
 
@@ -87,6 +90,11 @@ class Grid:
 def find_grid(attribute: RawQuantity, bounds: tuple[float, float]) -> Grid:
     """The grid of an attribute's own steps, if that has few enough points, else a coarser one."""
     low, high = bounds
+    if max(-low, high) > MAX_BOUND or high - low < 1 / MAX_BOUND:
+        raise InputError(
+            f"The bounds of {attribute.name!r} are too large or too close together to compute "
+            f"with: give numbers of at most {MAX_BOUND:g}, at least {1 / MAX_BOUND:g} apart."
+        )
     for natural in _natural_steps(attribute):
         if (high - low) / natural <= MAX_GRID:
             first, last = math.floor(low / natural + 1e-9), math.ceil(high / natural - 1e-9)

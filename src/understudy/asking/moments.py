@@ -11,52 +11,97 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.asking.answers import Answer, Expected
-from understudy.asking.functions import Function, per_rows, share_error, share_of
+from understudy.asking.functions import Function, per_rows, share_error, share_of, show_size
 from understudy.asking.intervals import RISK, KnownNoise, Shares, variance_interval
 from understudy.privacy.linear import LinearQueries, QueryMatrix
 from understudy.privacy.mechanisms import distribution_of
 from understudy.privacy.questions import Question
 
+ROWS_RISK = 0.002
+"""Of the risk of a sum, what goes to the number of rows whose rounding it holds."""
+
+ROWS_SHARE = 50
+"""A row adds this part of the largest number to the count of rows: 2 % more noise."""
+
 
 class Sum(Function):
-    """The sum of clipped numbers."""
+    """The sum of clipped numbers.
+
+    Where numbers are rounded to a grid, each of n rows may be off by half a step, so the interval
+    is wider by n half steps. How many rows there are is asked along with the sum: a small public
+    weight per row, paid for as part of the same question.
+    """
 
     needs_grid = True
 
     @cached_property
+    def _row_weight(self) -> int:
+        """What a row adds to the count of rows; 0 where nothing is rounded."""
+        if self.asked_grid.exact:
+            return 0
+        largest = max(abs(self.asked_grid.first), abs(self.asked_grid.last))
+        return math.ceil(largest / ROWS_SHARE)
+
+    @cached_property
     def _question(self) -> LinearQueries:
-        steps = np.maximum(self.layout.points(), 0) + self.asked_grid.first
-        return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), steps[None]))
+        weights = [np.maximum(self.layout.points(), 0) + self.asked_grid.first]
+        if self._row_weight:
+            weights.append(np.full_like(weights[0], self._row_weight))
+        return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), np.stack(weights)))
 
     def questions(self) -> Sequence[Question]:
-        """One sum per group."""
+        """One sum per group, and the rows in it where numbers are rounded."""
         return [self._question]
 
     def expect(self) -> Expected:
-        """The noise is all there is."""
-        error = self.noise_of(self._question).reach() * self.asked_grid.step
+        """The noise, and the rounding of each row."""
+        error = self._reach(self.noise_of(self._question)) * self.asked_grid.step
+        rounding = ""
+        if self._row_weight:
+            rounding = f", and {self.asked_grid.rounding:g} per row{self._whose} by rounding,"
         return Expected(
             question=self.priced.text,
             mechanism=self.describe(self._question),
             error=error,
-            sentence=f"off by at most {error:,.4g} in 95 of 100 runs",
+            sentence=f"off by at most {show_size(error)}{rounding} in 95 of 100 runs",
         )
+
+    def _reach(self, noise: KnownNoise) -> float:
+        if self._row_weight:
+            return noise.reach(RISK - ROWS_RISK)
+        return noise.reach()
 
     def read(self, answers: Sequence[Any]) -> list[Answer]:
         """Sums in the unit of the column."""
-        [(sums, scale)] = answers
+        [(numbers, scale)] = answers
         noise = KnownNoise(distribution_of(self.priced.budget.currency), scale)
-        step, found = self.asked_grid.step, []
-        for label, number in zip(self.labels, sums.tolist(), strict=True):
-            low, high = (number - noise.reach()) * step, (number + noise.reach()) * step
-            if self.asked_grid.first >= 0:
-                low, high = max(low, 0.0), max(high, 0.0)
-            if self.asked_grid.last <= 0:
-                low, high = min(low, 0.0), min(high, 0.0)
-            value = min(max(number * step, low), high)
-            error = noise.deviation * step
-            found.append(Answer(group=label, value=value, error=error, low=low, high=high))
-        return found
+        return [
+            self._read_one(label, line, noise)
+            for label, line in zip(
+                self.labels, numbers.reshape(len(self.labels), -1).tolist(), strict=True
+            )
+        ]
+
+    def _read_one(self, label: tuple[str, ...], line: list[float], noise: KnownNoise) -> Answer:
+        grid, number = self.asked_grid, line[0]
+        off = self._reach(noise) * grid.step
+        if self._row_weight:
+            off += self._max_rows(line[1], noise) * grid.rounding
+        low, high = number * grid.step - off, number * grid.step + off
+        if grid.first >= 0:
+            low, high = max(low, 0.0), max(high, 0.0)
+        if grid.last <= 0:
+            low, high = min(low, 0.0), min(high, 0.0)
+        value = min(max(number * grid.step, low), high)
+        error = noise.deviation * grid.step
+        return Answer(group=label, value=value, error=error, low=low, high=high)
+
+    def _max_rows(self, weighed: float, noise: KnownNoise) -> float:
+        """No more rows than this are in a sum, but for a probability of ROWS_RISK."""
+        rows = (weighed + noise.reach(2 * ROWS_RISK)) / self._row_weight
+        if self.priced.rows is not None:
+            rows = min(rows, self.priced.rows)
+        return max(rows, 0.0)
 
 
 class Mean(Function):

@@ -15,6 +15,7 @@ from understudy.asking.answers import Answers, Expected
 from understudy.asking.domains import (
     Bounds,
     check_columns,
+    check_mapping,
     hide_other_columns,
     infer_schema,
     join_found,
@@ -131,6 +132,7 @@ def make_raw_schema(
     """The columns that questions name, as far as they are public."""
     if not questions or len(questions) > MAX_QUESTIONS:
         raise InputError(f"Ask at least one question, and at most {MAX_QUESTIONS} at once.")
+    check_mapping(bounds)
     if schema is None:
         return infer_schema(questions, bounds)
     return raw_schema(schema, bounds)
@@ -318,9 +320,9 @@ class Asking:
         self.progress("discovering the domain", 0, 1)
         facts = draft, ledger, ledger.budget, ledger.threshold_delta
         discovery = Discovery(*facts, self.noise, share=share)
-        check_outlook(discovery.count_rows(), discovery)
+        check_outlook(discovery.count_rows(), discovery, keep_going=None)
         found = discovery.find()
-        check_found(found, discovery)
+        check_found(found, discovery, keep_going=None)
         return join_found(self._raw, found.schema)
 
     def _answer(self, function: Function, coded: Coded | CuboidCounter) -> Answers:

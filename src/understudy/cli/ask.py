@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +23,6 @@ from understudy.cli.options import (
     RowsAnywhere,
     RowsPerPerson,
     SameTable,
-    SchemaFile,
     Wait,
     relation_of,
 )
@@ -61,7 +61,12 @@ def ask(
     ],
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
-    schema: SchemaFile = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema", metavar="FILE", help="Schema file: public bounds, groups and formats."
+        ),
+    ] = None,
     bounds: Annotated[
         list[str] | None,
         typer.Option(

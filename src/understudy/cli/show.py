@@ -114,9 +114,14 @@ def show(
 MAX_COLUMNS = 12
 """Values of an attribute beside each other; of more, the likeliest."""
 
+MAX_WIDTH = 10_000
+"""Of a table, to see how wide it would like to be."""
+
 
 def _print_tables(console: Console, model: Any) -> None:
-    """Pr[attribute | parents], a line for each configuration of the parents."""
+    """Pr[attribute | parents], a line for each configuration of the parents; where that is wider
+    than the screen, a line for each value.
+    """
     from understudy.models.conditionals import conditional_lines
 
     left = MAX_LINES
@@ -124,11 +129,20 @@ def _print_tables(console: Console, model: Any) -> None:
         values, lines = conditional_lines(node, model.network_schema, MAX_COLUMNS, left)
         parents = [f"{axis.attribute}^{axis.level}".removesuffix("^0") for axis in node.parents]
         told = " | ".join(part for part in (node.attribute, ", ".join(parents)) if part)
-        headings = [*map(safe, parents), *(f"#{safe(value)}" for value in values)]
-        grid = grid_of(safe(f"Pr[{told}]"), *headings)
+        title, named = safe(f"Pr[{told}]"), [*map(safe, parents)]
+        grid = grid_of(title, *named, *(f"#{safe(value)}" for value in values))
         for configuration, chances in lines:
             grid.add_row(*map(safe, configuration), *(f"{chance:.4g}" for chance in chances))
+        wide = console.options.update(width=MAX_WIDTH)
+        if console.measure(grid, options=wide).maximum > console.width:
+            grid = grid_of(title, *named, safe(node.attribute), "#probability")
+            for configuration, chances in lines:
+                for value, chance in zip(values, chances, strict=True):
+                    grid.add_row(*map(safe, configuration), safe(value), f"{chance:.4g}")
         console.print(grid)
+        known = node.conditional.shape[-1]
+        if len(values) < known:
+            console.print(f"The {len(values)} likeliest of {known:,} values.", style="dim")
         left -= len(lines)
         if left <= 0:
             console.print(

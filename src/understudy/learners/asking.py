@@ -117,7 +117,7 @@ def class_labels(attribute: Attribute) -> tuple[Any, ...]:
     else:
         raise InputError(
             f"The target {attribute.name!r} is of kind {attribute.kind}; a classifier needs "
-            "categories."
+            "categories, a regression (--model linear) numbers."
         )
     if not 2 <= len(labels) <= MAX_CLASSES:
         raise InputError(

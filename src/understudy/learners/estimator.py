@@ -212,13 +212,17 @@ class Learner(BaseEstimator):
 
     def check_target(self, schema: Schema, target: str | None) -> None:
         """Refuse a target that does not go with the learner; reads nothing private."""
-        if self.supervised != (target is not None):
-            raise InputError(_target_sentence(type(self).__name__, supervised=self.supervised))
+        self.check_target_given(target)
         if target is not None and not schema[target].modelled:
             raise InputError(
                 f"The target {target!r} is of kind {schema[target].kind}: it is never read."
             )
         self._design_of_schema(schema, target)
+
+    def check_target_given(self, target: str | None) -> None:
+        """Refuse a target where none is predicted, and none where one is."""
+        if self.supervised != (target is not None):
+            raise InputError(_target_sentence(type(self).__name__, supervised=self.supervised))
 
     # ---- model files
 
@@ -465,5 +469,5 @@ def _free_name(wanted: str, names: Sequence[str]) -> str:
 
 def _target_sentence(name: str, *, supervised: bool) -> str:
     if supervised:
-        return f"{name} predicts a column; name the target."
-    return f"{name} predicts no column; leave the target out."
+        return f"{name} predicts a column; name it (--target; in Python target=)."
+    return f"{name} predicts no column; leave out the target (--target; in Python target=)."

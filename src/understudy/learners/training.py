@@ -106,8 +106,15 @@ class TrainedModel:
             columns = {f"component {i + 1}": _column(part) for i, part in enumerate(found.T)}
         else:
             name = self.target or "cluster"
-            columns = {name: _column(self.learner.predict(features))}
+            columns = {name: self._write(self.learner.predict(features))}
         return Table(columns, "The predictions")
+
+    def _write(self, found: NDArray[Any]) -> Column:
+        """Predictions as the target stands in tables: a date is written as one."""
+        attribute = self.target and self.schema[self.target]
+        if isinstance(attribute, Quantity) and attribute.is_moment:
+            found = np.array([attribute.write(number) for number in np.rint(found).tolist()])
+        return _column(found)
 
     def score(self, table: Frame, **reading: Unpack[Reading]) -> dict[str, float]:
         """How well the model predicts rows that it was not fitted to; rows without a target do not
@@ -173,6 +180,11 @@ class TrainedModel:
     @classmethod
     def from_dict(cls, document: Any, source: str = "The model") -> TrainedModel:
         """Check a parsed model file and build the model."""
+        if isinstance(document, Mapping) and "understudy_model" in document:
+            raise InputError(
+                f"{source} is a model of a table, which predicts no column; understudy learn makes "
+                "one that does."
+            )
         if not isinstance(document, Mapping) or "understudy_learner" not in document:
             raise InputError(f"{source} is not a model that predicts; is it the right file?")
         if document["understudy_learner"] != TRAINED_MODEL_VERSION:
@@ -330,11 +342,12 @@ class _Training:
 
     asks = True
     discovery = None
-    keep_going = False
+    keep_going = None
     refinement = 0.0
 
     def __post_init__(self) -> None:
         self.learner.check_parameters()
+        self.learner.check_target_given(self.target)  # without a schema, discovery comes first
 
     @property
     def name(self) -> str:

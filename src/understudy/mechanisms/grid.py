@@ -56,8 +56,8 @@ def check_numbers(value: Any, size: int = 1) -> list[Fraction]:
     array = np.asarray(value)
     if array.dtype.kind not in "iuf" or array.size != size or array.ndim > 1:
         raise InputError(
-            f"A release of {size:,} {'number' if size == 1 else 'numbers'} was given "
-            f"{_describe(array)}; the size of a mechanism says how many there are."
+            f"This mechanism releases {size:,} {'number' if size == 1 else 'numbers'} (its size), "
+            f"but was given {array.size:,} {_kind_of(array)}."
         )
     if not np.isfinite(array.astype(np.float64)).all():
         raise InputError(
@@ -72,13 +72,17 @@ def check_counts(value: Any) -> Integers:
     array = np.asarray(value)
     if array.dtype.kind not in "iu" or not array.size:
         raise InputError(
-            f"Counts are whole numbers, not {_describe(array)}; for other numbers take Laplace, "
-            "Gaussian or Vector."
+            f"Counts are whole numbers of an integer type, but {array.size:,} {_kind_of(array)} "
+            "came; for other numbers take Laplace, Gaussian or Vector."
         )
     counts: Integers = np.clip(array, -FARTHEST, FARTHEST).astype(np.int64)
     return counts
 
 
-def _describe(array: NDArray[Any]) -> str:
-    kinds = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "b": "truth values"}
-    return f"{array.size:,} {kinds.get(array.dtype.kind, 'things that are no numbers')}"
+def _kind_of(array: NDArray[Any]) -> str:
+    """What an array holds, for a sentence."""
+    kinds = {"i": "whole number", "u": "whole number", "f": "decimal number", "b": "truth value"}
+    kind = kinds.get(array.dtype.kind, "text or other object")
+    if array.size == 1:
+        return kind
+    return f"{kind}s"

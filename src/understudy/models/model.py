@@ -523,6 +523,11 @@ class Model:
     @classmethod
     def from_dict(cls, document: Any, source: str = "The model") -> Model:
         """Check a parsed model file and build the model."""
+        if isinstance(document, Mapping) and "understudy_learner" in document:
+            raise InputError(
+                f"{source} was made by understudy learn: it predicts a column (understudy predict) "
+                "and holds no table."
+            )
         if not isinstance(document, Mapping) or "understudy_model" not in document:
             raise InputError(f"{source} is not a model of understudy; is it the right file?")
         version = document["understudy_model"]

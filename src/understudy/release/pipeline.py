@@ -67,8 +67,8 @@ class ReleaseMethod(Protocol):
         """The share of the budget for discovering the domain; None: by need."""
 
     @property
-    def keep_going(self) -> bool:
-        """Whether to go on where discovery finds little or nothing."""
+    def keep_going(self) -> bool | None:
+        """Whether to go on where discovery finds little or nothing; None: that is not offered."""
 
     @property
     def refinement(self) -> float:

@@ -13,10 +13,8 @@ from understudy.privacy.discovery import Discovered, Discovery
 from understudy.privacy.discovery_budget import Outlook
 from understudy.privacy.ledger import Ledger
 
-REMEDIES = (
-    "give a schema (--schema; `understudy schema --from` makes one of a codebook), a larger "
-    "--discovery or --epsilon, or fewer columns"
-)
+SCHEMA_REMEDY = "give a schema (--schema; `understudy schema --from` makes one of a codebook)"
+REMEDIES = f"{SCHEMA_REMEDY}, a larger --discovery or --epsilon, or fewer columns"
 
 
 def describe_outlook(outlook: Outlook) -> str:
@@ -28,8 +26,13 @@ def describe_outlook(outlook: Outlook) -> str:
     )
 
 
-def check_outlook(outlook: Outlook, discovery: Discovery, *, keep_going: bool = False) -> None:
-    """Stop where discovery would give junk: only the noisy number of rows has been paid for."""
+def check_outlook(
+    outlook: Outlook, discovery: Discovery, *, keep_going: bool | None = False
+) -> None:
+    """Stop where discovery would give junk: only the noisy number of rows has been paid for.
+
+    ``keep_going`` is ``None`` where nobody can ask for it.
+    """
     draft, ledger = discovery.draft, discovery.asker.ledger
     only_words = draft.words.issuperset(draft.asked)
     if keep_going or (outlook.finds_categories and (only_words or outlook.finds_ranges)):
@@ -38,11 +41,13 @@ def check_outlook(outlook: Outlook, discovery: Discovery, *, keep_going: bool = 
     raise InputError(
         f"{draft.source} has too few rows to discover what its columns hold at this budget. "
         f"{describe_outlook(outlook)}. Only the count of rows was paid for "
-        f"({describe_price(ledger)}); {REMEDIES}, or go on all the same with --keep-going."
+        f"({describe_price(ledger)}); {_remedies(keep_going, 'all the same with --keep-going')}."
     )
 
 
-def check_found(found: Discovered, discovery: Discovery, *, keep_going: bool = False) -> None:
+def check_found(
+    found: Discovered, discovery: Discovery, *, keep_going: bool | None = False
+) -> None:
     """Stop where a column came back empty: the method's share of the budget is not spent. Where all
     did, there is nothing to go on with.
     """
@@ -50,16 +55,23 @@ def check_found(found: Discovered, discovery: Discovery, *, keep_going: bool = F
         return
     draft, ledger = discovery.draft, discovery.asker.ledger
     ledger.stop(discovery.price)
-    sentence = (
-        f"{draft.source}: {name_empty(found)} Only discovery was paid for "
-        f"({describe_price(ledger)}); {REMEDIES}"
-    )
-    if found.schema.modelled:
-        sentence += (
-            ", or go on with --keep-going: such a column then holds [text], or nothing, in every "
-            "row"
+    remedies = REMEDIES
+    if keep_going is None or found.schema.modelled:
+        remedies = _remedies(
+            keep_going,
+            "with --keep-going: such a column then holds [text], or nothing, in every row",
         )
-    raise InputError(f"{sentence}.")
+    raise InputError(
+        f"{draft.source}: {name_empty(found)} Only discovery was paid for "
+        f"({describe_price(ledger)}); {remedies}."
+    )
+
+
+def _remedies(keep_going: bool | None, going_on: str) -> str:
+    """What helps, among the options that the command has."""
+    if keep_going is None:
+        return f"{SCHEMA_REMEDY}, a larger --epsilon, or fewer columns"
+    return f"{REMEDIES}, or go on {going_on}"
 
 
 def describe_price(ledger: Ledger) -> str:

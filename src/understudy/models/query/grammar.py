@@ -95,7 +95,7 @@ class Parser(TokenReader):
             self.word("by")
             asked["groups"] = self.groups()
         if self.now.kind != "end":
-            self.expected("where" if condition is None else "and, or, or the end")
+            self.expected(_words_after(condition, asked))
         return Query(condition=condition, **asked)
 
     def function(self, word: str) -> dict[str, Any]:
@@ -129,10 +129,12 @@ class Parser(TokenReader):
     def level(self) -> float:
         """The level of a quantile."""
         token = self.now
-        level = self.value()
-        if not isinstance(level, float) or not 0 < level < 1:
-            raise self.bad(token, "a quantile has a level between 0 and 1, such as 0.9.")
-        return level
+        if token.kind != "number" or not 0 < float(token.text) < 1:
+            raise self.bad(
+                token, "a quantile has a level between 0 and 1, then a name: quantile 0.9 age."
+            )
+        self.at += 1
+        return float(token.text)
 
     def bounds(self, attribute: Attribute) -> tuple[float, float]:
         """Public bounds, in the unit of the attribute."""
@@ -240,11 +242,7 @@ class Parser(TokenReader):
             self.word("and")
             subset = self.sense(attribute, between, low, self.value())
         else:
-            self.expected(
-                "in or between"
-                if negated
-                else "a comparison such as =, <, in, between or is missing"
-            )
+            self.expected(_comparisons(self.now, negated=negated))
         if negated:
             return self.without(subset)
         return subset
@@ -278,3 +276,22 @@ class Parser(TokenReader):
             return build(attribute, *arguments)
         except InputError as error:
             raise self.bad(token, str(error)) from None
+
+
+def _words_after(condition: Condition | None, asked: dict[str, Any]) -> str:
+    """What may follow the part of a query that was read."""
+    if asked.get("groups"):
+        return "the end"
+    if condition is None:
+        return "where, group by or the end"
+    return "and, or, group by or the end"
+
+
+def _comparisons(token: Token, *, negated: bool) -> str:
+    """What may follow the name of an attribute in a condition."""
+    if negated:
+        return "in or between"
+    known = "a comparison such as =, <, in, between or is missing"
+    if token.kind == "word":
+        return f'{known} (a name of several words stands in double quotes, "like this")'
+    return known
