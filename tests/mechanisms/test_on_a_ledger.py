@@ -176,6 +176,14 @@ BAD: dict[str, tuple[Use, str]] = {
     ),
     "a coin of one side": (lambda e: TwoCoinResponse.of_coin(1), "between 0 and 1"),
     "a coin of words": (lambda e: TwoCoinResponse.of_coin("often"), "between 0 and 1"),
+    "a width that another price buys": (
+        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=1e-3),
+        "costs more than epsilon 0.1",
+    ),
+    "a width that is no number": (
+        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=float("nan")),
+        "costs more than",
+    ),
     "a threshold of text": (
         lambda e: SparseVector(epsilon=1.0, threshold="5"),  # type: ignore[arg-type]
         "public whole number",
