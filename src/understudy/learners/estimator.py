@@ -119,7 +119,7 @@ class Learner(BaseEstimator):
             What is to be predicted, where there is something.
         """
         self.check_parameters()
-        refuse_fitted_steps(self)
+        refuse_fitted_steps()
         rows, y = self._check_arrays(X, y)
         names = self._names()
         design = self._design_of_arrays(names)
@@ -422,19 +422,47 @@ def check_positive(name: str, value: Any) -> float:
 def _read_numbers(name: str, given: Any, shape: tuple[int, ...]) -> Matrix:
     """Finite numbers of a shape, from a file."""
     try:
-        numbers = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if numbers.shape != shape or not np.isfinite(numbers).all():
+        found = np.array(given, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        found = np.array(np.nan)
+    if found.shape != shape or not np.isfinite(found).all():
         raise InputError(f"{name} is not an array of {shape} finite numbers")
-    return numbers
+    return found
 
 
 def _places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """The place of each label among the classes; of one that is not there, the last place."""
     order = {label: place for place, label in enumerate(classes.tolist())}
     last = len(classes) - 1
-    return np.array([order.get(label, last) for label in y.tolist()], dtype=np.int64)
+    places = [order.get(label, last) if _is_hashable(label) else last for label in y.tolist()]
+    return np.array(places, dtype=np.int64)
+
+
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+def numbers_of(y: Any) -> Matrix:
+    """A target of numbers; what is none of them, in a column of objects, is missing."""
+    y = np.asarray(y)
+    if y.dtype.kind in "SU":
+        raise ValueError(f"y is of type {y.dtype}, not a number; a regression predicts numbers.")
+    if y.dtype.kind != "O":
+        return y.astype(np.float64)
+    return np.array([_number_of(cell) for cell in y.tolist()], dtype=np.float64)
+
+
+def _number_of(cell: Any) -> float:
+    if isinstance(cell, str | bytes):
+        return math.nan
+    try:
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
 
 
 def _refuse_objects(X: Any) -> None:  # noqa: N803

@@ -28,7 +28,7 @@ from understudy.learners.design import (
     numbers_column,
     quantity,
 )
-from understudy.learners.estimator import Learner, LedgerLike, check_positive
+from understudy.learners.estimator import Learner, LedgerLike, check_positive, numbers_of
 from understudy.privacy.mechanisms import Noise
 
 from sklearn.base import RegressorMixin  # isort: skip
@@ -74,7 +74,7 @@ class _LinearModel(RegressorMixin, Learner):
                 "bounds that are read off the rows would tell about them."
             )
         lower, upper = check_bounds(self.target_bounds, 1)
-        column = numbers_column(np.asarray(y, dtype=np.float64))
+        column = numbers_column(numbers_of(y))
         return quantity(name, float(lower[0]), float(upper[0])), column
 
     def _learn(self, asked: Asked) -> None:
