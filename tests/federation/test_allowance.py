@@ -7,9 +7,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from asking import question, said, sentence, terms
 from memory_holders import rows
 
+from asking import question, said, sentence, terms
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
 from understudy.federation.holder import MAX_SESSIONS

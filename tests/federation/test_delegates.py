@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from asking import agreement, question, said, sentence, started
 from memory_holders import SCHEMA, five
 
+from asking import agreement, question, said, sentence, started
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
 from understudy.federation.delegates import MAX_OFFSET

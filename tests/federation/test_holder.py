@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 import pytest
-from asking import question, said, sentence, started, terms
 from memory_holders import SCHEMA, five, holders_of, rows
 
+from asking import question, said, sentence, started, terms
 from understudy.counting.memory import MemoryCounter
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from asking import agreement, question, said, sentence, started, terms
 from memory_holders import five
 
+from asking import agreement, question, said, sentence, started, terms
 from understudy.federation import Holder, HolderPolicy
 from understudy.federation.messages import Message, digest
 from understudy.federation.session_keys import keys_digest, sum_statement
