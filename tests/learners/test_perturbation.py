@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 from understudy.errors import InputError
-from understudy.learners.logistic import shorten_rows
+from understudy.learners.logistic import LogisticRegression, shorten_rows
 from understudy.learners.perturbation import (
     TOLERANCE,
     Plan,
@@ -219,3 +220,30 @@ def test_noise_of_the_operating_system_differs_each_time():
 def test_a_budget_that_leaves_only_noise_is_refused():
     with pytest.raises(InputError, match="give it more"):
         plan_output(_table(()), Budget(1e-12), Ledger(1.0), 1.0)
+
+
+@pytest.mark.parametrize("row_norm", [None, 0.5, 100.0])
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_no_row_is_longer_than_what_was_paid_for(monkeypatch, solver, row_norm):
+    """Whatever stands in it: the norms of what is fitted are those of the plan."""
+    seen = []
+
+    def look(rows, plan, noise):
+        seen.append(rows)
+        return np.zeros(rows.dimensions)
+
+    monkeypatch.setattr("understudy.learners.logistic.fit_perturbed", look)
+    odd = [-1e300, -7.0, -1.0, 0.0, 2.0, 50.0, math.inf, -math.inf, math.nan]
+    X = np.array(list(itertools.product(odd, repeat=3)))
+    y = np.arange(len(X)) % 2
+    learner = LogisticRegression(
+        epsilon=1.0, bounds=(-1, 2), classes=[0, 1], solver=solver, row_norm=row_norm
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner.fit(X, y)
+    [rows] = seen
+    assert len(rows.features) == len(X)
+    assert np.abs(rows.features).sum(axis=1).max() <= rows.l1
+    assert np.linalg.norm(rows.features, axis=1).max() <= rows.l2
+    assert np.abs(rows.features).max() <= 1

@@ -136,6 +136,8 @@ def test_gaussian_noise_is_of_the_l2_distance() -> None:
     budget = Budget(0.5, "rho")
     question = LinearQueries(axes=(), matrix=matrix_of([[1, 0], [1, 1]]), budget=budget, text="")
     assert question.scale(ledger) == pytest.approx(math.sqrt(2))
+    ledger = Ledger(1.0, 1e-6, currency="rho", rows_per_person=3)
+    assert question.scale(ledger) == pytest.approx(3 * math.sqrt(2))
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_indicators_of_one_column_cost_as_one():
 # ---- the books, and what is refused
 
 
-def test_everything_is_debited_before_rows_are_touched():
+def test_every_part_stands_in_the_ledger():
     ledger = Ledger(1.0)
     curator = curator_of(ledger=ledger)
     curator.sum([Number("age")], Budget(0.5), moments="squares", by=marginal("sex"))
