@@ -304,3 +304,28 @@ def test_a_pipeline_of_public_and_of_private_steps_is_fine():
     assert make_pipeline(halve, learner).fit(X, y).score(X, y) > 0.9
     turned = make_pipeline(halve, PCA(1, epsilon=10.0, bounds=(-3, 3)), clone(learner))
     assert turned.fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearRegression(1.0, bounds=(0, 1), target_bounds=(0, 1), row_norm=1e-9),
+        LogisticRegression(bounds=(0, 1), classes=[0, 1], solver="moments", row_norm=1e9),
+        KMeans(2, bounds=(0, 1), row_norm=0.001),
+        KMeans(10_000, bounds=(0, 1)),
+        PCA(3_000, bounds=(0, 1)),
+        GaussianNB(bounds=(0, 1), classes=[0, 1]),
+    ],
+    ids=_name,
+)
+def test_what_cannot_be_asked_for_is_refused_before_a_ledger_file_is(learner, tmp_path):
+    """A release that ends after its first question has cost all of its price."""
+    book = LedgerFile.create(tmp_path / "t.ledger", epsilon=5.0)
+    columns = 2
+    if learner.get_params().get("row_norm") is None:
+        columns = 2_100
+    rows = np.random.default_rng(0).random((4, columns))
+    with pytest.raises(InputError, match=r"row_norm must be|features"):
+        clone(learner).set_params(ledger=book).fit(rows, [0, 1, 0, 1])
+    assert book.left() == (5.0, 0.0)
+    assert book.read()["releases"] == []

@@ -213,6 +213,7 @@ def test_every_part_stands_in_the_ledger():
         ([Number("age", centre=200)], {}, "centre"),
         ([Number("age", step=0.0)], {}, "step"),
         ([Number("age", step=1e-9)], {}, "larger step"),
+        ([Number("age", lower=0, upper=1, step=10.0)], {}, "smaller step"),
         ([Number("age", unit=-1)], {}, "unit"),
         ([Number("income", lower=1e18, upper=1e18 + 256, centre=1e18)], {}, "close"),
         ([Indicator("sex", ())], {}, "codes"),

@@ -24,6 +24,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.mechanisms import Noise
+from understudy.privacy.sums import MAX_FEATURES
 from understudy.release.callbacks import warn_owner
 from understudy.release.reservations import reserve
 from understudy.release.sources import MemorySource
@@ -39,6 +40,8 @@ except ImportError as error:
     ) from error
 
 LedgerLike = Ledger | LedgerFile | str | Path | None
+
+MIN_ROW_NORM, MAX_ROW_NORM = 0.05, 1e6
 
 OBSERVED = "observed"
 """Classes that the caller takes as public: those that stand in y."""
@@ -93,6 +96,14 @@ class Learner(BaseEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters of the learner's own."""
 
+    def _check_design(self, design: Design) -> None:
+        """Refuse more features than a curator sums, before anything is paid."""
+        if len(design) >= MAX_FEATURES:
+            raise InputError(
+                f"{type(self).__name__} takes fewer than {MAX_FEATURES:,} features, not "
+                f"{len(design):,}; leave some columns out."
+            )
+
     def _target_of_array(self, name: str, y: Any) -> tuple[Attribute, Column] | None:
         """The target of an array y, as a column with what is public about it."""
         return None
@@ -123,6 +134,7 @@ class Learner(BaseEstimator):
         rows, y = self._check_arrays(X, y)
         names = self._names()
         design = self._design_of_arrays(names)
+        self._check_design(design)
         columns = {name: self._column(rows[:, place]) for place, name in enumerate(names)}
         attributes = [self._attribute(f.name, f.lower, f.upper) for f in design.features]
         target = _free_name("y", names)
@@ -218,7 +230,7 @@ class Learner(BaseEstimator):
             raise InputError(
                 f"The target {target!r} is of kind {schema[target].kind}: it is never read."
             )
-        self._design_of_schema(schema, target)
+        self._check_design(self._design_of_schema(schema, target))
 
     # ---- model files
 
@@ -417,6 +429,15 @@ def check_positive(name: str, value: Any) -> float:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"{name} must be a finite number above 0, not {value!r}.")
     return float(value)
+
+
+def check_row_norm(value: Any) -> None:
+    """A length that rows can be shortened to, on the grid that sums are taken on."""
+    if value is not None and not MIN_ROW_NORM <= check_positive("row_norm", value) <= MAX_ROW_NORM:
+        raise InputError(
+            f"row_norm must be a number from {MIN_ROW_NORM:g} to {MAX_ROW_NORM:,.0f}, not "
+            f"{value!r}."
+        )
 
 
 def _read_numbers(name: str, given: Any, shape: tuple[int, ...]) -> Matrix:
