@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,6 +24,16 @@ for folder in ("studies", "tests/federation"):
     sys.path.append(str(Path(__file__).resolve().parents[1] / folder))
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """Files are written as always, but nothing waits until the disk has them: that is for when the
+    power fails, and what calls ``fsync`` when is tested by itself.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)
+        yield
 
 
 @pytest.fixture

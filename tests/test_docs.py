@@ -96,6 +96,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "rows-per-person.md",
             "constraints.md",
             "public-facts.md",
+            "inference.md",
             "learning.md",
             "asking.md",
             "mechanisms.md",

@@ -28,6 +28,7 @@ ROOMS = (
     "learners",
     "federation",
     "evaluation",
+    "inference",
     "auditing",
     "attacks",
     "reports",

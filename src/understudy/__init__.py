@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.adaptive import Adaptive
+    from understudy.synthesizers.gaussian import Gaussian
     from understudy.synthesizers.independent import Independent
     from understudy.synthesizers.marginals import Marginals
     from understudy.synthesizers.mst import MST
@@ -46,6 +47,7 @@ __all__ = [
     "MST",
     "Adaptive",
     "BudgetError",
+    "Gaussian",
     "Independent",
     "InputError",
     "Ledger",
@@ -81,6 +83,7 @@ _HOMES = {
     "MST": "synthesizers.mst",
     "Adaptive": "synthesizers.adaptive",
     "BudgetError": "errors",
+    "Gaussian": "synthesizers.gaussian",
     "Independent": "synthesizers.independent",
     "InputError": "errors",
     "Ledger": "privacy.ledger",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from understudy import InputError
 from understudy.data.forms import NEEDED, Form
-from understudy.data.interview import Interview, Question, Unit
+from understudy.data.interview import Interview, InterviewQuestion, Unit
 from understudy.data.interview.guesses import guess_from_name
 
 
@@ -19,7 +19,7 @@ def interview_about(*names: str, **declared: str) -> Interview:
     return Interview(Form({name: {"kind": None} for name in names}), declared)
 
 
-def asked(interview: Interview) -> Question:
+def asked(interview: Interview) -> InterviewQuestion:
     assert interview.question is not None
     return interview.question
 

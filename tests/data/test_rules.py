@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.data.grids import Grid, draw_inside
+from understudy.data.grids import ValueGrid, draw_inside
 from understudy.data.room import place
 from understudy.data.rules import Rules
 from understudy.data.schema import Schema
@@ -33,7 +33,7 @@ def all_codes(rules):
 
 def values_by_code(attribute):
     """All values of each code; None for missing."""
-    grid = Grid(attribute)
+    grid = ValueGrid(attribute)
     if np.isnan(grid.lowest[0]):
         values = [[float("nan")] for _ in range(attribute.values_size)]
     else:
@@ -166,7 +166,7 @@ def test_sums_of_columns_with_a_common_bound_overlap():
 def test_the_grid_of_a_real(places):
     entry = {"kind": "real", "min": -1, "max": 2, "bins": 7, "decimals": places}
     attribute = Schema.from_dict({"attributes": {"x": entry}})["x"]
-    grid = Grid(attribute)
+    grid = ValueGrid(attribute)
     unit = 10**places
     steps = np.arange(-3 * unit, 3 * unit) / unit
     np.testing.assert_array_equal(grid.down(steps), steps)
@@ -182,7 +182,7 @@ def test_the_grid_of_a_real(places):
 @given(st.floats(-1e6, 1e6), st.integers(0, 6))
 def test_the_grid_is_next_to_any_number(number, places):
     entry = {"kind": "real", "min": 0, "max": 1, "decimals": places}
-    grid = Grid(Schema.from_dict({"attributes": {"x": entry}})["x"])
+    grid = ValueGrid(Schema.from_dict({"attributes": {"x": entry}})["x"])
     numbers = np.array([number])
     low, high = grid.down(numbers)[0], grid.up(numbers)[0]
     assert low <= number <= high

@@ -154,6 +154,24 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "centres": CENTRES,
         "ball": 0.3,
     },
+    "along directions, by group": {
+        "features": NUMBERS,
+        "by": marginal("yes"),
+        "moments": "products",
+        "missing": "centre",
+        "ball": 0.5,
+        "directions": np.eye(len(NUMBERS))[1:] * 0.8 - 0.3,
+    },
+    "about centres, along a direction, together": {
+        "features": [Number("whole"), Number("real")],
+        "by": marginal("yes", "ward"),
+        "centres": CENTRES,
+        "moments": "products",
+        "missing": "centre",
+        "ball": 0.4,
+        "directions": np.array([[0.6, -0.8]]),
+        "pooled": True,
+    },
 }
 
 

@@ -236,6 +236,8 @@ def test_questions_cover_what_engines_do() -> None:
         "centres",
         "ball",
         "missing",
+        "directions",
+        "pooled",
     }
 
 

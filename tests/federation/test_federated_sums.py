@@ -166,6 +166,28 @@ def test_a_question_is_the_same_on_the_other_side_of_the_wire():
     assert read.costs == question.costs
 
 
+def test_directions_and_pooled_groups_come_through_as_they_were_sent():
+    question = Sum(
+        features=FEATURES,
+        budget=Budget(0.5),
+        moments="products",
+        by=marginal("g"),
+        centres=np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0]]),
+        ball=2.0,
+        missing="centre",
+        shares={"moments": 1.0},
+        directions=np.array([[0.6, 0.8, 0.0], [0.0, 0.1, -0.9]]),
+        pooled=True,
+    )
+    domain = Domain(SCHEMA)
+    content, arrays = sum_to_wire(question)
+    message = Message.from_bytes(Message("ask", content, arrays).to_bytes())
+    read = sum_from_wire(message, Budget(0.5), domain)
+    read.check(domain)
+    assert read.summation(domain) == question.summation(domain)
+    assert read.costs == question.costs
+
+
 def asked(**changes):
     content, arrays = sum_to_wire(Sum(features=FEATURES, budget=Budget(0.1), by=marginal("g")))
     content |= {"session": "s1", "round": 1, "what": "sums", "bits": None}
@@ -177,6 +199,8 @@ def asked(**changes):
     ("changes", "why"),
     [
         ({"features": ["x"]}, "cannot be read"),
+        ({"arrays": {"directions": np.ones(2)}}, "for each feature"),
+        ({"arrays": {"directions": np.ones(3)}}, "need a ball"),
         ({"features": [[]]}, "cannot be read"),
         ({"features": [[1, [0]]]}, "cannot be read"),
         ({"features": [["g", [True]]]}, "cannot be read"),

@@ -397,11 +397,11 @@ def test_noise_in_the_answer_is_that_of_a_ratio():
     for query in ("share where b = 1", "mean b", "mean b where a = 'z' or a = 'y'"):
         told = model().query(query)
         drawn = [one.query(query).value for one in noisy]
-        assert np.std(drawn) == pytest.approx(told.error, rel=0.15)
-        assert np.mean(drawn) == pytest.approx(told.value, abs=0.2 * told.error)
+        assert np.std(drawn) == pytest.approx(told.noise, rel=0.15)
+        assert np.mean(drawn) == pytest.approx(told.value, abs=0.2 * told.noise)
     told = model().query("share where b = 1")
     estimate = model().marginal("b")
-    expected = np.hypot(1000 * told.error, told.value * rows_deviation(model()))
+    expected = np.hypot(1000 * told.noise, told.value * rows_deviation(model()))
     assert estimate.deviation[0] == pytest.approx(expected)
 
 

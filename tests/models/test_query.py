@@ -192,7 +192,7 @@ def test_error_bars_are_those_of_simulated_noise(model: Model) -> None:
         for values, query in zip(found, queries, strict=True):
             values.append(noisy.query(query).value)
     for values, query in zip(found, queries, strict=True):
-        assert 0.8 < np.std(values) / big.query(query).error < 1.25
+        assert 0.8 < np.std(values) / big.query(query).noise < 1.25
 
 
 def test_an_unknown_number_of_rows_adds_to_the_error(model: Model) -> None:
@@ -228,7 +228,7 @@ def test_marginal(model: Model, rows: dict[str, np.ndarray]) -> None:
     assert found.table.sum() == pytest.approx(10_000)
     wanted = model.query("count where sex = 'Male' and age between 20 and 39")
     assert found.table[1, 1] == pytest.approx(wanted.value)
-    assert found.deviation[1, 1] == pytest.approx(wanted.error)
+    assert found.deviation[1, 1] == pytest.approx(wanted.noise)
     assert found.error.shape == found.table.shape
     assert repr(found).splitlines()[0].split() == ["sex", "age^1", "count"]
     assert "± " in repr(found)
@@ -568,6 +568,11 @@ def saved(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mode
 def test_query_command(saved: Model) -> None:
     one, two = "count where age >= 44 and sex = 'Female'", "mean age"
     assert run("query", "m.json", one).out == f"{saved.query(one)!r}\n"
+    parts = run("query", "m.json", one, "--parts").out.splitlines()
+    assert parts[0] == f"{saved.query(one)!r}"
+    assert parts[1].startswith("  noise ")
+    assert "misfit" in parts[1]
+    assert "cut bins" in parts[1]
     assert (
         run("query", "m.json", one, two).out
         == f"{one}: {saved.query(one)!r}\n{two}: {saved.query(two)!r}\n"

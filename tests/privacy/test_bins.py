@@ -10,8 +10,10 @@ from understudy.privacy.shapes import smooth
 
 
 def trimmed_ends(edges: list[float], counts: list[int]) -> tuple[float, float]:
-    cells = NoisyCells(edges=np.array(edges), counts=np.array(counts), deviation=1.0)
-    kept = trim(cells).edges
+    cells = NoisyCells(
+        edges=np.array(edges), counts=np.array(counts), deviation=1.0, stands_out=4.0
+    )
+    kept = trim(cells, 30.0).edges
     return float(kept[0]), float(kept[-1])
 
 

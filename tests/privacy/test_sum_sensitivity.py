@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from understudy import Schema
+from understudy.counting.directions import STEPS, Directions
 from understudy.counting.sums import ExactSums, MemorySummer, Summation, shorten
 from understudy.data.encoding import encode
 from understudy.data.marginals import marginal
@@ -57,6 +58,30 @@ QUESTIONS = {
         "by": marginal("g"),
         "centres": np.array([[-3.0, 1.0], [1.0, 3.0]]),
         "ball": 0.6,
+    },
+    "ball larger than a number": {"features": [X, Y, *HOT], "ball": 1.6},
+    "ball larger than a number, by group": {"features": [X, Y], "ball": 1.2, "by": marginal("g")},
+    "along directions": {
+        "features": [X, Y, HOT[0]],
+        "ball": 0.7,
+        "directions": np.array([[0.6, 0.8, 0.0], [-0.5, 0.5, 0.7]]),
+    },
+    "along a direction, about centres, together": {
+        "features": [X, Y],
+        "by": marginal("g"),
+        "centres": np.array([[-3.0, 1.0], [1.0, 3.0]]),
+        "ball": 0.9,
+        "directions": np.array([[0.6, -0.8]]),
+        "missing": "centre",
+        "pooled": True,
+    },
+    "about centres, together": {
+        "features": [X, Y],
+        "by": marginal("g"),
+        "nearest": [[-3.0, 1.0], [2.0, 4.0]],
+        "centres": np.array([[[-3.0, 1.0], [1.0, 3.0]], [[0.0, 2.0], [2.0, 2.0]]]),
+        "ball": 1.1,
+        "pooled": True,
     },
 }
 
@@ -180,3 +205,17 @@ def test_shortened_rows_are_never_longer_than_the_radius(size):
     kept = (values * values).sum(axis=1) <= radius**2
     assert kept.any()
     assert (short[kept] == values[kept]).all()
+
+
+def test_what_a_row_adds_along_directions_is_its_own():
+    """To the bit, wherever the row stands: matrix products of floats would not promise that."""
+    rng = np.random.default_rng(5)
+    lines = np.linalg.qr(rng.normal(size=(300, 300)))[0][:40]
+    directions = Directions.of(lines)
+    values = rng.integers(-30_000, 30_000, size=(257, 300)).astype(np.float64)
+    together = directions.along(values)
+    exact = (values.astype(object) @ directions.matrix.T.astype(object)).astype(np.float64)
+    assert (together == np.floor(exact / STEPS + 0.5)).all()
+    for place in (0, 1, 128, 255, 256):
+        assert (directions.along(values[place : place + 1]) == together[place]).all()
+    assert np.abs(together - values @ lines.T).max() < 40

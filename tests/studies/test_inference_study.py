@@ -19,8 +19,8 @@ def test_the_quick_study_runs_and_concludes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert inference.STUDY.main(["--quick", "--output", str(tmp_path)]) == 0
-    (claims,) = json.loads((tmp_path / "conclusions.json").read_text()).values()
-    assert len(claims) == 6
+    claims = json.loads((tmp_path / "conclusions.json").read_text())
+    assert {part: len(found) for part, found in claims.items()} == {"tests": 6, "matched": 4}
     assert "held" in capsys.readouterr().out
     lines = (tmp_path / "tests.csv").read_text().splitlines()
     assert len(lines) > 8

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from understudy.attacks.closest import POOL, SAMPLE
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import distances, some
-from understudy.attacks.verdicts import Attack, Comparison, share_deviation
+from understudy.attacks.verdicts import Attack, HoldoutComparison, share_deviation
 from understudy.data.encoding import Coded
 from understudy.release.callbacks import Progress
 
@@ -68,7 +68,7 @@ def attribute_inference(
         return Attack.without_comparison("attribute inference", alone, unit, share, figures)
     outside = _right_guesses(others, pool, known, secret, lambda row: told(members.rows + row))
     beside = float(outside.mean())
-    compared = Comparison(
+    compared = HoldoutComparison(
         inside=share,
         outside=beside,
         deviations=(share_deviation(share, members.rows), share_deviation(beside, others.rows)),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import Ints, groups
-from understudy.attacks.verdicts import Attack, Comparison
+from understudy.attacks.verdicts import Attack, HoldoutComparison
 from understudy.data.encoding import Coded
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def linkage(
         alone = f"{sentence}. {why} it cannot be told how much of that is chance."
         return Attack.without_comparison("linkage", alone, unit, share, figures)
     theirs = links[1]
-    compared = Comparison(
+    compared = HoldoutComparison(
         inside=share,
         outside=float(np.maximum(theirs, 0).mean()),
         deviations=(_deviation(np.maximum(ours, 0)), _deviation(np.maximum(theirs, 0))),

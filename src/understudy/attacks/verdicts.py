@@ -85,7 +85,7 @@ class Attack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class HoldoutComparison:
     """How well an attack works on people in the table, against people in a holdout.
 
     Attributes

@@ -74,6 +74,12 @@ def worst_pairs(neighbours: Neighbours, rows: int = ROWS) -> tuple[Pair, ...]:
     )
 
 
+def extreme_pair(neighbours: Neighbours, rows: int = ROWS) -> Pair:
+    """All rows alike, and one with extreme numbers."""
+    [pair] = [one for one in worst_pairs(neighbours, rows) if one.name == "an extreme value"]
+    return pair
+
+
 def small_pair(
     neighbours: Neighbours, columns: int = 2, person_rows: int = 0, rows: int = ROWS
 ) -> Pair:
@@ -109,8 +115,20 @@ def person_pairs(most: int, rows: int = ROWS) -> tuple[Pair, ...]:
             [(place % 2, place % 2, 0, 0) for place in range(rows)],
         ),
     )
-    return tuple(
+    pairs = [
         _person_pair(name, _categories(2, 4), body, (1, 0, 1, 1), most) for name, body in makers
+    ]
+    return (*pairs, extreme_person_pair(most, rows))
+
+
+def extreme_person_pair(most: int, rows: int = ROWS) -> Pair:
+    """The same, where all numbers of the person are extreme ones."""
+    return _person_pair(
+        "extreme values of a person",
+        _numbers(3),
+        [(0, 0, 0)] * rows,
+        (1_000_000, 99, 99),
+        most,
     )
 
 

@@ -22,6 +22,8 @@ from understudy.auditing.neighbours import (
     ROWS,
     Pair,
     choice_pair,
+    extreme_pair,
+    extreme_person_pair,
     person_pairs,
     refinement_pairs,
     refinement_person_pair,
@@ -367,6 +369,10 @@ def fit_exactly(
 def run_pair(method: Synthesizer) -> Pair:
     """The pair on which a synthesizer is run many times."""
     columns = 1 + (getattr(method, "degree", None) or 1)
+    if method.needs_numbers and method.person:
+        return extreme_person_pair(method.max_rows_per_person)
+    if method.needs_numbers:
+        return extreme_pair(method.neighbours)
     if method.person:
         rows_per_person = method.max_rows_per_person
     else:

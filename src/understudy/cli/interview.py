@@ -16,7 +16,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Input, Static
 
 from understudy.data.files import read_json, remove, write_json
-from understudy.data.interview import Interview, Question
+from understudy.data.interview import Interview, InterviewQuestion
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class InterviewApp(App[bool]):
         place.update("\n".join(map(plain, text.split("\n"))))
         place.display = bool(text)
 
-    def _show_columns(self, question: Question) -> None:
+    def _show_columns(self, question: InterviewQuestion) -> None:
         """Bring the columns up to date; only what changed is drawn again."""
         grid = self.query_one(DataTable)
         for name, row in self._states(question).items():
@@ -170,7 +170,7 @@ class InterviewApp(App[bool]):
         if question.columns:
             grid.move_cursor(row=grid.get_row_index(question.columns[0]))
 
-    def _states(self, question: Question) -> dict[str, tuple[str, ...]]:
+    def _states(self, question: InterviewQuestion) -> dict[str, tuple[str, ...]]:
         interview = self.interview
         marks = dict.fromkeys(interview.open_columns, "○")
         marks |= dict.fromkeys(interview.skipped_columns, "–")
@@ -301,7 +301,7 @@ def _progress(interview: Interview) -> str:
     return f"{columns - len(interview.open_columns)} of {columns} columns described"
 
 
-def _about(question: Question, interview: Interview) -> str:
+def _about(question: InterviewQuestion, interview: Interview) -> str:
     """Which columns are asked about, and the types that they declare."""
     names = question.columns
     if not names:
@@ -317,7 +317,7 @@ def _about(question: Question, interview: Interview) -> str:
     return shown
 
 
-def _options(question: Question) -> str:
+def _options(question: InterviewQuestion) -> str:
     shown = question.options[:MAX_SHOWN_OPTIONS]
     width = max((len(name) for name, _ in shown), default=0)
     lines = [f"{n:>2}  {name:<{width}}  {word}" for n, (name, word) in enumerate(shown, start=1)]

@@ -32,6 +32,10 @@ def query(
             "group by NAME.",
         ),
     ],
+    parts: Annotated[
+        bool,
+        typer.Option("--parts", metavar="", help="Say what the error bar is made of."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
 ) -> None:
     """Answer queries from a model, with error bars: exact, without drawing rows and without
@@ -54,6 +58,8 @@ def query(
         if len(answers) > 1:
             label = f"{answer.query}: "
         print_sentence(console, f"{label}{answer!r}")
+        if parts:
+            console.print(f"  {answer.describe_parts()}")
 
 
 def _make_grid(answer: GroupedAnswer) -> Any:

@@ -74,6 +74,8 @@ def show(
     _print_rest(console, len(released.schema))
     if released.schema.constraints:
         _print_constraints(console, released.schema.constraints.texts())
+    if released.gaussians is not None:
+        console.print(f"[bold]Gaussians[/]: {safe(str(released.gaussians))}")
     if released.network.degree:
         console.print("Network", style="bold")
         console.print(

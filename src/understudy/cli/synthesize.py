@@ -91,11 +91,12 @@ def synthesize(
         ),
     ] = False,
     refinement: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SHARE", help="Share of the budget for what lies inside bins; 0 for none."
+            metavar="SHARE",
+            help="Share of the budget for what lies inside bins (default 0.1); 0 for none.",
         ),
-    ] = 0.1,
+    ] = None,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the released model here.")
     ] = None,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.counting import Counter
 from understudy.counting.memory import MAX_CELLS, MemoryCounter
-from understudy.counting.planning import Plan, plan_groupings
+from understudy.counting.planning import GroupingPlan, plan_groupings
 from understudy.counting.rollups import RollUps, Room
 from understudy.counting.sums import Summer
 from understudy.data.bits import Bits
@@ -104,7 +104,7 @@ class CuboidCounter(Counter):
         self._held: dict[frozenset[str], RollUps] = {}
         self._room = Room()
         self._most = min(source.most_groups, self._room.left // (2 * self._bytes_a_row()))
-        self.plans: list[Plan] = []
+        self.plans: list[GroupingPlan] = []
         """What was asked of the engine so far."""
 
     @property

@@ -17,7 +17,7 @@ serves all of them.
 
 
 @dataclass(frozen=True)
-class Plan:
+class GroupingPlan:
     """Sets of attributes to group the rows by, query by query."""
 
     queries: tuple[tuple[frozenset[str], ...], ...]
@@ -33,7 +33,7 @@ class Plan:
 
 def plan_groupings(
     wanted: Collection[frozenset[str]], sizes: Mapping[str, int], distinct: int, most: int
-) -> Plan:
+) -> GroupingPlan:
     """Groupings that hold all the wanted sets of attributes, none of more than ``most`` groups if
     that can be.
 
@@ -51,7 +51,7 @@ def plan_groupings(
     """
     everything = frozenset(sizes)
     if groups(everything, sizes, distinct) <= most:
-        return Plan(((everything,),), len(wanted))
+        return GroupingPlan(((everything,),), len(wanted))
     waiting = sorted(wanted, key=lambda names: (-groups(names, sizes, distinct), sorted(names)))
     sets: list[frozenset[str]] = []
     while waiting:
@@ -67,7 +67,7 @@ def plan_groupings(
         else:
             queries.append((names,))
             room = most - size
-    return Plan(tuple(queries), len(wanted))
+    return GroupingPlan(tuple(queries), len(wanted))
 
 
 def groups(names: Collection[str], sizes: Mapping[str, int], distinct: int) -> int:

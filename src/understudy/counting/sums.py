@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.directions import Directions
 from understudy.data.cells import CellEncoder, Codes
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Attribute, Schema
@@ -112,6 +113,11 @@ class Summation:
         A row whose terms, as a vector, are longer than this is shortened to it.
     complete
         Whether a row counts only where no term is missing; else a missing term counts as 0.
+    directions
+        What is summed are the components of a row along these, before it is shortened; else its
+        terms.
+    pooled
+        Whether groups serve to find their centres alone, and all rows are summed together.
     """
 
     terms: tuple[Term, ...]
@@ -121,6 +127,15 @@ class Summation:
     centres: tuple[tuple[int, ...], ...] = ()
     radius: int | None = None
     complete: bool = True
+    directions: Directions | None = None
+    pooled: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row adds."""
+        if self.directions is None:
+            return len(self.terms)
+        return len(self.directions.lines)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -138,7 +153,7 @@ class Summation:
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """The places of the terms whose products are summed."""
-        places = range(len(self.terms))
+        places = range(self.width)
         if self.moments == "none":
             return []
         if self.moments == "squares":
@@ -249,7 +264,9 @@ class _Work:
         groups = math.prod(self._shape)
         if summation.nearest is not None:
             groups *= len(summation.nearest.points)
-        terms = len(summation.terms)
+        if summation.pooled:
+            groups = 1
+        terms = summation.width
         self.found = ExactSums(
             np.zeros(groups, dtype=np.int64),
             np.zeros((groups, terms), dtype=np.int64),
@@ -266,6 +283,10 @@ class _Work:
         if self.summation.complete:
             whole = ~missing.any(axis=1)
             values, groups = values[whole], groups[whole]
+        if self.summation.directions is not None:
+            values = self.summation.directions.along(values)
+        if self.summation.pooled:
+            groups = np.zeros_like(groups)
         if self.summation.radius is not None:
             values = shorten(values, self.summation)
         counts = np.bincount(groups, minlength=len(self.found.counts))

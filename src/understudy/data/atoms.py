@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.data.expressions import Comparison, Linear
+from understudy.data.expressions import Inequality, Linear
 
 MISSING = -1
 """Stands for the code of "missing", the last one, in :class:`Among`: how many bins a quantity has
@@ -34,7 +34,7 @@ class Within:
 class Below:
     """An inequality between sums of columns; it holds where one of them is missing."""
 
-    comparison: Comparison
+    comparison: Inequality
     form: Linear
     """What must be at or below (strict: below) zero."""
 

@@ -2,7 +2,7 @@
 
 Every cell has a code. One that cannot be read as the schema says (a text among numbers, a fraction
 among integers, a day that no calendar has) counts as missing where the schema allows that, else as
-the lowest bin; how many there were is told to the owner (:class:`Outside`) and to nobody else.
+the middle bin; how many there were is told to the owner (:class:`Outside`) and to nobody else.
 """
 
 from __future__ import annotations
@@ -50,12 +50,16 @@ class Outside:
 
 
 def absent_code(attribute: Attribute) -> int:
-    """The code that a missing value counts as."""
+    """The code that a missing value counts as, and one that cannot be read.
+
+    Where nothing says that a number is missing it counts in the middle bin: no bin is closer to all
+    others, so that is the least that the cell can be off, and no end of the range fills up.
+    """
     if attribute.missing is not None:
         return attribute.values_size
     if isinstance(attribute, Category):
         return attribute.outside
-    return 0
+    return attribute.values_size // 2
 
 
 def category_remedy(attribute: Category) -> str:

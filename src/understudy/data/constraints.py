@@ -23,7 +23,7 @@ from typing import Any
 
 from understudy.data.atoms import Among, Atom, Below, Rule
 from understudy.data.conditions import MAX_ALTERNATIVES, ConditionReader, if_missing
-from understudy.data.expressions import Comparison, Expression, ExpressionParser
+from understudy.data.expressions import Expression, ExpressionParser, Inequality
 from understudy.data.schema import Attribute, Category, Computed, Quantity
 from understudy.errors import InputError
 
@@ -306,7 +306,7 @@ class _Reader:
             raise self._bad("it compares dates with datetimes; describe both columns as datetime")
         return [self._linear(comparison) for comparison in comparisons]
 
-    def _linear(self, comparison: Comparison) -> Below:
+    def _linear(self, comparison: Inequality) -> Below:
         left, right = comparison.left.linear(), comparison.right.linear()
         if left is None or right is None:
             raise self._bad(

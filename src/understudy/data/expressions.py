@@ -147,7 +147,7 @@ Expression = Constant | Reference | Operation | Call
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Inequality:
     """Two expressions of which one is smaller."""
 
     left: Expression
@@ -202,7 +202,7 @@ class ExpressionParser:
         self._depth = 0
         self.names = {name for kind, name, _ in self._tokens if kind == "column"}
 
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> tuple[Inequality, ...]:
         """One comparison, or a chain of them (``a <= b <= c``)."""
         sides, signs = [self._sum()], []
         while self._now[1] in ("<", "<=", ">", ">=") and self._now[0] == "sign":
@@ -217,7 +217,7 @@ class ExpressionParser:
         for sign, left, right in zip(signs, sides[:-1], sides[1:], strict=True):
             if sign.startswith(">"):
                 left, right = right, left
-            found.append(Comparison(left, len(sign) == 1, right))
+            found.append(Inequality(left, len(sign) == 1, right))
         return tuple(found)
 
     def formula(self) -> tuple[str, Expression]:

@@ -15,7 +15,7 @@ from understudy.data.streams import draw_uniforms
 Numbers = NDArray[np.float64]
 
 
-class Grid:
+class ValueGrid:
     """The values of an attribute, by code: numbers, for quantities and for categories of numbers.
 
     Attributes

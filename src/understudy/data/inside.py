@@ -103,6 +103,24 @@ class Grid:
         exact = fraction(number) / self.step
         return math.floor(exact), math.ceil(exact)
 
+    def indices_from(self, numbers: Sequence[float]) -> list[int]:
+        """The places of the first multiples at or above some numbers."""
+        if self.denominator >= 2**53:
+            return [self.index_from(number) for number in numbers]
+        values = np.array(numbers, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            quotients = values * self.denominator / self.numerator
+            nearest = np.rint(quotients)
+            multiples = nearest * self.numerator / self.denominator == values
+        few = np.abs(quotients) < 2**26
+        between = few & (np.abs(quotients - nearest) > 1e-6)
+        sure = between | few & multiples & (np.abs(nearest) <= self._safe)
+        found = np.where(between, np.ceil(quotients), nearest)
+        return [
+            int(place) if certain else self.index_from(number)
+            for place, certain, number in zip(found.tolist(), sure.tolist(), numbers, strict=True)
+        ]
+
     def at(self, index: int) -> float:
         """The multiple at a place: the float nearest to it."""
         return index * self.numerator / self.denominator

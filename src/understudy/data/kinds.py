@@ -62,6 +62,7 @@ def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> se
     the same whichever the few are.
     """
     found: set[Any] = set()
+    count = 0
     for rows in (f"(SELECT * FROM {relation} LIMIT {_FEW_ROWS}) few", relation):
         unsettled = [key for key in conditions if key not in found]
         for first in range(0, len(unsettled), _CONDITIONS_AT_A_TIME):
@@ -70,8 +71,10 @@ def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> se
                 f"COALESCE(max(CASE WHEN {conditions[key]} THEN 1 ELSE 0 END), 0) AS f{i}"
                 for i, key in enumerate(keys)
             )
-            answer = ask(f"SELECT {parts} FROM {rows}")
+            count, *answer = ask(f"SELECT count(*) AS n, {parts} FROM {rows}")
             found.update(key for key, holds in zip(keys, answer, strict=True) if holds)
+        if not unsettled or count < _FEW_ROWS:  # those few are all
+            break
     return found
 
 

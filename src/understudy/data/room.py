@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.atoms import Among, Atom, Below, Rule, Within
-from understudy.data.grids import Grid
+from understudy.data.grids import ValueGrid
 from understudy.data.rules import Mask, Numbers, Rules
 
 MAX_SWEEPS = 64
@@ -277,14 +277,14 @@ class _Search:
                 return
 
 
-def _raised(grid: Grid, low: Numbers, bound: Numbers, strict: bool = False) -> Numbers:
+def _raised(grid: ValueGrid, low: Numbers, bound: Numbers, strict: bool = False) -> Numbers:
     """A lower bound, moved up to the grid where another one asks for it."""
     enough = low > bound if strict else low >= bound
     return np.where(enough, low, np.maximum(low, grid.up(bound, strict)))
 
 
 def _lowered(
-    grid: Grid, low: Numbers, high: Numbers, bound: Numbers, strict: bool = False
+    grid: ValueGrid, low: Numbers, high: Numbers, bound: Numbers, strict: bool = False
 ) -> Numbers:
     """An upper bound, moved down to the grid where another one asks for it.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.atoms import Among, Atom, Below, Rule, Within
-from understudy.data.grids import Grid
+from understudy.data.grids import ValueGrid
 from understudy.data.schema import Schema
 
 Mask = NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Rules:
     def __init__(self, rules: Sequence[Rule], schema: Schema) -> None:
         self.schema = schema
         self.names = tuple(dict.fromkeys(name for rule in rules for name in rule.names))
-        self.grids = {name: Grid(schema[name]) for name in self.names}
+        self.grids = {name: ValueGrid(schema[name]) for name in self.names}
         self.rules = tuple(self._by_codes(rule) for rule in rules)
         self._tables = [self._table(rule) for rule in self.rules]
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.directions import STEPS
 from understudy.counting.sums import ExactSums, Summation, Term
 from understudy.data.cells import absent_code
 from understudy.data.marginals import Axis
@@ -34,6 +35,9 @@ SUMS_AT_A_TIME = 400
 
 MAX_CENTRES = 4_096
 """Centres of all groups and features that are written out in a query."""
+
+MAX_COEFFICIENTS = 4_096
+"""Of directions, in the text of one query."""
 
 
 class EngineSummer:
@@ -69,6 +73,14 @@ class EngineSummer:
                 f"Rows inside an engine are summed about {MAX_CENTRES:,} centres at most; take "
                 "fewer groups."
             )
+        if summation.directions is not None:
+            used = int(np.count_nonzero(summation.directions.matrix))
+            if used > MAX_COEFFICIENTS:
+                raise InputError(
+                    f"Rows inside an engine are seen along directions of {MAX_COEFFICIENTS:,} "
+                    "numbers at most, all together; take fewer columns, or read the table into "
+                    "memory."
+                )
 
     def sum(self, summation: Summation) -> ExactSums:
         """Exact sums."""
@@ -168,8 +180,10 @@ class _Query:
         ]
         if self.summation.nearest is not None:
             shape.append(len(self.summation.nearest.points))
+        if self.summation.pooled:
+            shape = []
         groups = math.prod(shape)
-        products = [f"v{i}" for i in range(len(self.summation.terms))]
+        products = [f"v{i}" for i in range(self.summation.width)]
         products += [f"v{i} * v{j}" for i, j in self.summation.pairs]
         found = np.zeros((groups, len(products)), dtype=np.int64)
         counts = np.zeros(groups, dtype=np.int64)
@@ -177,7 +191,7 @@ class _Query:
         for some in make_batches(products, SUMS_AT_A_TIME):
             counts = self._ask(some, shape, found[:, first : first + len(some)])
             first += len(some)
-        terms = len(self.summation.terms)
+        terms = self.summation.width
         return ExactSums(counts, found[:, :terms].copy(), found[:, terms:].copy())
 
     def _ask(
@@ -227,7 +241,7 @@ class _Query:
         radius = self.summation.radius
         if radius is None:
             return self.summation.ranges
-        return [(-radius, radius)] * len(self.summation.terms)
+        return [(-radius, radius)] * self.summation.width
 
     # ---- levels
 
@@ -324,14 +338,30 @@ class _Query:
             flat = f"({flat}) * {points} + g{len(self.summation.by)}"
         return flat
 
+    def _directed(self) -> str:
+        """With the components along directions instead of the terms."""
+        directions = self.summation.directions
+        if directions is None:
+            return self._centred()
+        columns = self._group_columns()
+        for line, numbers in enumerate(directions.lines):
+            parts = [f"v{i} * {self._real(number)}" for i, number in enumerate(numbers) if number]
+            total = " + ".join(parts) or self._real(0)
+            halves_up = f"floor(({total}) / {self._real(STEPS)} + {self._real(0.5)})"
+            columns.append(f"CAST({halves_up} AS {self.dialect.types['real']}) AS w{line}")
+        query = f"SELECT {', '.join(columns)} FROM {self._centred()}{self.dialect.fence}"
+        names = [f"w{line} AS v{line}" for line in range(len(directions.lines))]
+        renamed = ", ".join([*self._group_columns(), *names])
+        return f"(SELECT {renamed} FROM ({query}) along{self.dialect.fence}) directed"
+
     def _shortened(self) -> str:
         """With rows that are too long shortened to the radius."""
         radius = self.summation.radius
         if radius is None:
             return self._centred()
-        places = range(len(self.summation.terms))
+        places = range(self.summation.width)
         squares = " + ".join(f"v{place} * v{place}" for place in places)
-        measured = f"SELECT *, {squares} AS q FROM {self._centred()}{self.dialect.fence}"
+        measured = f"SELECT *, {squares} AS q FROM {self._directed()}{self.dialect.fence}"
         factor = (
             f"CASE WHEN q > {self._real(radius**2)} THEN "
             f"{self._real(self.summation.shrink)} / sqrt(q) ELSE {self._real(1)} END"

@@ -47,7 +47,7 @@ _EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
-class Cells(Quantity):
+class QuantityCells(Quantity):
     """A quantity with one more cell, the last, for what is not a number at all."""
 
     lost: bool = False
@@ -124,7 +124,7 @@ def cut_numbers(
     if any(gone.any() for gone in absent):
         mark = ""
     limits = tuple(int(edge) for edge in edges) if kind != "real" else tuple(edges.tolist())
-    cells = Cells(name, kind, mark, limits, equal_width=False, lost=lost)
+    cells = QuantityCells(name, kind, mark, limits, equal_width=False, lost=lost)
     codes = []
     for side, gone in zip(numbers, absent, strict=True):
         found = np.searchsorted(edges[1:-1], side, side="right")

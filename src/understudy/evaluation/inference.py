@@ -308,16 +308,25 @@ def chi_squared_p(table: Table, one: str, other: str) -> float:
     """The p-value of Pearson's test on two columns, each value a category; rows with a missing one
     are left out.
     """
+    return _pearson(table, one, other)[1]
+
+
+def chi_squared_of(table: Table, one: str, other: str) -> float:
+    """Pearson's statistic on two columns, as in :func:`chi_squared_p`."""
+    return _pearson(table, one, other)[0]
+
+
+def _pearson(table: Table, one: str, other: str) -> Result:
     there = ~(_missing(table.columns[one]) | _missing(table.columns[other]))
     if not there.any():
-        return 1.0
+        return 0.0, 1.0
     places = [
         np.unique(table.columns[name].values[there], return_inverse=True)[1]
         for name in (one, other)
     ]
     sizes = [int(place.max()) + 1 for place in places]
     counts = np.bincount(places[0] * sizes[1] + places[1], minlength=sizes[0] * sizes[1])
-    return chi_squared(counts.reshape(sizes))[1]
+    return chi_squared(counts.reshape(sizes))
 
 
 def spearman_p(table: Table, one: str, other: str) -> float:
@@ -325,6 +334,11 @@ def spearman_p(table: Table, one: str, other: str) -> float:
     out.
     """
     return spearman(*(_numbers(table, name) for name in (one, other)))[1]
+
+
+def spearman_of(table: Table, one: str, other: str) -> float:
+    """Spearman's rank correlation of two columns, as in :func:`spearman_p`."""
+    return spearman(*(_numbers(table, name) for name in (one, other)))[0]
 
 
 def _numbers(table: Table, name: str) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ from understudy.models.inference import (
 )
 from understudy.models.network import Network, Node
 from understudy.models.query.conditions import Subset
-from understudy.models.rule_tables import Table, factor_of, product_of, table_of
+from understudy.models.rule_tables import RuleTable, factor_of, product_of, table_of
 from understudy.models.sampling import Codes, ancestral
 
 MAX_CELLS = 1 << 22
@@ -73,7 +73,7 @@ class Restriction:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.tables: list[Table] = []
+        self.tables: list[RuleTable] = []
         self.unlisted: list[Rules] = []
         for group in rules.groups:
             self._add_group(group)
@@ -95,7 +95,7 @@ class Restriction:
         else:
             self._add(single, group)
 
-    def _add(self, tables: Sequence[Table | None], group: Rules) -> None:
+    def _add(self, tables: Sequence[RuleTable | None], group: Rules) -> None:
         self.tables += [table for table in tables if table is not None]
         if None in tables:
             self.unlisted.append(group)
@@ -149,9 +149,9 @@ class Constrained:
 
     network: Network
     factors: Mapping[str, Factor] = field(default_factory=dict)
-    tables: tuple[Table, ...] = ()
+    tables: tuple[RuleTable, ...] = ()
     unlisted: tuple[Rules, ...] = ()
-    every_table: tuple[Table, ...] = ()
+    every_table: tuple[RuleTable, ...] = ()
 
     def draw(self, draw: Draw, rows: int, rng: np.random.Generator) -> Codes:
         """Rows that keep the constraints, from whatever draws rows of the network."""
@@ -187,7 +187,7 @@ class Constrained:
         fits = self._fits(self.tables, codes)
         return {name: column[fits] for name, column in codes.items()}
 
-    def _fits(self, tables: Sequence[Table], codes: Codes) -> NDArray[np.bool_]:
+    def _fits(self, tables: Sequence[RuleTable], codes: Codes) -> NDArray[np.bool_]:
         fits = np.ones(_rows(codes), dtype=bool)
         for table in tables:
             fits &= table.fits(codes)

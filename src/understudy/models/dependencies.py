@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.data.bits import Bits
 from understudy.data.constraints import Dependency, read_constraints
-from understudy.data.grids import Grid
+from understudy.data.grids import ValueGrid
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.models.constraining import ModelRules
 from understudy.models.factors import Variable, function_of
@@ -64,7 +64,7 @@ def _pair(
 def _condition(attribute: Attribute, code: int) -> Any:
     """A code as a condition in a schema."""
     if isinstance(attribute, Quantity):
-        grid = Grid(attribute)
+        grid = ValueGrid(attribute)
         return {
             "min": _plain(attribute, grid.lowest[code]),
             "max": _plain(attribute, grid.highest[code]),
@@ -75,7 +75,7 @@ def _condition(attribute: Attribute, code: int) -> Any:
 
 def _value(attribute: Attribute, code: int) -> Any:
     if isinstance(attribute, Quantity):
-        grid = Grid(attribute)
+        grid = ValueGrid(attribute)
         middle = grid.down(np.array([(grid.lowest[code] + grid.highest[code]) / 2]))
         return _plain(attribute, max(float(middle[0]), float(grid.lowest[code])))
     assert isinstance(attribute, Category)

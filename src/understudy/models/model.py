@@ -37,14 +37,21 @@ from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
+from understudy.models.gaussian_rows import GaussianRows
+from understudy.models.gaussians import Gaussians
+from understudy.models.measurements import Measurements
 from understudy.models.network import Network
 from understudy.models.query.answers import Answer, Estimate, estimate
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
 from understudy.models.query.functions import GroupedAnswer, answer_query
+from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
-MODEL_VERSION = 1
+MODEL_VERSION = 2
+NETWORK_ONLY = 1
+"""The format of models without Gaussians, which an older understudy can read, too."""
+
 CHUNK = 1 << 18
 """Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws
 which chunk.
@@ -96,6 +103,12 @@ class Model:
         How attributes were taken apart, for a network over bits (binary and Gray encoding).
     library
         Whose frame the model was fitted on; not kept in a file.
+    gaussians
+        What the numeric columns follow, where a method measured means and covariances. The network
+        then tells each numeric column's distribution given the label, by the Gaussians.
+    measurements
+        Which tables the network was fitted to, where they are not its own, and what a holdout says
+        of its errors.
 
     Examples
     --------
@@ -110,12 +123,16 @@ class Model:
     rows: int | None = None
     bits: Bits | None = None
     library: Library = field(default="table", compare=False, repr=False)
+    gaussians: Gaussians | None = None
+    measurements: Measurements = field(default=Measurements(), repr=False)
 
     def __post_init__(self) -> None:
         # A model is what its file says from the moment it is made: the same rows, answers and
         # pictures.
         object.__setattr__(self, "method", as_in_file(self.method))
         object.__setattr__(self, "network", self.network.as_released())
+        if self.gaussians is not None:
+            object.__setattr__(self, "gaussians", self.gaussians.as_released())
         if self.schema.constraints is not None and self.schema.constraints.unlearned:
             learned = learn_dependencies(self.schema, self.network, self.bits)
             object.__setattr__(self, "schema", learned)
@@ -317,6 +334,9 @@ class Model:
         else:
             subsets = read_conditions(given, self.schema)
         evidence = self._evidence(subsets)
+        if self.gaussians is not None:
+            rows_of = GaussianRows(self.network, self.gaussians, self.schema, subsets, evidence)
+            return lambda first, rows, rng: rows_of.draw(first, rows, rng, spread)
         rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
         if not subsets:
             sampler = self._sampler
@@ -415,9 +435,9 @@ class Model:
         Returns
         -------
         The answer with ``value``, ``error`` (one standard deviation), ``low`` and ``high`` (95 %).
-        The error bar is that of the noise alone, to first order; how well the network fits the data
-        is not in it. Where a condition cuts through a bin, the share of the bin that it covers
-        counts.
+        The error has three parts, ``noise``, ``misfit`` and ``cut``; see
+        :mod:`understudy.models.query.intervals`. Where a condition cuts through a bin, the share of
+        the bin that it covers counts.
 
         Examples
         --------
@@ -428,6 +448,11 @@ class Model:
         Male    38 (37 to 39)
         """
         return answer_query(self, query)
+
+    @cached_property
+    def errors(self) -> ErrorModel:
+        """What the model knows about its own errors."""
+        return ErrorModel(self)
 
     def marginal(self, *attributes: str | tuple[str, int]) -> Estimate:
         """Estimated counts over some attributes, exactly from the network: no row is drawn, no
@@ -441,7 +466,7 @@ class Model:
         Returns
         -------
         The counts (``table``), what the codes of each side stand for (``labels``), and error bars
-        (``deviation``; see :meth:`query` for what they hold).
+        (``deviation``: that of the noise alone).
 
         Examples
         --------
@@ -472,15 +497,22 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The model as it stands in a file."""
-        return {
-            "understudy_model": MODEL_VERSION,
+        version, gaussians = NETWORK_ONLY, {}
+        if self.gaussians is not None:
+            version, gaussians = MODEL_VERSION, {"gaussians": self.gaussians.to_dict()}
+        document = {
+            "understudy_model": version,
             "method": dict(self.method),
             "rows": self.rows,
             "ledger": self.ledger.to_dict(),
             "schema": self.schema.to_dict(),
             "bits": self._bits_name(),
             "network": self.network.to_list(),
+            **gaussians,
         }
+        if self.measurements.tables:
+            document["measurements"] = self.measurements.to_dict()
+        return document
 
     def _bits_name(self) -> str | None:
         """How attributes were taken apart, in a word."""
@@ -499,7 +531,7 @@ class Model:
                 f"{source} was written by a newer understudy (format {version}); update understudy "
                 "first."
             )
-        if version is not MODEL_VERSION and version != MODEL_VERSION:
+        if isinstance(version, bool) or version not in (NETWORK_ONLY, MODEL_VERSION):
             raise InputError(f"{source} has a format that is not known: {version!r}.")
         try:
             schema = Schema.from_dict(document.get("schema"), "its schema")
@@ -508,6 +540,8 @@ class Model:
             network = Network.from_list(
                 document.get("network"), schema if bits is None else bits.schema
             )
+            gaussians = _read_gaussians(document, network, schema)
+            measured = Measurements.from_dict(document.get("measurements"), schema)
         except InputError as error:
             cause = str(error).rstrip(".")
             raise InputError(f"{source} cannot be used: {cause}.") from error
@@ -532,7 +566,16 @@ class Model:
             isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
         ):
             raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
-        return cls(method, schema, network, ledger, rows, bits)
+        return cls(
+            method,
+            schema,
+            network,
+            ledger,
+            rows,
+            bits,
+            gaussians=gaussians,
+            measurements=measured,
+        )
 
     # ---- looks
 
@@ -552,6 +595,24 @@ def as_in_file(method: Mapping[str, Any]) -> dict[str, Any]:
     """A method's parameters as they come back from a file: lists for tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(method)))
     return plain
+
+
+def _read_gaussians(
+    document: Mapping[str, Any], network: Network, schema: Schema
+) -> Gaussians | None:
+    """The Gaussians of a file; the network must be the one that goes with them."""
+    if document["understudy_model"] != MODEL_VERSION:
+        return None
+    gaussians = Gaussians.from_dict(document.get("gaussians"), schema)
+    if schema.constraints is not None or document.get("bits") is not None:
+        raise InputError("it holds Gaussians together with constraints or bits")
+    known = set() if gaussians.label is None else {gaussians.label}
+    for node in network:
+        parents = {axis.attribute for axis in node.parents}
+        numeric = node.attribute in gaussians.columns
+        if parents & set(gaussians.columns) or (numeric and parents != known):
+            raise InputError(f"the parents of {node.attribute!r} do not go with its Gaussians")
+    return gaussians
 
 
 def _bits(given: Any, schema: Schema) -> Bits | None:

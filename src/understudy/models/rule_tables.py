@@ -28,7 +28,7 @@ MAX_LISTED_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Table:
+class RuleTable:
     """Which combinations of codes rules allow."""
 
     text: str
@@ -41,7 +41,7 @@ class Table:
         return found
 
 
-def table_of(rules: Rules) -> Table | None:
+def table_of(rules: Rules) -> RuleTable | None:
     """Which combinations of codes leave room for the rules; None where there are too many."""
     sizes = [rules.schema[name].size for name in rules.names]
     limit = MAX_RULE_CELLS if rules.loose else MAX_LISTED_CELLS
@@ -50,10 +50,10 @@ def table_of(rules: Rules) -> Table | None:
     places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
     allowed, _ = place(rules, dict(zip(rules.names, places, strict=True)))
     text = " and ".join(dict.fromkeys(rule.text for rule in rules.rules))
-    return Table(text, rules.names, allowed.reshape(sizes))
+    return RuleTable(text, rules.names, allowed.reshape(sizes))
 
 
-def product_of(tables: Sequence[Table | None], joint: Table) -> NDArray[np.bool_]:
+def product_of(tables: Sequence[RuleTable | None], joint: RuleTable) -> NDArray[np.bool_]:
     """What tables allow together, over the columns of another one."""
     spread = []
     for table in tables:
@@ -68,7 +68,7 @@ def product_of(tables: Sequence[Table | None], joint: Table) -> NDArray[np.bool_
     return np.broadcast_to(product, joint.allowed.shape)
 
 
-def factor_of(table: Table, schema: Schema, bits: Bits | None) -> Factor | None:
+def factor_of(table: RuleTable, schema: Schema, bits: Bits | None) -> Factor | None:
     """A table as a factor over what the network holds of its columns; None where it has too many
     sides.
     """

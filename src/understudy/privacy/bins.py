@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,23 +19,40 @@ class NoisyCells:
     counts: NDArray[np.int64]
     deviation: float
     """Of the noise in each count, about."""
+    stands_out: float
+    """A count above this is hardly noise alone in any of the cells."""
 
-
-TRIMMED_SHARE = 0.003
-TRIMMED_NOISE = 0.02
-"""A tail is cut off where its noisy sum is a small share of all, and the noise in it is, too."""
-
-MAX_TRIMMED_BY_NOISE = 0.01
-"""Noise may make a tail look smaller than it is; never is more cut off on its account."""
 
 NEXT_TO_ZERO = 0.01
 """As a part of the range: an end this close to zero is zero."""
 
 
-def trim(cells: NoisyCells) -> NoisyCells:
-    """Without the outer stretches that hold next to nothing, as far as one can tell."""
-    first = _first_held(cells.counts, cells.deviation)
-    last = len(cells.counts) - _first_held(cells.counts[::-1], cells.deviation)
+def trim(cells: NoisyCells, seen: float, bins: int = DEFAULT_BINS) -> NoisyCells:
+    """Without the outer stretches that hold next to nothing, as far as one can tell.
+
+    To cut off a tail of N rows moves them to the end of what is left. To keep it moves rows, too:
+    the outermost bin reaches over the tail, which gets S of its rows where N are, by its part of
+    the width; but no more than a closer look at the inside of bins would leave unseen. So a tail is
+    cut off where N is estimated to be less than S - N and than what is seen later, and where no
+    stretch of it is certain to hold rows.
+
+    Parameters
+    ----------
+    cells
+        What was counted.
+    seen
+        A stretch of this many rows is seen by a closer look.
+    bins
+        How many bins there will be.
+    """
+    first = _first_held(cells, seen, bins)
+    reversed_cells = NoisyCells(
+        edges=-cells.edges[::-1],
+        counts=cells.counts[::-1],
+        deviation=cells.deviation,
+        stands_out=cells.stands_out,
+    )
+    last = len(cells.counts) - _first_held(reversed_cells, seen, bins)
     if last <= first:
         return cells
     first, last = _snap_to_zero(cells.edges, first, last)
@@ -42,6 +60,7 @@ def trim(cells: NoisyCells) -> NoisyCells:
         edges=cells.edges[first : last + 1],
         counts=cells.counts[first:last],
         deviation=cells.deviation,
+        stands_out=cells.stands_out,
     )
 
 
@@ -60,20 +79,45 @@ def _snap_to_zero(edges: NDArray[np.float64], first: int, last: int) -> tuple[in
     return first, last
 
 
-def _first_held(counts: NDArray[np.int64], deviation: float) -> int:
+def _first_held(cells: NoisyCells, seen: float, bins: int) -> int:
     """How many cells at the start of some can be cut off."""
-    whole = max(float(counts.sum()), 0.0)
-    noise = deviation * np.sqrt(np.arange(1, len(counts) + 1))
-    sums = np.cumsum(counts)
-    held = (counts > 4 * deviation) | (noise > TRIMMED_NOISE * whole)
-    certain = len(counts)
-    if held.any():
-        certain = int(held.argmax())
-    allowed = TRIMMED_SHARE * whole + np.minimum(noise, MAX_TRIMMED_BY_NOISE * whole)
-    free = np.flatnonzero((sums <= allowed)[:certain])
+    sums = np.cumsum(cells.counts).astype(np.float64)
+    target = max(float(sums[-1]) / bins, 3 * cells.deviation)
+    full = np.flatnonzero(sums >= target)
+    if not len(full):
+        return 0
+    tails = cells.edges[1:] - cells.edges[0]
+    spread = target * np.minimum(tails / tails[full[0]], 1.0)
+    lost = _expected_rows(sums, cells.deviation * np.sqrt(np.arange(1, len(sums) + 1)))
+    allowed = lost <= np.minimum(spread - lost, seen)
+    free = np.flatnonzero(allowed[: _certainly_held(cells)])
     if len(free) == 0:
         return 0
     return int(free[-1]) + 1
+
+
+def _certainly_held(cells: NoisyCells) -> int:
+    """How many cells come before the end of any stretch that noise alone would not fill so."""
+    sums = np.concatenate([[0], np.cumsum(cells.counts)])
+    first = length = len(cells.counts)
+    width = 1
+    while width <= length:
+        within = sums[width:] - sums[:-width]
+        held = np.flatnonzero(within > cells.stands_out * math.sqrt(width))
+        if len(held):
+            first = min(first, int(held[0]) + width - 1)
+        width *= 2
+    return first
+
+
+def _expected_rows(sums: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many rows noisy sums are expected to hold, knowing that none holds fewer than none: the
+    mean of a Gaussian cut off at zero.
+    """
+    distances = np.maximum(sums / noise, -30.0)
+    density = np.exp(-(distances**2) / 2) / math.sqrt(2 * math.pi)
+    below = [math.erfc(-distance / math.sqrt(2)) / 2 for distance in distances.tolist()]
+    return np.asarray(noise * (distances + density / np.array(below)))
 
 
 def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
@@ -100,8 +144,23 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
 
 
 def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
-    """Each stretch as a bin, without those at both ends that hold no more than noise would."""
-    held = np.flatnonzero(cells.counts > 1.5 * cells.deviation)
-    if len(held) == 0:
+    """Each stretch as a bin, without those at both ends that had better not be kept.
+
+    To drop bins moves the rows that they hold. To keep empty ones puts rows there that noise makes
+    up, in each about the mean of what noise adds above zero: 0.4 of its deviation.
+    """
+    first = _first_worth_keeping(cells.counts, cells.deviation)
+    last = len(cells.counts) - _first_worth_keeping(cells.counts[::-1], cells.deviation)
+    if last <= first:
         return tuple(cells.edges.tolist())
-    return tuple(cells.edges[held[0] : held[-1] + 2].tolist())
+    return tuple(cells.edges[first : last + 1].tolist())
+
+
+def _first_worth_keeping(counts: NDArray[np.int64], deviation: float) -> int:
+    """How many bins at the start are dropped."""
+    bins = np.arange(1, len(counts) + 1)
+    lost = _expected_rows(np.cumsum(counts).astype(np.float64), deviation * np.sqrt(bins))
+    free = np.flatnonzero(lost <= deviation * bins / math.sqrt(2 * math.pi))
+    if not len(free):
+        return 0
+    return int(free[-1]) + 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -47,20 +47,24 @@ class Cells:
         self.attribute = attribute
         grid = grid_of(attribute)
         first, last = attribute.edges[0], range_end(attribute)
-        inner = {edge for edge in map(self._rounded(grid), edges) if first < edge < last}
+        inner = {edge for edge in self._snap(grid, edges) if first < edge < last}
         self.edges = (first, *sorted(inner), last)
         if attribute.values:
             listed = np.searchsorted(np.array(attribute.values), np.array(self.edges))
             self.sizes: NDArray[np.float64] = np.maximum(np.diff(listed), 0).astype(np.float64)
             self.sizes[self.sizes == 0] = 0.5  # nothing lies there, but for what is out of domain
         else:
-            places = [grid.index_from(edge) for edge in self.edges]
+            places = grid.indices_from(self.edges)
             self.sizes = np.maximum(np.diff(np.array(places, dtype=np.float64)), 0.5)
 
-    def _rounded(self, grid: Grid) -> Callable[[float], float]:
+    def _snap(self, grid: Grid, edges: Iterable[float]) -> Iterable[float]:
+        """Edges on the grid: the first multiples at or above them; edges of bins stay."""
         if self.attribute.values:
-            return lambda edge: edge
-        return lambda edge: edge if edge in self.attribute.edges else grid.at(grid.index_from(edge))
+            return edges
+        given, bounds = list(edges), set(self.attribute.edges)
+        moved = [edge for edge in given if edge not in bounds]
+        kept = [edge for edge in given if edge in bounds]
+        return [*kept, *map(grid.at, grid.indices_from(moved))]
 
     def coded(self) -> Quantity:
         """The attribute whose bins are the cells; missing values have a code of their own."""

@@ -19,7 +19,7 @@ not fit the chosen domain counts as outside of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,23 +31,27 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, round_down, rounded_up
+from understudy.privacy.cells import MAX_CELLS
 from understudy.privacy.discovery_budget import (
+    ENOUGH_FOR_CATEGORIES,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
-    KINDS_SHARE,
-    KINDS_STRENGTH,
     RANGES_SHARE,
-    RANGES_SHARE_WITHOUT_WORDS,
+    RANGES_SHARE_BESIDE_WORDS,
     RANGES_STRENGTH,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
     foresee,
     foresee_by_need,
+    kinds_price,
+    noise_tail,
     price_count,
+    rows_to_be_seen,
     subtract,
+    top_up_words,
 )
-from understudy.privacy.discovery_questions import Asker
+from understudy.privacy.discovery_questions import FALSE_ALARM, Asker
 from understudy.privacy.discovery_scores import (
     KINDS,
     WORDS,
@@ -62,7 +66,10 @@ from understudy.privacy.discovery_scores import (
 from understudy.privacy.discovery_values import MAX_FEW_VALUES, Range, ValueFinder, format_of
 from understudy.privacy.identifiers import is_identifier
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, SystemNoise
+from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
+
+CLOSER_LOOK = 0.045
+"""Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
 
 
 @dataclass(frozen=True)
@@ -227,17 +234,16 @@ class Discovery:
         """Kinds, ranges, grids and values."""
         kinds = self._choose_kinds()
         numbers = [name for name, kind in kinds.items() if kind.format is not None]
-        share = RANGES_SHARE
-        if not any(kind.words for kind in kinds.values()):
-            share = RANGES_SHARE_WITHOUT_WORDS
-        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
-        grids = self._choose_grids(kinds, ranges)
-        costs = self._divide_rest(kinds)
         words = [name for name, kind in kinds.items() if kind.words]
         delta = 0.0
         if words:
             delta = round_down(exact(self.delta) / len(words))
-        finder = ValueFinder(self.asker, self._tallies, self.rows)
+        share = self._share_for_ranges(kinds, delta)
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
+        grids = self._choose_grids(kinds, ranges)
+        costs = self._divide(self.left, kinds)
+        self._top_up_words(words, costs, delta)
+        finder = ValueFinder(self.asker, self._tallies, self.rows, self._seen_later())
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -259,10 +265,40 @@ class Discovery:
                 empty.append(name)
         return Discovered(Schema(tuple(attributes)), tuple(empty))
 
-    def _divide_rest(self, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
-        """Most of what is left goes to columns of words."""
+    def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
+        """Half of what is left, unless words would then lack it."""
+        costs = self._divide(self.left.equally(2)[0], kinds)
+        for name, kind in kinds.items():
+            if kind.words and not self._sees_enough(costs[name], delta):
+                return RANGES_SHARE_BESIDE_WORDS
+        return RANGES_SHARE
+
+    def _sees_enough(self, cost: Budget, delta: float) -> bool:
+        """Whether words in a small share of the rows are named, at a price."""
+        seen = rows_to_be_seen(self.protection, cost, delta)
+        return seen <= ENOUGH_FOR_CATEGORIES * self.rows
+
+    def _divide(self, rest: Budget, kinds: Mapping[str, Kind]) -> dict[str, Budget]:
+        """Most of the rest goes to columns of words."""
         weights = [WORDS_WEIGHT if kind.words else 1.0 for kind in kinds.values()]
-        return dict(zip(kinds, self.left.split(*weights), strict=True))
+        return dict(zip(kinds, rest.split(*weights), strict=True))
+
+    def _top_up_words(self, words: Sequence[str], costs: dict[str, Budget], delta: float) -> None:
+        """Where the share of discovery is up to discovery, words get more if they need it."""
+        if self.share is not None or not words:
+            return
+        facts = costs[words[0]], delta, self.rows, len(self.draft.asked)
+        more = top_up_words(self.protection, self.budget, *facts)
+        for name in words:
+            costs[name] = costs[name].plus(more)
+        raised = exact(self.price.amount) + len(words) * exact(more.amount)
+        self.price = Budget(rounded_up(raised), self.price.currency)
+
+    def _seen_later(self) -> float:
+        """About how many rows a cell must hold for a look at the inside of bins to see it."""
+        cost = self.budget.split(CLOSER_LOOK, len(self.draft.asked) - CLOSER_LOOK)[0]
+        scale = table_scale(cost, self.protection.neighbours, self.protection.rows_per_person)
+        return noise_tail(scale, cost.currency, FALSE_ALARM / MAX_CELLS)
 
     # ---- step 2
 
@@ -270,8 +306,7 @@ class Discovery:
         columns = [name for name in self.draft.asked if name not in self.draft.words]
         if not columns:
             return dict.fromkeys(self.draft.asked, WORDS)
-        need = KINDS_STRENGTH, KINDS_SHARE
-        cost = choice_price(self.protection, self.left, self.rows, need, len(columns))
+        cost = kinds_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
         evidence = self.rows * self.protection.strength(cost)
         log_odds = kind_odds(evidence)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from understudy.privacy.budget import Budget, Neighbours, exact, round_down
 from understudy.privacy.mechanisms import SCORE_GRID, choice_scale, table_scale
@@ -20,13 +21,22 @@ COUNT_SHARE = 0.003
 SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 """Of the whole budget: what discovery may take where nobody says how much."""
 
+MAX_TOP_UP, TOP_UPS = 0.5, 10
+"""Of the whole budget: what words get on top where they need it, in this many parts, if all columns
+hold words; in proportion if some do. What is not named is lost, while a model of everything else
+still works with less.
+"""
+
 ENOUGH_FOR_CATEGORIES = 0.01
-"""Of the rows: a larger share is not taken where a category is seen in so few."""
+"""Of the rows: no more is spent on words where a category is seen in this many."""
 
 KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.15
+CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE = 240.0, 0.05
 GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.05
-RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_WITHOUT_WORDS = 2000.0, 0.15, 0.5
-"""The strength n s that each kind of choice gets, if that takes no larger share of what is left."""
+RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.15
+"""The strength n s that each kind of choice gets, if that takes no larger share of what is left;
+the last share is for ranges where words would lack the rest.
+"""
 
 WORDS_WEIGHT = 5.0
 """What a column of words gets of the rest, against one of numbers."""
@@ -85,6 +95,16 @@ def choice_price(
     return limit_price(protection.price(strength / max(rows, 1.0), left), left, share, parts)
 
 
+def kinds_price(protection: Protection, left: Budget, rows: float, columns: int) -> Budget:
+    """The price of each choice of a kind: what it needs, and where that is cheap, what makes it
+    certain.
+    """
+    needed = choice_price(protection, left, rows, (KINDS_STRENGTH, KINDS_SHARE), columns)
+    certain = CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE
+    luxury = choice_price(protection, left, rows, certain, columns)
+    return max(needed, luxury, key=lambda price: price.amount)
+
+
 # --------------------------------------------------------------------------- what to expect
 
 
@@ -98,6 +118,8 @@ class Outlook:
     """How many are asked about."""
     budget: Budget
     """What there is to find it with."""
+    top_up: Budget
+    """What columns of words get beyond that, if half the columns hold words."""
     category_rows: float
     """In about how many rows a category must occur to be seen, if half the columns hold words."""
     strength: float
@@ -124,23 +146,60 @@ def price_count(budget: Budget) -> Budget:
     return Budget(round_down(exact(budget.amount) * exact(COUNT_SHARE)), budget.currency)
 
 
+def rows_to_be_seen(protection: Protection, cost: Budget, delta: float) -> float:
+    """In how many noisy rows a word must occur to be named, at a price."""
+    scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
+    most = protection.rows_per_person
+    return 2 * most + noise_tail(scale, cost.currency, delta / most)
+
+
+def top_up_words(
+    protection: Protection, whole: Budget, cost: Budget, delta: float, rows: float, columns: int
+) -> Budget:
+    """What a column of words gets beyond a cost, of the whole budget for all columns."""
+    part = exact(whole.amount) * exact(MAX_TOP_UP) / (TOP_UPS * columns)
+    more = Budget(0.0, whole.currency)
+    for parts in range(TOP_UPS + 1):
+        more = Budget(round_down(part * parts), whole.currency)
+        raised = Budget(cost.amount + more.amount, cost.currency)
+        if rows_to_be_seen(protection, raised, delta) <= ENOUGH_FOR_CATEGORIES * rows:
+            break
+    return more
+
+
 def foresee(
     protection: Protection, budget: Budget, delta: float, columns: int, rows: float
 ) -> Outlook:
     """What discovery can find in about ``rows`` rows for a budget, the count not included."""
-    kinds = choice_price(protection, budget, rows, (KINDS_STRENGTH, KINDS_SHARE), columns)
+    return _foresee(protection, budget, None, delta, columns, rows)
+
+
+def _foresee(
+    protection: Protection,
+    budget: Budget,
+    whole: Budget | None,
+    delta: float,
+    columns: int,
+    rows: float,
+) -> Outlook:
+    kinds = kinds_price(protection, budget, rows, columns)
     left = subtract(budget, kinds, columns)
-    ranges = choice_price(protection, left, rows, (RANGES_STRENGTH, RANGES_SHARE), columns)
+    ranges = choice_price(
+        protection, left, rows, (RANGES_STRENGTH, RANGES_SHARE_BESIDE_WORDS), columns
+    )
     left = subtract(left, ranges, columns)
     words = max(columns / 2, 1.0)
     cost = Budget(left.amount * WORDS_WEIGHT / (WORDS_WEIGHT * words + columns / 2), left.currency)
-    scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
-    most = protection.rows_per_person
+    more = Budget(0.0, budget.currency)
+    if whole is not None:
+        more = top_up_words(protection, whole, cost, delta / words, rows, columns)
+        cost = Budget(cost.amount + more.amount, cost.currency)
     return Outlook(
         rows=rows,
         columns=columns,
         budget=budget,
-        category_rows=2 * most + noise_tail(scale, cost.currency, delta / words / most),
+        top_up=Budget(round_down(exact(more.amount) * exact(words)), more.currency),
+        category_rows=rows_to_be_seen(protection, cost, delta / words),
         strength=rows * protection.strength(limit_price(budget, budget, KINDS_SHARE, columns)),
     )
 
@@ -154,17 +213,18 @@ def foresee_by_need(
         part = subtract(part, price_count(budget))
         outlook = foresee(protection, part, delta, columns, rows)
         if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:
-            break
-    return outlook
+            return outlook
+    return _foresee(protection, part, budget, delta, columns, rows)
 
 
 def noise_tail(scale: float, currency: str, probability: float) -> float:
     """A number t with P(noise >= t) <= probability.
 
-    Discrete Laplace: P(X >= t) = exp(-t/s) / (1 + exp(-1/s)) <= exp(-t/s). Discrete Gaussian: it is
-    sub-Gaussian (Canonne, Kamath, Steinke 2020), so P(X >= t) <= exp(-t^2 / (2 s^2)).
+    Discrete Laplace: P(X >= t) = exp(-t/s) / (1 + exp(-1/s)) <= exp(-t/s). Discrete Gaussian: the
+    terms exp(-k^2 / (2 s^2)) fall for k >= t >= 1, so their sum is at most the integral from t - 1
+    on, and the sum over all k is at least sqrt(2 pi) s (Poisson summation: all its terms are
+    positive). So P(X >= t) <= Q((t - 1) / s), Q being the tail of the standard normal distribution.
     """
-    logarithm = math.log(1 / probability)
     if currency == "rho":
-        return scale * math.sqrt(2 * logarithm)
-    return scale * logarithm
+        return 1 + scale * -NormalDist().inv_cdf(min(probability, 0.5))
+    return scale * math.log(1 / probability)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.privacy.bins import NoisyCells
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import Protection, noise_tail
 from understudy.privacy.ledger import Ledger
@@ -22,6 +23,9 @@ from understudy.privacy.mechanisms import (
 
 FALSE_ALARM = 0.01
 """Probability that noise alone makes some cell of a histogram look occupied."""
+
+FAR_FALSE_ALARM = 1e-4
+"""The same of cells far from the rest, where an empty one does more harm."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,19 @@ class NoisyHistogram:
         if cells is not None:
             among = cells
         return noise_tail(self.scale, self.currency, FALSE_ALARM / max(among, 1))
+
+    def stands_out_far(self, cells: int) -> float:
+        """The same of some cells far from the rest."""
+        return noise_tail(self.scale, self.currency, FAR_FALSE_ALARM / max(cells, 1))
+
+    def cells(self, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> NoisyCells:
+        """Some of the counts, as those of stretches between edges."""
+        return NoisyCells(
+            edges=edges,
+            counts=counts,
+            deviation=self.deviation,
+            stands_out=self.stands_out(len(counts)),
+        )
 
     @property
     def deviation(self) -> float:

@@ -23,9 +23,9 @@ from understudy.data.attributes import Attribute, Category, Quantity, Text
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.inside_files import with_details
 from understudy.data.tables import MARKS
-from understudy.privacy.bins import NoisyCells, cut_bins, drop_empty_ends, trim
+from understudy.privacy.bins import cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget
-from understudy.privacy.discovery_budget import noise_tail
+from understudy.privacy.discovery_budget import rows_to_be_seen
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
 from understudy.privacy.discovery_scores import Kind
 
@@ -89,6 +89,8 @@ class ValueFinder:
     """Exact counts of all columns."""
     rows: float
     """The noisy number of rows."""
+    seen_later: float
+    """About how many rows a cell must hold for a look at the inside of bins to see it."""
 
     def find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
         """Words with a noisy count above the threshold, "other" for the rest."""
@@ -96,8 +98,7 @@ class ValueFinder:
         words = sorted(tally.words)
         counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
         asked = self.asker.histogram(f"words of {name}", counts, cost, delta)
-        most = self.asker.protection.rows_per_person
-        threshold = 2 * most + noise_tail(asked.scale, asked.currency, delta / most)
+        threshold = rows_to_be_seen(self.asker.protection, cost, delta)
         kept = [
             (word, count)
             for word, count in zip(words, asked.counts[:-1].tolist(), strict=True)
@@ -164,13 +165,11 @@ class ValueFinder:
         counts = np.concatenate([cells, tally.missing])
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         edges = ends.edges[kept]
-        found = NoisyCells(
-            edges=edges, counts=asked.counts[: len(cells)], deviation=asked.deviation
-        )
+        found = asked.cells(edges, asked.counts[: len(cells)])
         missing = _missing_mark(asked, asked.counts[len(cells) :])
         if not self._holds_enough(found.counts):
             return self.give_up(name, missing, asked.counts[len(cells) :]), False
-        bins = cut_bins(trim(found))
+        bins = cut_bins(trim(found, self.seen_later))
         return _quantity(name, form, missing, bins, grid), True
 
     def give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
@@ -199,11 +198,11 @@ class ValueFinder:
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         noisy = asked.counts[: len(values)]
         missing = _missing_mark(asked, asked.counts[len(values) :])
-        line = asked.stands_out(len(values))
+        within = (values >= low) & (values < high)
+        line = np.where(within, asked.stands_out(len(values)), asked.stands_out_far(len(far)))
         out = noisy > line
         if not self._holds_enough(noisy):
             return self.give_up(name, missing, asked.counts[len(values) :]), False
-        within = (values >= low) & (values < high)
         sentinels = values[~within & out]
         codes = values[out]
         if len(inside) <= MAX_UNIT_BINS:
@@ -214,13 +213,10 @@ class ValueFinder:
         if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
             listed = tuple(int(code) for code in codes)
             return Category(name, "categorical", missing, listed, True), True
-        found = NoisyCells(
-            edges=np.append(inside, inside[-1] + step).astype(np.float64),
-            counts=noisy[within],
-            deviation=asked.deviation,
-        )
+        edges = np.append(inside, inside[-1] + step).astype(np.float64)
+        found = asked.cells(edges, noisy[within])
         if len(inside) > MAX_UNIT_BINS:
-            found = trim(found)
+            found = trim(found, self.seen_later)
         if len(found.counts) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:

@@ -99,7 +99,7 @@ class SystemNoise:
         """Choose a place at random."""
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite")
-        return int(_noisy_max(scale, rule)(scores.tolist()))
+        return int(_noisy_max(scale, rule)(np.ascontiguousarray(scores, dtype=np.float64)))
 
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """How often each cell comes up.

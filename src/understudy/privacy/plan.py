@@ -105,7 +105,8 @@ class DiscoveryPlan:
     @property
     def share(self) -> float:
         """The share of the budget that discovery takes."""
-        return self.outlook.budget.amount / self.budget.amount
+        asked = self.outlook.budget.amount + self.outlook.top_up.amount
+        return asked / self.budget.amount
 
     @property
     def stops(self) -> bool:
@@ -184,7 +185,7 @@ def plan_discovery(
     else:
         share = Budget(ledger.budget.amount * discovery, ledger.currency)
         outlook = foresee(protection, subtract(share, price_count(ledger.budget)), *facts)
-    left = subtract(ledger.budget, outlook.budget)
+    left = subtract(subtract(ledger.budget, outlook.budget), outlook.top_up)
     return DiscoveryPlan(ledger.budget, outlook, _rounds(columns, rows, left, neighbours, most))
 
 

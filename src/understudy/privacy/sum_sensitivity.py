@@ -20,7 +20,9 @@ cells moves by 1 in each of two cells, or in one by its width: at most 2 in L1, 
 squared L2. If they belong to two groups, each moves cells of its own: 2 s in L1 and in squared L2.
 
 **Ball.** Every row's vector u of features is no longer than R, and all magnitudes are R (R^2 for
-moments). Let k be the slots: u has at most k numbers other than 0.
+moments). Let k be the slots: u has at most k numbers other than 0. Where rows are seen along
+directions, u is the vector of components, which is shortened to R like any other, and k is the
+number of directions. All of what follows holds for any vectors that are no longer than R.
 
 - *Sums.* L2: R, so 1; replaced: 2. L1: at most sqrt(k) R by Cauchy and Schwarz; replaced: twice.
 - *Squares.* They are not negative and add up to |u|^2 <= R^2: L1 and L2 at most 1. Replaced: at
@@ -30,6 +32,11 @@ moments). Let k be the slots: u has at most k numbers other than 0.
   its diagonal) / 2. L1: (|u|_1^2 + |u|_2^2) / 2 <= (k + 1) R^2 / 2. Replaced by v: the matrix moves
   by |u|^4 + |v|^4 - 2 (u v)^2 <= 2 R^4, its diagonal as squares do, by 2 R^4 at most: together 2 in
   squared L2, whether u and v belong to one group or to two. L1: twice.
+
+  Where no number of a row can be larger than b, and b is below R, the sum of u_i^4 is at most b^2
+  R^2: then squared L2 is (1 + (b / R)^2) / 2, half as much where columns are many. Replaced: the
+  diagonal moves by the sum of (u_i^2 - v_i^2)^2 <= that of u_i^4 + v_i^4 <= 2 b^2 R^2, so twice
+  that. (Shortening makes numbers smaller, not larger.)
 
 **Persons.** Where a person has up to M rows, norms are M times as large, by the triangle
 inequality.
@@ -147,7 +154,10 @@ def find_blocks(
         )
         moments = _box_moments(summation, slots, person)
     else:
-        sums, moments = _ball(summation, len(slots), person)
+        moved = len(slots)
+        if summation.directions is not None:
+            moved = summation.width
+        sums, moments = _ball(summation, moved, person)
     if moments is None:
         return {"counts": counts, "sums": sums}
     return {"counts": counts, "sums": sums, "moments": moments}
@@ -211,7 +221,7 @@ def _product_range(one: Range, other: Range, *, same: bool) -> Range:
 
 def _ball(summation: Summation, slots: int, person: _Person) -> tuple[Block, Block | None]:
     assert summation.radius is not None
-    radius, terms, pairs = summation.radius, len(summation.terms), len(summation.pairs)
+    radius, terms, pairs = summation.radius, summation.width, len(summation.pairs)
     # The L1 norm is a whole number, so it is at most the whole part of the bound.
     l1 = Fraction(math.isqrt(slots * radius**2), radius)
     sums = person.ball([radius] * terms, l1, Fraction(1), Fraction(4), slots)
@@ -222,7 +232,17 @@ def _ball(summation: Summation, slots: int, person: _Person) -> tuple[Block, Blo
         return sums, person.ball([radius**2] * pairs, Fraction(1), *both, slots)
     l1 = Fraction(slots + 1, 2)
     moved = slots * (slots + 1) // 2
-    return sums, person.ball([radius**2] * pairs, l1, *both, moved)
+    l2_squared = (1 + _largest_square(summation)) / 2
+    return sums, person.ball([radius**2] * pairs, l1, l2_squared, 2 * l2_squared, moved)
+
+
+def _largest_square(summation: Summation) -> Fraction:
+    """(b / R)^2, where b is the largest that a number of a row can be; at most 1."""
+    assert summation.radius is not None
+    if summation.directions is not None:
+        return Fraction(1)
+    largest = max(map(_magnitude, summation.ranges))
+    return min(Fraction(largest**2, summation.radius**2), Fraction(1))
 
 
 @dataclass(frozen=True)

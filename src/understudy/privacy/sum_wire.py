@@ -28,6 +28,8 @@ def sum_to_wire(question: Sum) -> tuple[Content, Arrays]:
         arrays["points"] = np.array(question.nearest, dtype=np.float64).ravel()
     if question.centres is not None:
         arrays["centres"] = np.array(question.centres, dtype=np.float64).ravel()
+    if question.directions is not None:
+        arrays["directions"] = np.array(question.directions, dtype=np.float64).ravel()
     ball = question.ball
     if ball is not None:
         ball = float(ball)
@@ -39,6 +41,7 @@ def sum_to_wire(question: Sum) -> tuple[Content, Arrays]:
         "ball": ball,
         "missing": question.missing,
         "split": {part: float(share) for part, share in question.split.items()},
+        "pooled": question.pooled,
     }
     return content, arrays
 
@@ -59,6 +62,8 @@ def sum_from_wire(wire: Wire, budget: Budget, domain: Domain) -> Sum:
         ball=_real_or_none(wire.get("ball", (float, int, type(None)))),
         missing=wire.get("missing", str),
         shares=_read_split(wire.get("split", dict)),
+        directions=_read_directions(wire, len(features)),
+        pooled=wire.get("pooled", bool),
     )
     return _with_centres(question, wire, domain)
 
@@ -115,11 +120,20 @@ def _read_points(wire: Wire, features: int) -> Sequence[Sequence[float]] | None:
     return points
 
 
+def _read_directions(wire: Wire, features: int) -> NDArray[np.float64] | None:
+    if "directions" not in wire.arrays:
+        return None
+    flat: NDArray[np.float64] = wire.array("directions", "f8")
+    if not features or not flat.size or flat.size % features:
+        raise InputError("Directions must have a number for each feature, all of them.")
+    return flat.reshape(-1, features)
+
+
 def _with_centres(question: Sum, wire: Wire, domain: Domain) -> Sum:
     if "centres" not in wire.arrays:
         return question
     flat: NDArray[np.float64] = wire.array("centres", "f8")
-    shape = (*question.group_shape(domain), len(question.features))
+    shape = (*question.cell_shape(domain), len(question.features))
     if flat.size != math.prod(shape):
         raise InputError("Centres must be finite numbers, one per group and feature.")
     return question.about(flat.reshape(shape))

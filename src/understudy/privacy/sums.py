@@ -27,6 +27,7 @@ from typing import Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.directions import Directions
 from understudy.counting.sums import MAX_STEPS, ExactSums, Moments, Nearest, Summation
 from understudy.data.marginals import Axis, Marginal, describe
 from understudy.errors import InputError
@@ -64,6 +65,8 @@ class SumOptions(TypedDict, total=False):
     ball: float | None
     missing: MissingRule
     shares: Mapping[Part, float] | None
+    directions: NDArray[np.float64] | None
+    pooled: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,12 @@ class Sum(Question):
     shares
         How the budget is split over "counts" (of the rows that count), "sums" and "moments"; what
         has no share is not asked for. By default sums and moments in equal parts, and no counts.
+    directions
+        Released directions, a line each with a number for each feature: what is summed are then the
+        components along these of each row, every feature less its centre and in its unit. They need
+        a ball, to which the vector of components is shortened.
+    pooled
+        Groups serve to find their centres alone, and all rows are summed together.
     """
 
     features: Sequence[Feature]
@@ -111,6 +120,8 @@ class Sum(Question):
     ball: float | None = None
     missing: MissingRule = "complete"
     shares: Mapping[Part, float] | None = None
+    directions: NDArray[np.float64] | None = None
+    pooled: bool = False
 
     def about(self, centres: NDArray[np.float64]) -> Sum:
         """The same question about other centres of the groups."""
@@ -128,16 +139,19 @@ class Sum(Question):
             raise InputError(f"There is no rule {self.missing!r}; say complete or centre.")
         domain.check([self.by])
         self._check_ball()
+        self._check_directions()
         self._check_shares()
         self._check_size(domain)
         self.summation(domain)
 
     def _check_size(self, domain: Domain) -> None:
         """Refuse what would take too much room, before any of it is taken."""
-        features = len(self.features)
-        cells = features
+        width = len(self.features)
+        if self.directions is not None:
+            width = len(self.directions)
+        cells = width
         if self.moments == "products":
-            cells = features * (features + 1) // 2
+            cells = width * (width + 1) // 2
         if self._groups(domain) * cells > MAX_SUMS:
             raise InputError(
                 f"The question asks for more than {MAX_SUMS:,} sums; take fewer features or groups."
@@ -154,6 +168,17 @@ class Sum(Question):
             raise InputError(
                 f"The ball must have a radius from 0.000001 to 1,000,000, not {self.ball!r}."
             )
+
+    def _check_directions(self) -> None:
+        if self.directions is None:
+            return
+        if self.ball is None:
+            raise InputError("Directions need a ball, which bounds what a row adds along them.")
+        shape, width = np.shape(self.directions), len(self.features)
+        if len(shape) != 2 or shape[1] != width or not 1 <= shape[0] <= width:
+            raise InputError(f"There must be 1 to {width:,} directions of {width:,} numbers.")
+        if not np.isfinite(self.directions).all() or np.abs(self.directions).max() > 1:
+            raise InputError("Directions must be of numbers from -1 to 1.")
 
     def _check_shares(self) -> None:
         shares = self.split
@@ -205,6 +230,8 @@ class Sum(Question):
             centres=self._centres(features, domain),
             radius=radius,
             complete=self.missing == "complete",
+            directions=self._directions(),
+            pooled=self.pooled,
         )
         _check_steps(summation)
         return summation
@@ -214,7 +241,7 @@ class Sum(Question):
     ) -> tuple[tuple[int, ...], ...]:
         if self.centres is None:
             return ()
-        shape = (*self.group_shape(domain), len(features))
+        shape = (*self.cell_shape(domain), len(features))
         centres = np.asarray(self.centres, dtype=np.float64)
         if centres.shape != shape or not np.isfinite(centres).all():
             raise InputError("Centres must be finite numbers, one per group and feature.")
@@ -223,6 +250,11 @@ class Sum(Question):
             tuple(feature.steps_to(number) for number, feature in zip(line, features, strict=True))
             for line in lines
         )
+
+    def _directions(self) -> Directions | None:
+        if self.directions is None:
+            return None
+        return Directions.of(self.directions)
 
     def _nearest(self, features: Sequence[GridFeature]) -> Nearest | None:
         if self.nearest is None:
@@ -246,7 +278,13 @@ class Sum(Question):
         )
 
     def group_shape(self, domain: Domain) -> tuple[int, ...]:
-        """The shape of the groups: the cells of the marginal, then the points."""
+        """The shape of the groups that are summed by themselves."""
+        if self.pooled:
+            return ()
+        return self.cell_shape(domain)
+
+    def cell_shape(self, domain: Domain) -> tuple[int, ...]:
+        """The cells of the marginal, then the points."""
         shape = domain.shape(self.by)
         if self.nearest is None:
             return shape
@@ -301,7 +339,17 @@ class Sum(Question):
             groups = f" by {describe(self.by)}"
         if self.nearest is not None:
             groups += f", by the nearest of {len(self.nearest):,} points"
-        return f"{what} {names}{groups}"
+        return f"{what} {names}{groups}{self._describe_coordinates()}"
+
+    def _describe_coordinates(self) -> str:
+        told = ""
+        if self.centres is not None:
+            told += ", about the centres of groups"
+        if self.directions is not None:
+            told += f", along {len(self.directions):,} directions"
+        if self.pooled:
+            told += ", all groups together"
+        return told
 
 
 def _check_steps(summation: Summation) -> None:
@@ -312,7 +360,10 @@ def _check_steps(summation: Summation) -> None:
             f"A feature is more than {MAX_STEPS:,} steps away from its centre; give it a larger "
             "step."
         )
-    if sum(steps**2 for steps in largest) >= 1 << 52:
+    squares = float(sum(steps**2 for steps in largest))
+    if summation.directions is not None:
+        squares *= max(summation.directions.stretch, 1.0) ** 2
+    if squares >= 1 << 52:
         raise InputError(
             "The ball is too small for the bounds of the features; give it a larger radius."
         )
@@ -335,6 +386,12 @@ def read_sums(
     features = question.on_grid(domain)
     steps = np.array([feature.step for feature in features])
     summation = question.summation(domain)
+    centres = np.array([feature.centre for feature in features])
+    if summation.centres:
+        shape = question.cell_shape(domain)
+        centres = (centres + np.array(summation.centres) * steps).reshape(*shape, -1)
+    if question.directions is not None and question.ball is not None:
+        steps = np.full(summation.width, question.ball / GRID)
     units: dict[Part, NDArray[np.float64]] = {
         "counts": np.ones(1),
         "sums": steps,
@@ -353,13 +410,10 @@ def read_sums(
         if part == "counts":
             arrays = [array[..., 0] for array in arrays]
         elif part == "moments" and question.moments == "products":
-            arrays = [_square(array, len(features)) for array in arrays]
+            arrays = [_square(array, len(steps)) for array in arrays]
         values = arrays[0].reshape((*shape, *arrays[0].shape[1:]))
         return Noisy(values, arrays[1], arrays[2])
 
-    centres = np.array([feature.centre for feature in features])
-    if summation.centres:
-        centres = (centres + np.array(summation.centres) * steps).reshape(*shape, -1)
     return Sums(
         features=tuple(question.features),
         centres=centres,

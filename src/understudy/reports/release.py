@@ -212,7 +212,13 @@ def _limits(model: Model) -> tuple[str, str]:
             "Numbers beyond the bounds of the schema were counted in the first or the last bin; "
             "extremes are not in it. Inside a bin, values need not lie where the original ones do."
         )
-    if not model.network.degree and len(model.schema.modelled) > 1 and model.draws is None:
+    if model.gaussians is not None:
+        limits.append(
+            f"Numbers are drawn from Gaussians ({model.gaussians}): lumps, long tails and bent "
+            "relations inside a cell are lost, and categorical columns have to do with numbers as "
+            "far as the label tells."
+        )
+    elif not model.network.degree and len(model.schema.modelled) > 1 and model.draws is None:
         limits.append(
             "Columns were drawn one by one: what they have to do with each other is lost."
         )

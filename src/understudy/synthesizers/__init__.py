@@ -94,6 +94,8 @@ class Synthesizer(ABC):
     """Whether the method asks for noisy tables alone, so that with a delta all noise is
     Gaussian.
     """
+    needs_numbers: ClassVar[bool] = False
+    """Whether the method models numbers, so that the audit's tables must have some."""
     audit_rows: ClassVar[int | None] = None
     """How many rows the tables have that the audit runs it on; by default the audit's own
     number.

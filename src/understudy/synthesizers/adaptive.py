@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.marginals import marginal
+from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
 from understudy.models.graphical.learner import Learner
+from understudy.models.measurements import Measurements
 from understudy.models.model import Model
+from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import mean_noise
@@ -65,6 +67,9 @@ WANTED_NOISE = 0.1
 MAX_ONE_WAY_FACTOR = 6.0
 """One-way marginals are measured again where their noise is more than this share of the rows, for
 at most this many times their first share, and never for more than half of the budget."""
+
+HOLDOUT_TABLES = 8
+"""How many tables the holdout has at most."""
 
 ANNEALING = 2.0
 """How much more a round costs after one that changed the model by no more than noise."""
@@ -105,6 +110,10 @@ class Adaptive(Synthesizer):
     penalty
         The handicap of a marginal: this times its expected noise. It is public, so it costs
         nothing.
+    holdout
+        The share of the budget that goes to a few tables that are not fitted: they tell how wrong
+        the model is, for the error bars of its answers. 0 keeps none, and neither does a workload
+        or a target; error bars are then those of a model of unknown quality.
 
     See Also
     --------
@@ -141,6 +150,12 @@ class Adaptive(Synthesizer):
         1.0,
         Number(low=0, high=1000),
         "Handicap of a table, in units of its expected noise.",
+        option=None,
+    )
+    holdout: float = parameter(
+        0.05,
+        Number(low=0, below=1),
+        "Share of the budget for tables that tell how wrong the model is.",
         option=None,
     )
 
@@ -184,6 +199,9 @@ class Adaptive(Synthesizer):
             return learn_rows_only(self, curator, budget, progress)
         groups = self._find_groups(learner)
         progress("measuring attributes", 0, 1)
+        held_out = self._find_holdout(curator.schema)
+        if held_out:
+            holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
         if groups:
             rounds = _Rounds(self, learner, groups, rest)
@@ -194,13 +212,34 @@ class Adaptive(Synthesizer):
                 rounds.anneal(selection)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
-        return Model(
+        model = Model(
             self.parameters(),
             curator.schema,
             learner.network(),
             curator.ledger,
             round(learner.rows),
+            measurements=Measurements(tables=tuple(learner.measured)),
         )
+        if not held_out:
+            return model
+        held = [
+            HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
+            for one in curator.measure(held_out, holdout_budget)
+        ]
+        measured = replace(
+            model.measurements, holdout=calibrate(model, held, learner.one_way_excess())
+        )
+        return replace(model, measurements=measured)
+
+    def _find_holdout(self, schema: Schema) -> list[Marginal]:
+        """A few tables that are measured and never fitted.
+
+        They say how wrong the model is where nothing was measured, for the error bars of answers.
+        """
+        if self.holdout <= 0 or self.workload or self.target is not None:
+            return []
+        sizes = {a.name: a.sizes_by_level() for a in schema.modelled if a.size > 1}
+        return holdout_marginals(sizes, HOLDOUT_TABLES)
 
     def _find_groups(self, learner: Learner) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, not too

@@ -17,6 +17,7 @@ import numpy as np
 from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.learner import Learner
+from understudy.models.measurements import Measurements
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
@@ -71,6 +72,7 @@ class MST(Synthesizer):
             learner.network(),
             curator.ledger,
             round(learner.rows),
+            measurements=Measurements(tables=tuple(learner.measured)),
         )
 
     @classmethod

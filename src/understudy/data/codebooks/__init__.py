@@ -15,7 +15,7 @@ from typing import Any
 
 from understudy.data.codebooks.csvw import is_csvw, read_csvw
 from understudy.data.codebooks.ddi import read_ddi
-from understudy.data.codebooks.facts import Asked, Codebook, Dialect, Facts, Found, table_stem
+from understudy.data.codebooks.facts import Asked, Codebook, Facts, FileDialect, Found, table_stem
 from understudy.data.codebooks.frictionless import is_frictionless, read_frictionless
 from understudy.data.codebooks.json_schema import is_json_schema, read_json_schema
 from understudy.data.codebooks.labels import is_spss, is_stata, read_spss, read_stata
@@ -27,7 +27,7 @@ from understudy.data.files import existing_file, parse_json
 from understudy.data.forms import Form
 from understudy.errors import InputError
 
-__all__ = ["FORMATS", "Codebook", "Dialect", "Facts", "read_codebook"]
+__all__ = ["FORMATS", "Codebook", "Facts", "FileDialect", "read_codebook"]
 
 MAX_CODEBOOK = 1 << 25
 """Bytes of a codebook; a larger one is refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Dialect, Facts, Found, next_value
+from understudy.data.codebooks.facts import Asked, Facts, FileDialect, Found, next_value
 
 _INTEGERS = (
     *("integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger"),
@@ -83,9 +83,9 @@ def read_csvw(document: Mapping[str, Any], asked: Asked) -> Found:
     return Found(facts=facts, dialect=_dialect(table.get("dialect", document.get("dialect"))))
 
 
-def _dialect(given: Any) -> Dialect:
+def _dialect(given: Any) -> FileDialect:
     if not isinstance(given, Mapping):
-        return Dialect()
+        return FileDialect()
     texts = {
         option: given[name]
         for option, name in (
@@ -95,7 +95,7 @@ def _dialect(given: Any) -> Dialect:
         )
         if isinstance(given.get(name), str)
     }
-    return Dialect(**texts)
+    return FileDialect(**texts)
 
 
 def _facts(column: Mapping[str, Any], key: Any, asked: Asked) -> Facts:

@@ -106,7 +106,7 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class FileDialect:
     """How a codebook says that the table's file is written: what reading it needs to know."""
 
     delimiter: str | None = None
@@ -141,7 +141,7 @@ class Codebook:
 
     form: Form
     format: str
-    dialect: Dialect = Dialect()
+    dialect: FileDialect = FileDialect()
     notes: tuple[str, ...] = ()
 
 
@@ -150,7 +150,7 @@ class Found:
     """What a reader of one format found."""
 
     facts: Sequence[Facts]
-    dialect: Dialect = Dialect()
+    dialect: FileDialect = FileDialect()
     notes: tuple[str, ...] = field(default=())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.codebooks.facts import Asked, Dialect, Facts, Found, next_value
+from understudy.data.codebooks.facts import Asked, Facts, FileDialect, Found, next_value
 
 _KINDS = {
     "integer": "integer",
@@ -70,14 +70,14 @@ def _resource(resources: list[Any], asked: Asked) -> Mapping[str, Any]:
     return asked.pick(described, "name the table's file too, or give that resource's schema alone")
 
 
-def _dialect(resource: Mapping[str, Any]) -> Dialect:
+def _dialect(resource: Mapping[str, Any]) -> FileDialect:
     given = resource.get("dialect")
     if not isinstance(given, Mapping):
         given = {}
     encoding = resource.get("encoding")
     if not isinstance(encoding, str):
         encoding = None
-    return Dialect(
+    return FileDialect(
         delimiter=_character(given.get("delimiter")),
         quote=_character(given.get("quoteChar")),
         encoding=encoding,

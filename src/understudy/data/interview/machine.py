@@ -12,7 +12,7 @@ from understudy.data.interview.guesses import guess_from_name, name_family
 from understudy.data.interview.questions import (
     FACTS,
     REPLACED,
-    Question,
+    InterviewQuestion,
     column_question,
     facts_to_ask,
     may_have_others,
@@ -68,7 +68,7 @@ class Interview:
     # ---- what there is to show
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> InterviewQuestion | None:
         """What is asked now; ``None`` when the interview is over."""
         state = self._state
         if state.ended:
@@ -218,7 +218,7 @@ class Interview:
         if state.unit_known and not state.facts and not state.ended:
             self._next_columns()
 
-    def _answer_about_columns(self, question: Question, given: str) -> None:
+    def _answer_about_columns(self, question: InterviewQuestion, given: str) -> None:
         state = self._state
         if question.fact == "kind":
             kind = read_answer(question, given, state.entry)["kind"]
@@ -360,14 +360,14 @@ class Interview:
 
     # ---- the table
 
-    def _table_question(self) -> Question:
+    def _table_question(self) -> InterviewQuestion:
         if self._state.unit is None:
             return unit_question()
         if self._state.person is None:
             return person_question(self._index.names)
         return rows_question()
 
-    def _answer_about_unit(self, question: Question, given: str) -> None:
+    def _answer_about_unit(self, question: InterviewQuestion, given: str) -> None:
         state = self._state
         if question.fact == "unit":
             state.unit = question.choose(given)

@@ -18,7 +18,7 @@ MAX_LISTED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class InterviewQuestion:
     """One question.
 
     Attributes
@@ -120,11 +120,11 @@ def facts_to_ask(entry: Mapping[str, Any], *, all_facts: bool) -> tuple[str, ...
 
 def column_question(
     fact: str, columns: Sequence[str], entry: Mapping[str, Any], guess: Guess
-) -> Question:
+) -> InterviewQuestion:
     """The question for a fact about some columns, of which ``entry`` is known already."""
     make = _QUESTIONS[fact]
     text, rest = make(entry, guess)
-    return Question(fact=fact, text=text, columns=tuple(columns), **rest)
+    return InterviewQuestion(fact=fact, text=text, columns=tuple(columns), **rest)
 
 
 Made = tuple[str, dict[str, Any]]
@@ -238,7 +238,7 @@ _QUESTIONS = {
 # --------------------------------------------------------------------------- answers
 
 
-def read_answer(question: Question, given: str, entry: Mapping[str, Any]) -> Entry:
+def read_answer(question: InterviewQuestion, given: str, entry: Mapping[str, Any]) -> Entry:
     """What an answer about columns adds to their entry; an error says what was not understood."""
     text = given.strip() or question.suggestion
     if not text:
@@ -285,13 +285,13 @@ def _read_list(text: str) -> Entry:
     return {"values": entry["values"]}
 
 
-def _read_other(question: Question, text: str) -> Entry:
+def _read_other(question: InterviewQuestion, text: str) -> Entry:
     if question.choose(text) == "other":
         return {"other": "other"}
     return {}
 
 
-def _read_format(question: Question, text: str) -> Entry:
+def _read_format(question: InterviewQuestion, text: str) -> Entry:
     if "%" not in text:
         text = question.choose(text)
     if text == "ISO":
@@ -299,7 +299,7 @@ def _read_format(question: Question, text: str) -> Entry:
     return {"format": text}
 
 
-def _read_missing(question: Question, text: str) -> Entry:
+def _read_missing(question: InterviewQuestion, text: str) -> Entry:
     if text.lower() in ("no", "n"):
         return {}
     if text.lower() in ("yes", "y"):
@@ -307,13 +307,13 @@ def _read_missing(question: Question, text: str) -> Entry:
     return {"missing": text}
 
 
-def _read_pattern(question: Question, text: str) -> Entry:
+def _read_pattern(question: InterviewQuestion, text: str) -> Entry:
     if text == "plain":
         return {}
     return {"pattern": text}
 
 
-def _read_replacement(question: Question, text: str) -> Entry:
+def _read_replacement(question: InterviewQuestion, text: str) -> Entry:
     if text in ("1", "2"):
         text = question.choose(text)
     if text == "nothing":

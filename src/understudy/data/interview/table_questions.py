@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from understudy.data.interview.guesses import guess_from_name
-from understudy.data.interview.questions import Question
+from understudy.data.interview.questions import InterviewQuestion
 
 
-def unit_question() -> Question:
+def unit_question() -> InterviewQuestion:
     """Whether rows or persons are protected."""
-    return Question(
+    return InterviewQuestion(
         fact="unit",
         text="Who is protected: can one person have several rows in this table?",
         help="The guarantee is about what you name here.",
@@ -21,10 +21,10 @@ def unit_question() -> Question:
     )
 
 
-def person_question(names: Sequence[str]) -> Question:
+def person_question(names: Sequence[str]) -> InterviewQuestion:
     """Which column tells persons apart."""
     likely = [name for name in names if guess_from_name(name).kind == "identifier"]
-    return Question(
+    return InterviewQuestion(
         fact="person",
         text="Which column says whose row it is?",
         help="Its values are never published.",
@@ -33,9 +33,9 @@ def person_question(names: Sequence[str]) -> Question:
     )
 
 
-def rows_question() -> Question:
+def rows_question() -> InterviewQuestion:
     """How many rows of a person count."""
-    return Question(
+    return InterviewQuestion(
         fact="rows_per_person",
         text="How many rows of one person count, at most?",
         help="The noise grows with this number; rows of a person beyond it are left out.",
@@ -43,10 +43,10 @@ def rows_question() -> Question:
     )
 
 
-def last_question(waiting: Sequence[str], columns: int) -> Question:
+def last_question(waiting: Sequence[str], columns: int) -> InterviewQuestion:
     """Whether to write the schema, or what to do with columns that are still open."""
     if not waiting:
-        return Question(
+        return InterviewQuestion(
             fact="done",
             text=f"All {columns} columns are described. Write the schema?",
             help="Or choose columns to change what you said.",
@@ -56,7 +56,7 @@ def last_question(waiting: Sequence[str], columns: int) -> Question:
     shown = ", ".join(waiting[:5])
     if len(waiting) > 5:
         shown += " ..."
-    return Question(
+    return InterviewQuestion(
         fact="open",
         text=f"Still open: {len(waiting)} of {columns} columns ({shown}). What about them?",
         options=(

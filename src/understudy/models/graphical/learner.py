@@ -16,6 +16,7 @@ from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.pooling import Pool
+from understudy.models.measurements import MeasuredTable
 from understudy.models.network import Network, Node
 from understudy.models.parameters import project_counts
 from understudy.models.sampling import ancestral
@@ -28,6 +29,13 @@ DRAWN = (2_000, 100_000)
 
 DAMPING = 1.0
 """Cells with fewer rows than this times the deviation of their noise are moved slowly."""
+
+
+SCALINGS = 5
+"""How often a table is scaled to its margins."""
+
+MAX_SCALED_ORDER = 4
+"""Tables of more attributes than this have too many margins."""
 
 
 class Learner:
@@ -44,6 +52,7 @@ class Learner:
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
+        self.measured: list[MeasuredTable] = []
         # What is drawn from the model on the way is public, and the same in every run that hears
         # the same answers.
         self._rng = np.random.default_rng(0)
@@ -69,6 +78,7 @@ class Learner:
         )
         for group, found in zip(groups, measured, strict=True):
             self.pool.add(group, found.counts, found.deviation)
+            self.measured.append(MeasuredTable(group, float(found.deviation)))
         self.fit.add(groups)
 
     def refit(self, sweeps: int) -> None:
@@ -77,11 +87,34 @@ class Learner:
         Cells with few rows against the noise move slowly: what is told about them is mostly noise.
         """
         rows = self.rows
+        known: dict[Group, NDArray[np.float64]] = {}
         targets, damping = {}, {}
         for group in self.fit.groups:
-            targets[group] = project_counts(self.pool.table(group), rows) / rows
+            targets[group] = self._target(group, known)
             damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
+
+    def _target(self, group: Group, known: dict[Group, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The shares that a group should have.
+
+        A large table is mostly cells with few rows. Where noise made them negative they become 0,
+        so that those with rows lose some: its margins move away from what is known of them, which
+        is far more. So it is scaled back to its margins (iterative proportional fitting).
+        """
+        if group not in known:
+            table = project_counts(self.pool.table(group), self.rows) / self.rows
+            margins = [
+                (place, self._target((*group[:place], *group[place + 1 :]), known))
+                for place in range(len(group))
+                if 1 < len(group) <= MAX_SCALED_ORDER
+            ]
+            for _ in range(SCALINGS):
+                for place, margin in margins:
+                    now = table.sum(axis=place)
+                    ratio = np.divide(margin, now, out=np.ones_like(now), where=now > 0)
+                    table = table * np.expand_dims(ratio, place)
+            known[group] = table / table.sum()
+        return known[group]
 
     def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
         """The tables of any groups, counted in rows that are drawn from the distribution.
@@ -97,6 +130,17 @@ class Learner:
             np.multiply(table, scale, dtype=np.float64)
             for table in counter.count([marginal(*group) for group in groups])
         ]
+
+    def one_way_excess(self) -> float:
+        """How much larger the variance of counts of single attributes is than that of their noise,
+        since the distribution does not have exactly the measured ones.
+        """
+        excess = []
+        for name in self.sizes:
+            gap = self.fit.marginal((name,)) * self.rows - self.pool.table((name,))
+            noise = max(self.pool.deviation((name,)), 1e-9)
+            excess.append(float((gap**2).mean()) / noise**2)
+        return 1.0 + sum(excess) / len(excess)
 
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""

@@ -1,9 +1,8 @@
 """Answers from a model without drawing a row: exact sums over its network, each with an error bar.
 
-The error bar is one standard deviation of the noise that privacy asked for, carried through to the
-answer (see :func:`understudy.models.inference.noise_variance`), or of private draws where the
-release is those. It does not know how well the network fits the data, nor how values really lie
-inside their bins.
+The error bar is made of the noise that privacy asked for (or private draws, where the release is
+those), what the model does not know of the rows, and how rows lie inside bins that a condition cuts
+(:mod:`understudy.models.query.intervals`). That of a whole marginal is the noise alone.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import html
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_variance
 from understudy.models.query.conditions import Subset
 from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
+from understudy.models.query.intervals import CUT_FACTOR, CUT_ROWS, ROUNDING, Parts
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -50,18 +50,28 @@ class Answer:
     value
         What the model expects.
     error
-        One standard deviation of the known noise in it; 0 where no noise was added to what the
-        answer rests on.
+        One standard deviation: the root of the sum of the squares of the three parts below. 0 where
+        no noise was added to what the answer rests on and nothing else is unsure.
+    noise
+        The part of the noise that privacy asked for.
+    misfit
+        The part of what the model does not know: attributes that were not measured together, and
+        errors of the fit.
+    cut
+        The part of bins that a condition cuts: how their rows lie inside.
     """
 
     query: str
     kind: Kind
     value: float
     error: float
+    noise: float = 0.0
+    misfit: float = 0.0
+    cut: float = 0.0
 
     @property
     def low(self) -> float:
-        """The lower end of an interval that holds the noiseless value with a probability of about
+        """The lower end of an interval that holds the true value with a probability of about
         95 %.
         """
         low = self.value - 1.96 * self.error
@@ -95,9 +105,18 @@ class Answer:
             return f"{shown} ± {error}"
         return shown
 
+    def describe_parts(self) -> str:
+        """What the error bar is made of, in a line."""
+        if self.error > 0 and not self.noise + self.misfit + self.cut:
+            return "parts of the error are told for counts, shares and means without bounds"
+        return (
+            f"noise {self.noise:.3g}, misfit {self.misfit:.3g}, cut bins {self.cut:.3g}; 95 % "
+            f"interval {self.low:.6g} to {self.high:.6g}"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
-        names = ("query", "kind", "value", "error", "low", "high")
+        names = ("query", "kind", "value", "error", "low", "high", "noise", "misfit", "cut")
         return {name: getattr(self, name) for name in names}
 
 
@@ -109,18 +128,25 @@ def answer(model: Model, text: str, query: Query | None = None) -> Answer:
         query = parse(text, model.schema)
     if query.kind == "mean":
         assert query.attribute is not None
-        value, error = _mean(model, query.attribute, query.condition)
-        return Answer(text, "mean", value, error)
+        value, parts = _mean(model, query.attribute, query.condition)
+        return _with_parts(model, text, "mean", value, parts)
     event = _Event(model, query.condition)
     share = event.probability
-    spread = math.sqrt(event.variance(1.0) + _drawing_variance(model, share))
+    parts = event.parts()
     if query.kind == "share":
-        return Answer(text, "share", share, spread)
+        return _with_parts(model, text, "share", share, parts)
     rows = _rows(model)
+    counted = parts.times(rows)
     # The number of rows has an error of its own where it was measured.
-    return Answer(
-        text, "count", rows * share, math.hypot(rows * spread, share * rows_deviation(model))
-    )
+    counted = replace(counted, noise=counted.noise + (share * rows_deviation(model)) ** 2)
+    return _with_parts(model, text, "count", rows * share, counted)
+
+
+def _with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> Answer:
+    scaled = model.errors.scale(parts)
+    noise, misfit, cut = (math.sqrt(v) for v in (scaled.noise, scaled.misfit, scaled.cut))
+    error = math.sqrt(scaled.noise + scaled.misfit + scaled.cut)
+    return Answer(text, kind, value, error, noise, misfit, cut)
 
 
 def _drawing_variance(model: Model, share: Any) -> Any:
@@ -156,7 +182,7 @@ def rows_deviation(model: Model) -> float:
     return 0.0
 
 
-def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tuple[float, float]:
+def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tuple[float, Parts]:
     """The mean of an attribute over the rows that fit and have a value."""
     present = Atom(Subset(attribute).without())
     if condition is None:
@@ -172,13 +198,34 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
     mean = _Event(model, condition, attribute, values).probability / mass
     # With the mean subtracted the sum is 0, and its slope is that of the ratio.
     centred = _Event(model, condition, attribute, lambda low, high: values(low, high) - mean)
-    variance = centred.variance(1 / mass)
+    noise = centred.variance(1 / mass)
+    squared = _Event(model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2)
+    one_row = squared.probability / mass**2
     if model.draws is not None:
-        squared = _Event(
-            model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2
-        )
-        variance += squared.probability / mass**2 / model.draws
-    return mean, math.sqrt(variance)
+        noise += one_row / model.draws
+    misfit = 0.0
+    if model.rows and not model.errors.is_measured(squared.names):
+        misfit = one_row / model.rows
+    return mean, Parts(noise=noise, misfit=misfit, cut=_spread_inside(model, attribute))
+
+
+def _spread_inside(model: Model, attribute: Attribute) -> float:
+    """The variance of a mean from not knowing where the rows of each bin lie inside it.
+
+    Inside a bin of width w a mean could be off by a few per cent of w, about as much as a sum of
+    the shares of its halves.
+    """
+    if not isinstance(attribute, Quantity) or not model.rows:
+        return 0.0
+    shares = model.marginal(attribute.name).table[: attribute.bins] / model.rows
+    widths = np.diff(np.array(attribute.edges, dtype=np.float64))
+    if attribute.whole:
+        widths = widths - 1
+    rows = np.maximum(shares * model.rows, 1.0)
+    unsure: Any = 1 / (CUT_ROWS + 1)
+    if attribute.refined:
+        unsure = np.minimum(CUT_FACTOR / rows, unsure)
+    return float((shares**2 * widths**2 / 12 * unsure).sum())
 
 
 def _values(attribute: Attribute) -> Any:
@@ -228,12 +275,16 @@ class _Event:
         atoms: dict[str, list[Atom]] = {}
         for atom in condition.atoms if condition is not None else ():
             atoms.setdefault(atom.subset.attribute.name, []).append(atom)
+        self._model = model
+        self.names = tuple(atoms)
+        self._weights: list[NDArray[np.float64]] = []
         functions: list[Factor] = []
         keep: list[Variable] = []
         truths: dict[Atom, NDArray[np.bool_]] = {}
         for place, (name, own) in enumerate(atoms.items()):
             attribute = model.schema[name]
             shares, holds = _sides(attribute, own, values if attribute is weighed else None)
+            self._weights.append(shares)
             side: Variable = ("sides", name)
             functions.append(function_of(attribute, shares, (side,), model.bits))
             keep.append(side)
@@ -250,6 +301,31 @@ class _Event:
     def probability(self) -> float:
         """The expected value."""
         return float((self._elimination.table * self._truth).sum()) / self._total
+
+    def parts(self) -> Parts:
+        """The variances of the probability, by cause."""
+        share = self.probability
+        noise = self.variance(1.0) + _drawing_variance(self._model, share)
+        rows = self._model.rows
+        if not rows or not self.names:
+            return Parts(noise=noise)
+        joint = self._elimination.table / self._total
+        places = range(joint.ndim)
+        sides = [joint.sum(axis=tuple(j for j in places if j != i)) for i in places]
+        errors = self._model.errors
+        misfit = errors.misfit(self._truth, sides, self.names) / rows
+        cut = 0.0
+        for i, name in enumerate(self.names):
+            fitting = (joint * self._truth).sum(axis=tuple(j for j in places if j != i))
+            expected = np.divide(fitting, sides[i], out=np.zeros_like(fitting), where=sides[i] > 0)
+            cut += errors.cut(name, self._weights[i], expected) / rows**2
+        if noise + misfit + cut > 0:
+            misfit += ROUNDING / rows**2
+        if len(self.names) == 1 and self._model.schema.constraints is None:
+            known = errors.one_way_noise(self.names[0], self._weights[0] @ self._truth)
+            if known is not None:
+                return Parts(noise=known / rows**2, misfit=misfit, cut=cut, direct=True)
+        return Parts(noise=noise, misfit=misfit, cut=cut)
 
     def variance(self, scale: float) -> float:
         """The variance of ``scale`` times that, from the noise; values that weigh rows must have
@@ -380,23 +456,25 @@ class Estimate:
         """For each count, one standard deviation of the known noise in it. Takes longer than the
         counts themselves.
         """
-        cells = self.table.size
-        variance = np.empty(cells)
+        return self.deviation_at(np.arange(self.table.size)).reshape(self.table.shape)
+
+    def deviation_at(self, places: NDArray[Any]) -> NDArray[np.float64]:
+        """The same for some cells of the flattened table."""
+        counts = self.table.ravel()[places]
+        variance = np.empty(len(places))
         step = max(1, MAX_PRODUCT_CELLS // 8 // max(self._elimination.largest, 1))
-        for first in range(0, cells, step):
-            last = min(first + step, cells)
-            seeds = np.zeros((last - first, cells))
-            seeds[np.arange(last - first), np.arange(first, last)] = self._rows
+        for first in range(0, len(places), step):
+            part = places[first : first + step]
+            seeds = np.zeros((len(part), self.table.size))
+            seeds[np.arange(len(part)), part] = self._rows
             if self._total != 1.0:  # the slope of a ratio
-                seeds = (seeds - self.table.ravel()[first:last, None]) / self._total
-            variance[first:last] = noise_variance(
+                seeds = (seeds - counts[first : first + step, None]) / self._total
+            variance[first : first + step] = noise_variance(
                 self._elimination, seeds.reshape(-1, *self.table.shape)
             )
-        shares = self.table / max(self._rows, 1e-300)
-        drawing = self._rows**2 * self._drawing_variance
-        return np.sqrt(
-            variance.reshape(self.table.shape) + drawing + (shares * self._rows_deviation) ** 2
-        )
+        shares = counts / max(self._rows, 1e-300)
+        drawn = np.broadcast_to(self._drawing_variance, self.table.shape).ravel()[places]
+        return np.sqrt(variance + self._rows**2 * drawn + (shares * self._rows_deviation) ** 2)
 
     @property
     def error(self) -> NDArray[np.float64]:
@@ -457,6 +535,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         raise InputError(
             f"An attribute appears twice in the marginal {describe(axes)}; name each once."
         )
+    if model.gaussians is not None:
+        model.gaussians.check_question({axis.attribute for axis in axes})
     functions: list[Factor] = []
     keep: list[Variable] = []
     for axis in axes:

@@ -122,6 +122,8 @@ def show_answer(answer: Answer) -> str:
 def answer_query(model: Model, text: str) -> Answer | GroupedAnswer:
     """Answer any query from a model; see :meth:`understudy.models.model.Model.query`."""
     query = parse(text, model.schema)
+    if model.gaussians is not None:
+        model.gaussians.check_question(query.names)
     if query.labels:
         return _count_labels(model, text, query)
     if query.groups:

@@ -140,6 +140,15 @@ class Query:
     max_labels: int = 0
 
     @property
+    def names(self) -> set[str]:
+        """The attributes that it is about, those of groups included."""
+        found = {atom.subset.attribute.name for atom in self.atoms}
+        found |= {group.attribute.name for group in self.groups}
+        if self.attribute is not None:
+            found.add(self.attribute.name)
+        return found
+
+    @property
     def atoms(self) -> tuple[Atom, ...]:
         """All conditions on single attributes in it, those of groups left out."""
         found: tuple[Atom, ...] = ()

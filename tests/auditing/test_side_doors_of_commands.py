@@ -1,0 +1,96 @@
+"""No side doors: commands look the same from outside."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from outside_view import (
+    ODD_ROWS,
+    SCHEMA,
+    Row,
+    SameAnswers,
+    neighbours_of,
+    plain_rows,
+    written,
+)
+
+import understudy.privacy.curator
+import understudy.privacy.refinement
+from running import run
+
+JOBS = {
+    "independent": ["--method", "independent"],
+    "privbayes": ["--rows", "30"],
+    "as many rows as there are": [],
+    "marginals": ["--method", "marginals", "--marginal", "age,sex"],
+    "perturbed histogram": ["--method", "perturbed-histogram", "--rows", "30"],
+    "smoothed histogram": ["--method", "smoothed-histogram"],
+    "correlated": ["--method", "correlated", "--degree", "1"],
+    "paper": ["--paper", "--epsilon", "4"],
+    "binary": ["--attribute-encoding", "binary"],
+    "delta": ["--delta", "1e-6"],
+    "random": ["--method", "random", "--rows", "9"],
+    "person": ["--person", "who", "--rows-per-person", "2"],
+    "too large a degree": ["--degree", "20"],
+    "no such column": ["--person", "nobody"],
+}
+
+
+FILES = [
+    "--schema",
+    "s.json",
+    "--model",
+    "m.json",
+    "--report",
+    "r.html",
+    "-o",
+    "o.csv",
+    "--seed",
+    "1",
+]
+
+
+def outcome(options: Sequence[str], table: Path) -> tuple[Any, ...]:
+    """All that anybody but the owner sees of a command."""
+    with contextlib.chdir(table.parent):
+        SCHEMA.save("s.json")
+        with contextlib.ExitStack() as doors:
+            for module in (understudy.privacy.curator, understudy.privacy.refinement):
+                doors.enter_context(mock.patch.object(module, "SystemNoise", SameAnswers))
+            ran = run("synthesize", "t.csv", *FILES, *options)
+        files = [path for path in sorted(Path().iterdir()) if path.name != "t.csv"]
+        left = {path.name: path.read_bytes() for path in files}
+    private = ("note (for you, not for release)", "  ")  # a note may be a table, indented
+    spoken = [line for line in ran.err.splitlines() if not line.startswith(private)]
+    return ran.status, ran.out, spoken, left
+
+
+@pytest.fixture(scope="module")
+def outcome_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, ...]]:
+    """What is seen of a command on the table without any odd row."""
+
+    @cache
+    def look(job: str) -> tuple[Any, ...]:
+        table = tmp_path_factory.mktemp("without") / "t.csv"
+        return outcome(JOBS[job], written(table, plain_rows()))
+
+    return look
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
+@pytest.mark.parametrize("job", JOBS)
+def test_the_whole_command_looks_the_same_from_outside(
+    job: str, odd: Row, tmp_path: Path, outcome_without: Callable[[str], tuple[Any, ...]]
+) -> None:
+    options = JOBS[job]
+    relation = "replace" if "--paper" in options else "add_remove"
+    _, there = neighbours_of(relation, odd, tmp_path)
+    found = outcome(options, there)
+    assert found == outcome_without(job)
+    assert found[0] == (2 if {"20", "nobody"} & set(options) else 0)
