@@ -9,6 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
+from understudy import Schema
+from understudy.data.encoding import encode
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.learners.logistic import LogisticRegression, shorten_rows
 from understudy.learners.perturbation import (
@@ -22,6 +25,7 @@ from understudy.learners.perturbation import (
     plan_output,
 )
 from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise, SystemNoise
 
@@ -247,3 +251,25 @@ def test_no_row_is_longer_than_what_was_paid_for(monkeypatch, solver, row_norm):
     assert np.abs(rows.features).sum(axis=1).max() <= rows.l1
     assert np.linalg.norm(rows.features, axis=1).max() <= rows.l2
     assert np.abs(rows.features).max() <= 1
+
+
+def test_seeded_noise_of_a_learner_is_told_to_the_curators_ledger():
+    """The curator's own noise may come from the operating system: it is not what is added here."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "x": {"kind": "real", "min": 0, "max": 1},
+                "y": {"kind": "categorical", "values": ["a", "b"]},
+            }
+        }
+    )
+    columns = {
+        "x": Column("real", np.linspace(0, 1, 20)),
+        "y": Column("text", np.arange(20, dtype=np.uint32) % 2, ("a", "b")),
+    }
+    coded = encode(Table(columns, "t"), schema)
+    for noise in (SystemNoise(), SeededNoise(0)):
+        ledger = Ledger(1.0)
+        curator = CentralCurator(coded, ledger)
+        LogisticRegression(epsilon=1.0, noise=noise).fit_curator(curator, "y", coded=coded)
+        assert ledger.private == noise.private

@@ -172,6 +172,8 @@ class LogisticRegression(ClassifierMixin, Classifier):
         )
         make_plan = plan_objective if self.solver == "objective" else plan_output
         ledger = asked.curator.ledger
+        if not asked.noise_source.private:
+            ledger.private = False
         prices = asked.budget.equally(self._lines)
         plans = [make_plan(empty, price, ledger, 1 / self.C) for price in prices]
         ledger.debit_all(
