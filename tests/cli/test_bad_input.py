@@ -727,6 +727,7 @@ REALLY: dict[str, list[object]] = {
 }
 
 
+@pytest.mark.thorough  # what they say is tested in this process
 @pytest.mark.parametrize("case", REALLY)
 def test_the_installed_command(folder: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(folder)

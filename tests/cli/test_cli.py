@@ -368,6 +368,7 @@ def test_ledger(folder: Path) -> None:
     assert "allowance" in shown
 
 
+@pytest.mark.thorough
 def test_demo(folder: Path) -> None:
     ran = fine("demo", "-o", "shown")
     assert ran.out == ""

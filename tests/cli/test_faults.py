@@ -135,6 +135,7 @@ def test_a_folder_of_ones_own_is_used(folder: Path, sealed: dict[str, str]) -> N
 # --------------------------------------------------------------------------- little memory
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gigabytes", [0.6, 1, 1.5, 2, 3, 6])
 def test_little_memory_ends_well_or_in_a_sentence(folder: Path, gigabytes: float) -> None:
     limit = int(gigabytes * GIGABYTE)
@@ -187,7 +188,7 @@ MOMENTS = {
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-@pytest.mark.parametrize("megabytes", [0, 16])
+@pytest.mark.parametrize("megabytes", [0, pytest.param(16, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_memory_that_runs_out_midway(folder: Path, moment: str, megabytes: int) -> None:
     """Libraries crash then (LLVM, DuckDB), or wait for ever; the ledger has what was reserved."""

@@ -77,6 +77,7 @@ def test_help_loads_nothing_heavy(folder: Path, command: str) -> None:
 SMALL = {"numpy", "duckdb", "opendp", "understudy.synthesizers"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
@@ -103,6 +104,7 @@ def test_a_small_task_loads_no_compiler_and_nothing_else_that_it_does_not_use(
     assert loaded(folder, *command.split()) <= needed
 
 
+@pytest.mark.thorough
 def test_a_small_evaluation_loads_no_compiler(folder: Path) -> None:
     found = loaded(folder, "evaluate", "t.csv", "out.csv", "--schema", "s.json")
     assert "understudy.evaluation" in found

@@ -45,6 +45,7 @@ def parquet(number: int) -> list[str]:
     return [f"part-{place:05}.parquet" for place in range(number)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partitions", [None, 1, 2, 3, 10, 11, 500])
 @pytest.mark.parametrize("given", [None, {"ward": ["north", "west"]}])
 def test_the_rows_do_not_depend_on_the_number_of_files(

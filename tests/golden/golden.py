@@ -48,14 +48,24 @@ GIVEN = {"age": [(20, 30), 44], "ward": ["north", None]}
 
 
 def rows_of(model: Any) -> dict[str, Any]:
-    """The rows of seed 1, drawn in every way, and a digest of several chunks of them."""
+    """What a file holds: some rows of seed 1, and a digest of several chunks of them."""
+    return {"rows": few_rows_of(model), "many": digest_of_many(model)}
+
+
+def few_rows_of(model: Any) -> dict[str, Any]:
+    """Rows drawn in every way."""
     rows = {"even": columns_of(model.sample(12, seed=1))}
     if isinstance(model, Model):
         rows["independent"] = columns_of(model.sample(12, seed=1, spread="independent"))
         for how in ("exact", "rejection", "weighting"):
             drawn = model.sample(12, seed=1, given=GIVEN, method=how)  # type: ignore[arg-type]
             rows[how] = columns_of(drawn)
-    return {"rows": rows, "many": digest(model.sample(SEVERAL_CHUNKS, seed=1))}
+    return rows
+
+
+def digest_of_many(model: Any) -> str:
+    """Of several chunks of rows."""
+    return digest(model.sample(SEVERAL_CHUNKS, seed=1))
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:

@@ -191,6 +191,7 @@ def wide(columns: int, rows: int = 2000) -> tuple[Table, Schema]:
     ), known
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, pytest.param(1e-6, marks=pytest.mark.slow)])
 def test_a_look_at_a_wide_table_is_for_several_choices(delta: float) -> None:
     rows, known = wide(34)

@@ -128,7 +128,6 @@ def check_neighbours(neighbours: Any) -> Neighbours:
     return relation
 
 
-@lru_cache(maxsize=256)
 def epsilon_of(rho: float, delta: float) -> float:
     """The smallest epsilon for which rho-zCDP is known to imply (epsilon, delta)-DP."""
     if rho == 0:
@@ -172,33 +171,18 @@ def _carrier() -> Any:
     return dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=1.0))
 
 
-def _interpolate(low: float, high: float, epsilon: float, delta: float) -> float:
-    """About the rho of an epsilon, between two others: epsilon is nearly linear in its root."""
-    ends = [epsilon_of(rho, delta) for rho in (low, high)]
-    share = (epsilon - ends[0]) / (ends[1] - ends[0])
-    return (math.sqrt(low) + share * (math.sqrt(high) - math.sqrt(low))) ** 2
-
-
 @cache
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest rho (to 12 digits) for which rho-zCDP implies (epsilon, delta)-DP."""
     low, high = 0.0, 1.0
     while epsilon_of(high, delta) <= epsilon:
         low, high = high, high * 2
-    guesses = 16
     while high - low > 1e-12 * high:
-        tries = [(low + high) / 2]
-        if guesses:
-            guess = _interpolate(low, high, epsilon, delta)
-            tries = [guess * (1 - 4e-13), guess * (1 + 4e-13), *tries]
-            guesses -= 1
-        for rho in tries:
-            if not low < rho < high:
-                continue
-            if epsilon_of(rho, delta) <= epsilon:
-                low = rho
-            else:
-                high = rho
+        middle = (low + high) / 2
+        if epsilon_of(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
     return round_down(Fraction(low))
 
 
