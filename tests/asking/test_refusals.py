@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from asked_people import SCHEMA, people
 
-from understudy import InputError, LedgerFile, ask
+from understudy import InputError, LedgerFile, Schema, ask
+from understudy.data.schema import Quantity
 
 PEOPLE = people()
 
@@ -79,6 +80,24 @@ def test_a_question_that_the_schema_does_not_allow(
     book: LedgerFile, text: str, message: str
 ) -> None:
     refused(book, text, message, schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "text", ["sum age from 4294967296 to 4294967396", "sum age from -9e12 to 0"]
+)
+def test_a_sum_of_numbers_that_whole_numbers_cannot_square(book: LedgerFile, text: str) -> None:
+    """The noise of a delta goes by squares, which would wrap around in 64 bits."""
+    described = Schema((Quantity("age", "integer", "", (-(10**13), 10**13)),))
+    named = f"{text.replace('sum age', 'mean age')}"
+    frame = PEOPLE[["age"]]
+    options: Any = {"epsilon": 1.0, "delta": 1e-9, "schema": described}
+    ask(frame, named, **options)  # a mean is taken from the lower bound, so it is small
+    if "-9e12" in text:  # so is a sum on a coarse grid
+        ask(frame, text, **options)
+        return
+    with pytest.raises(InputError, match="a difference from a public number"):
+        ask(frame, text, ledger=book, **options)
+    assert book.read()["releases"] == []
 
 
 def test_one_bad_question_costs_nothing_beside_good_ones(book: LedgerFile) -> None:

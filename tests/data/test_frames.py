@@ -15,8 +15,10 @@ import pytest
 
 from examples import content, schema_of
 from understudy import Independent, InputError, Random, Table
+from understudy.data.cells import CellEncoder
 from understudy.data.encoding import encode
 from understudy.data.frames import as_frame, as_table, to_arrow, to_pandas, to_polars
+from understudy.data.schema import Quantity
 from understudy.privacy.mechanisms import SeededNoise
 
 DAYS = [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2), None, dt.datetime(1960, 5, 6)]
@@ -417,3 +419,9 @@ def test_a_table_stays_a_table() -> None:
     table, _ = as_table(pandas_frame())
     assert as_table(table)[0] is table
     assert isinstance(as_frame(table, "table"), Table)
+
+
+def test_one_complex_number_does_not_change_how_the_others_are_read() -> None:
+    with_it = as_table(pd.DataFrame({"x": [1, 2, 1j]}))[0].columns["x"]
+    attribute = Quantity("x", "integer", "", (0, 2, 10))
+    assert CellEncoder(attribute, with_it).codes().tolist()[:2] == [0, 1]

@@ -7,8 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -258,6 +261,42 @@ def test_a_pipeline_that_learns_from_private_rows_for_free_is_refused(step):
     assert not ledger.entries
 
 
+def test_a_pipeline_in_a_pipeline_is_looked_through():
+    X, y = _blobs()
+    ledger = Ledger(1.0)
+    learner = GaussianNB(1.0, bounds=(-3, 3), classes=[0, 1], ledger=ledger)
+    components = PCA(1, epsilon=1.0, bounds=(-3, 3), ledger=ledger)
+    scaler = StandardScaler()
+    line = LinearRegression(1.0, bounds=(-3, 3), target_bounds=(-3, 3), ledger=ledger)
+    for whole in (
+        make_pipeline(scaler, make_pipeline(learner)),
+        make_pipeline(make_pipeline(scaler), learner),
+        make_pipeline(scaler, OneVsRestClassifier(learner)),
+        make_pipeline(scaler, components, DummyClassifier()),
+        TransformedTargetRegressor(line, transformer=scaler),
+    ):
+        with pytest.raises(InputError, match="learns from the private rows"):
+            whole.fit(X, y)
+    assert not ledger.entries
+    halve = FunctionTransformer(lambda rows: rows / 2)
+    free = [clone(step).set_params(ledger=None) for step in (components, learner)]
+    make_pipeline(make_pipeline(halve, free[0]), make_pipeline(free[1])).fit(X, y)
+
+
+def test_a_text_among_the_targets_is_missing_and_not_told():
+    X, y = _blobs(30)
+    line = LinearRegression(1.0, bounds=(-3, 3), target_bounds=(-3, 3))
+    odd = y.astype(object)
+    for cell in ("a secret", None, 10**400, [1], 1j):
+        odd[3] = cell
+        line.fit(X, odd)
+    with pytest.raises(ValueError, match="type <U8") as refused:
+        line.fit(X, np.array(["a secret"] * len(y)))
+    assert "secret" not in str(refused.value)
+    odd[3] = [1]  # cannot even be looked up
+    GaussianNB(1.0, bounds=(-3, 3), classes=[0, 1]).fit(X, odd)
+
+
 def test_a_pipeline_of_public_and_of_private_steps_is_fine():
     X, y = _blobs()
     halve = FunctionTransformer(lambda rows: rows / 2)
@@ -265,3 +304,28 @@ def test_a_pipeline_of_public_and_of_private_steps_is_fine():
     assert make_pipeline(halve, learner).fit(X, y).score(X, y) > 0.9
     turned = make_pipeline(halve, PCA(1, epsilon=10.0, bounds=(-3, 3)), clone(learner))
     assert turned.fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearRegression(1.0, bounds=(0, 1), target_bounds=(0, 1), row_norm=1e-9),
+        LogisticRegression(bounds=(0, 1), classes=[0, 1], solver="moments", row_norm=1e9),
+        KMeans(2, bounds=(0, 1), row_norm=0.001),
+        KMeans(10_000, bounds=(0, 1)),
+        PCA(3_000, bounds=(0, 1)),
+        GaussianNB(bounds=(0, 1), classes=[0, 1]),
+    ],
+    ids=_name,
+)
+def test_what_cannot_be_asked_for_is_refused_before_a_ledger_file_is(learner, tmp_path):
+    """A release that ends after its first question has cost all of its price."""
+    book = LedgerFile.create(tmp_path / "t.ledger", epsilon=5.0)
+    columns = 2
+    if learner.get_params().get("row_norm") is None:
+        columns = 2_100
+    rows = np.random.default_rng(0).random((4, columns))
+    with pytest.raises(InputError, match=r"row_norm must be|features"):
+        clone(learner).set_params(ledger=book).fit(rows, [0, 1, 0, 1])
+    assert book.left() == (5.0, 0.0)
+    assert book.read()["releases"] == []

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 
+from understudy import Schema
+from understudy.data.encoding import encode
+from understudy.data.tables import Column, Table
 from understudy.errors import InputError
-from understudy.learners.logistic import shorten_rows
+from understudy.learners.logistic import LogisticRegression, shorten_rows
 from understudy.learners.perturbation import (
     TOLERANCE,
     Plan,
@@ -21,6 +25,7 @@ from understudy.learners.perturbation import (
     plan_output,
 )
 from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise, SystemNoise
 
@@ -219,3 +224,52 @@ def test_noise_of_the_operating_system_differs_each_time():
 def test_a_budget_that_leaves_only_noise_is_refused():
     with pytest.raises(InputError, match="give it more"):
         plan_output(_table(()), Budget(1e-12), Ledger(1.0), 1.0)
+
+
+@pytest.mark.parametrize("row_norm", [None, 0.5, 100.0])
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_no_row_is_longer_than_what_was_paid_for(monkeypatch, solver, row_norm):
+    """Whatever stands in it: the norms of what is fitted are those of the plan."""
+    seen = []
+
+    def look(rows, plan, noise):
+        seen.append(rows)
+        return np.zeros(rows.dimensions)
+
+    monkeypatch.setattr("understudy.learners.logistic.fit_perturbed", look)
+    odd = [-1e300, -7.0, -1.0, 0.0, 2.0, 50.0, math.inf, -math.inf, math.nan]
+    X = np.array(list(itertools.product(odd, repeat=3)))
+    y = np.arange(len(X)) % 2
+    learner = LogisticRegression(
+        epsilon=1.0, bounds=(-1, 2), classes=[0, 1], solver=solver, row_norm=row_norm
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner.fit(X, y)
+    [rows] = seen
+    assert len(rows.features) == len(X)
+    assert np.abs(rows.features).sum(axis=1).max() <= rows.l1
+    assert np.linalg.norm(rows.features, axis=1).max() <= rows.l2
+    assert np.abs(rows.features).max() <= 1
+
+
+def test_seeded_noise_of_a_learner_is_told_to_the_curators_ledger():
+    """The curator's own noise may come from the operating system: it is not what is added here."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "x": {"kind": "real", "min": 0, "max": 1},
+                "y": {"kind": "categorical", "values": ["a", "b"]},
+            }
+        }
+    )
+    columns = {
+        "x": Column("real", np.linspace(0, 1, 20)),
+        "y": Column("text", np.arange(20, dtype=np.uint32) % 2, ("a", "b")),
+    }
+    coded = encode(Table(columns, "t"), schema)
+    for noise in (SystemNoise(), SeededNoise(0)):
+        ledger = Ledger(1.0)
+        curator = CentralCurator(coded, ledger)
+        LogisticRegression(epsilon=1.0, noise=noise).fit_curator(curator, "y", coded=coded)
+        assert ledger.private == noise.private

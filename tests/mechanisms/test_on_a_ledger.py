@@ -4,7 +4,9 @@ nothing.
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +28,9 @@ from understudy.mechanisms import (
     TwoCoinResponse,
     Vector,
     Wishart,
+    compose,
     compose_zcdp,
+    for_group,
 )
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -176,10 +180,27 @@ BAD: dict[str, tuple[Use, str]] = {
     ),
     "a coin of one side": (lambda e: TwoCoinResponse.of_coin(1), "between 0 and 1"),
     "a coin of words": (lambda e: TwoCoinResponse.of_coin("often"), "between 0 and 1"),
+    "a width that another price buys": (
+        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=1e-3),
+        "costs more than epsilon 0.1",
+    ),
+    "a width that is no number": (
+        lambda e: Gaussian(epsilon=0.1, delta=1e-9, multiplier=float("nan")),
+        "costs more than",
+    ),
     "a threshold of text": (
         lambda e: SparseVector(epsilon=1.0, threshold="5"),  # type: ignore[arg-type]
         "public whole number",
     ),
+    "a threshold beyond all counts": (
+        lambda e: SparseVector(epsilon=1.0, threshold=1 << 70).start(e, "q"),
+        "up to 2.60",
+    ),
+    "a rho below 0 to take others off": (lambda e: compose_zcdp([-1.0, 2.0], 1e-6), "at or above"),
+    "a rho that is no number": (lambda e: compose_zcdp([float("nan")], 1e-6), "at or above 0"),
+    "zCDP without a delta": (lambda e: compose_zcdp([0.1], 0.0), "above 0 only"),
+    "an infinite price": (lambda e: compose([(float("inf"), 0.0)]), "finite number"),
+    "nothing to compose": (lambda e: compose([]), "nothing to compose"),
     "none above": (lambda e: SparseVector(epsilon=1.0, threshold=5, max_above=0), "max_above"),
     "no ledger": (
         lambda e: Geometric(epsilon=1.0).release(5, None, "q"),  # type: ignore[call-overload]
@@ -199,3 +220,17 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(use: Use, said: str) -> No
     assert not ledger.entries
     assert str(refused.value).endswith((".", ")."))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("copy", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_is_in_one_place(copy: Any) -> None:
+    """Copies would each say once that a count is above the threshold, at the price of one."""
+    session = SparseVector(epsilon=1.0, threshold=5).start(Ledger(1.0), "alarms")
+    with pytest.raises(InputError, match="cannot be copied"):
+        copy(session)
+    with pytest.raises(InputError, match="not of several"):
+        session.is_above([1, 2])  # type: ignore[arg-type]
+
+
+def test_the_promise_to_a_group_says_of_what() -> None:
+    assert ": a change of any 2 rows changes the probability" in str(for_group(0.1, 1e-6, 2))

@@ -81,6 +81,27 @@ def test_choices_in_groups_lose_no_more_than_one_price(relation: Any) -> None:
     assert 0.1 < worst <= 1.0  # with two candidates there is less to lose than the price
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_person_moves_a_score_no_further_than_one_step_of_its_choice(level: float) -> None:
+    """A choice of scores on the grid is private where each moves by SCORE_GRID + 1 steps."""
+    asked = question(level)
+    for rows in (1, 3):
+        ledger = Ledger(1.0, rows_per_person=rows)
+        for one, other in neighbours_of("add_remove"):
+            both = asked.scores(one), asked.scores(one + rows * (other - one))
+            here, there = (asked.gridded(scores, ledger) for scores in both)
+            assert np.abs(here - there).max() <= SCORE_GRID + 1
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+def test_a_row_that_leaves_one_group_for_another_pays_for_both(currency: Any) -> None:
+    """Both choices see it: their epsilons, or their rhos, add up to the price of one group."""
+    alone = rank_scale(Budget(1.0, currency), "replace", 1)
+    halved = rank_scale(Budget(0.5, currency), "replace", 1)
+    assert rank_scale(Budget(1.0, currency), "replace", 2) == halved > alone
+    assert rank_scale(Budget(1.0, currency), "add_remove", 2) == alone
+
+
 def test_the_candidate_that_holds_the_rank_scores_nothing_and_no_other() -> None:
     table = np.array([10, 30, 0, 10])
     assert question(0.5).scores(table).tolist() == [[-15.0, 0.0, -15.0, -15.0]]
@@ -123,7 +144,7 @@ def test_an_end_passes_the_rank_no_more_often_than_it_may(rows: int) -> None:
         assert silent < 30  # three are expected; the rows are enough
 
 
-def test_a_choice_is_booked_before_it_is_made() -> None:
+def test_what_cannot_be_chosen_is_refused_and_free() -> None:
     asked = curator([1, 2, 3], 1.0, 0)
     with pytest.raises(InputError, match="a candidate and a group for each cell"):
         asked.answer(question(0.5))

@@ -172,6 +172,23 @@ def test_on_a_common_grid_no_row_moves_steps_further_than_claimed(name):
                 assert int((moved * moved).sum()) <= block.l2_steps**2
 
 
+@pytest.mark.parametrize("steps", [None, 5])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_person_moves_sums_further_than_claimed(name, steps):
+    """A person's rows may all be the one that moves sums the most."""
+    question = Sum(budget=Budget(1.0), moments="products", **QUESTIONS[name])
+    summation = question.summation(Domain(SCHEMA))
+    each = sum_each(summation)
+    for part, block in find_blocks(summation, "add_remove", 3).items():
+        if steps is not None:
+            block = block.on_grid(steps)
+        for one in each:
+            line = one.counts[:, None] if part == "counts" else getattr(one, part)
+            moved = np.abs(block.to_grid(3 * line))
+            assert moved.sum() <= block.l1_steps
+            assert int((moved * moved).sum()) <= Fraction(block.l2_steps) ** 2
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 40, 700])
 def test_shortened_rows_are_never_longer_than_the_radius(size):
     """On whole numbers, exactly, rows barely too long included."""

@@ -188,7 +188,7 @@ def test_indicators_of_one_column_cost_as_one():
 # ---- the books, and what is refused
 
 
-def test_everything_is_debited_before_rows_are_touched():
+def test_every_part_stands_in_the_ledger():
     ledger = Ledger(1.0)
     curator = curator_of(ledger=ledger)
     curator.sum([Number("age")], Budget(0.5), moments="squares", by=marginal("sex"))
@@ -213,6 +213,7 @@ def test_everything_is_debited_before_rows_are_touched():
         ([Number("age", centre=200)], {}, "centre"),
         ([Number("age", step=0.0)], {}, "step"),
         ([Number("age", step=1e-9)], {}, "larger step"),
+        ([Number("age", lower=0, upper=1, step=10.0)], {}, "smaller step"),
         ([Number("age", unit=-1)], {}, "unit"),
         ([Number("income", lower=1e18, upper=1e18 + 256, centre=1e18)], {}, "close"),
         ([Indicator("sex", ())], {}, "codes"),

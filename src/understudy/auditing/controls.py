@@ -50,7 +50,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement
 from understudy.privacy.discovery import discover
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, Rule
+from understudy.privacy.mechanisms import Noise, Rule, gaussian_scale
 from understudy.privacy.questions import Measure
 from understudy.privacy.refinement import refine
 from understudy.synthesizers.independent import Independent
@@ -252,6 +252,15 @@ def _scale_by_the_data(neighbour: bool, runs: int, rng: np.random.Generator) -> 
     rows = np.array([1.0, 2.0, 3.0, 4.0] * 10 + [1000.0] * neighbour)
     scaled = (rows - rows.min()) / (rows.max() - rows.min())
     return np.count_nonzero(scaled > 0.5) + draw_laplace(rng, 1.0, (runs,))
+
+
+def wrapped_squares_rho(number: int = (1 << 32) + 1, claimed: float = 0.5) -> float:
+    """What a sum costs in rho where a row's number, of which noise goes by the square, was squared
+    in 64 bits: 2^32 squared is 0 there.
+    """
+    wrapped = int((np.array([number]) ** 2)[0])
+    scale = gaussian_scale(math.sqrt(wrapped), claimed)
+    return number**2 / (2 * scale**2)
 
 
 def group_means_loss(size: int = 5, groups: int = 8) -> float:
@@ -773,6 +782,14 @@ def controls() -> tuple[Control, ...]:
             up_down,
             0.125,
             exact=lambda: _choice_rho(2.0, "permute_and_flip"),
+            unit="rho",
+        ),
+        Control(
+            "a sum whose squares wrap around in 64 bits",
+            "understudy",
+            one_more,
+            0.5,
+            exact=wrapped_squares_rho,
             unit="rho",
         ),
         Control(

@@ -151,6 +151,12 @@ def _from_pandas(pandas: Any, series: Any) -> Column:
     ):
         numbers = np.append(dtype.categories.to_numpy(dtype=np.int64), 0)
         return Column("integer", numbers[series.cat.codes.to_numpy()], missing=missing)
+    if types.is_complex_dtype(dtype):
+        # One complex number made all others such; they are read as what they were.
+        series = pandas.Series(
+            [value if value.imag else value.real for value in series.tolist()], dtype=object
+        )
+        dtype = series.dtype
     if types.is_object_dtype(dtype):
         # Each value by itself: factorize would take True, 1 and 1.0 for one and the same, whichever
         # came first.

@@ -24,6 +24,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.mechanisms import Noise
+from understudy.privacy.sums import MAX_FEATURES
 from understudy.release.callbacks import warn_owner
 from understudy.release.reservations import reserve
 from understudy.release.sources import MemorySource
@@ -39,6 +40,8 @@ except ImportError as error:
     ) from error
 
 LedgerLike = Ledger | LedgerFile | str | Path | None
+
+MIN_ROW_NORM, MAX_ROW_NORM = 0.05, 1e6
 
 OBSERVED = "observed"
 """Classes that the caller takes as public: those that stand in y."""
@@ -93,6 +96,14 @@ class Learner(BaseEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters of the learner's own."""
 
+    def _check_design(self, design: Design) -> None:
+        """Refuse more features than a curator sums, before anything is paid."""
+        if len(design) >= MAX_FEATURES:
+            raise InputError(
+                f"{type(self).__name__} takes fewer than {MAX_FEATURES:,} features, not "
+                f"{len(design):,}; leave some columns out."
+            )
+
     def _target_of_array(self, name: str, y: Any) -> tuple[Attribute, Column] | None:
         """The target of an array y, as a column with what is public about it."""
         return None
@@ -119,10 +130,11 @@ class Learner(BaseEstimator):
             What is to be predicted, where there is something.
         """
         self.check_parameters()
-        refuse_fitted_steps(self)
+        refuse_fitted_steps()
         rows, y = self._check_arrays(X, y)
         names = self._names()
         design = self._design_of_arrays(names)
+        self._check_design(design)
         columns = {name: self._column(rows[:, place]) for place, name in enumerate(names)}
         attributes = [self._attribute(f.name, f.lower, f.upper) for f in design.features]
         target = _free_name("y", names)
@@ -217,7 +229,7 @@ class Learner(BaseEstimator):
             raise InputError(
                 f"The target {target!r} is of kind {schema[target].kind}: it is never read."
             )
-        self._design_of_schema(schema, target)
+        self._check_design(self._design_of_schema(schema, target))
 
     def check_target_given(self, target: str | None) -> None:
         """Refuse a target where none is predicted, and none where one is."""
@@ -423,22 +435,59 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_row_norm(value: Any) -> None:
+    """A length that rows can be shortened to, on the grid that sums are taken on."""
+    if value is not None and not MIN_ROW_NORM <= check_positive("row_norm", value) <= MAX_ROW_NORM:
+        raise InputError(
+            f"row_norm must be a number from {MIN_ROW_NORM:g} to {MAX_ROW_NORM:,.0f}, not "
+            f"{value!r}."
+        )
+
+
 def _read_numbers(name: str, given: Any, shape: tuple[int, ...]) -> Matrix:
     """Finite numbers of a shape, from a file."""
     try:
-        numbers = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if numbers.shape != shape or not np.isfinite(numbers).all():
+        found = np.array(given, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        found = np.array(np.nan)
+    if found.shape != shape or not np.isfinite(found).all():
         raise InputError(f"{name} is not an array of {shape} finite numbers")
-    return numbers
+    return found
 
 
 def _places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """The place of each label among the classes; of one that is not there, the last place."""
     order = {label: place for place, label in enumerate(classes.tolist())}
     last = len(classes) - 1
-    return np.array([order.get(label, last) for label in y.tolist()], dtype=np.int64)
+    places = [order.get(label, last) if _is_hashable(label) else last for label in y.tolist()]
+    return np.array(places, dtype=np.int64)
+
+
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+def numbers_of(y: Any) -> Matrix:
+    """A target of numbers; what is none of them, in a column of objects, is missing."""
+    y = np.asarray(y)
+    if y.dtype.kind in "SU":
+        raise ValueError(f"y is of type {y.dtype}, not a number; a regression predicts numbers.")
+    if y.dtype.kind != "O":
+        return y.astype(np.float64)
+    return np.array([_number_of(cell) for cell in y.tolist()], dtype=np.float64)
+
+
+def _number_of(cell: Any) -> float:
+    if isinstance(cell, str | bytes):
+        return math.nan
+    try:
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
 
 
 def _refuse_objects(X: Any) -> None:  # noqa: N803

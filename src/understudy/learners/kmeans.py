@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, LedgerLike, check_positive
+from understudy.learners.estimator import Learner, LedgerLike, check_row_norm
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import Noise
+from understudy.privacy.sums import MAX_SUMS
 
 from sklearn.base import ClusterMixin, TransformerMixin  # isort: skip
 
@@ -106,11 +107,18 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
         _check_whole("n_clusters", self.n_clusters, 1, 10_000)
         if self.max_iter is not None:
             _check_whole("max_iter", self.max_iter, 1, 1_000)
-        if self.row_norm is not None:
-            check_positive("row_norm", self.row_norm)
+        check_row_norm(self.row_norm)
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
+
+    def _check_design(self, design: Design) -> None:
+        super()._check_design(design)
+        if self.n_clusters * len(design) > MAX_SUMS:
+            raise InputError(
+                f"{self.n_clusters:,} clusters of {len(design):,} features are more than "
+                f"{MAX_SUMS:,} sums; take fewer clusters or columns."
+            )
 
     def _learn(self, asked: Asked) -> None:
         first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)

@@ -28,7 +28,13 @@ from understudy.learners.design import (
     numbers_column,
     quantity,
 )
-from understudy.learners.estimator import Learner, LedgerLike, check_positive
+from understudy.learners.estimator import (
+    Learner,
+    LedgerLike,
+    check_positive,
+    check_row_norm,
+    numbers_of,
+)
 from understudy.privacy.mechanisms import Noise
 
 from sklearn.base import RegressorMixin  # isort: skip
@@ -61,8 +67,7 @@ class _LinearModel(RegressorMixin, Learner):
         return 0.0
 
     def _check_parameters(self) -> None:
-        if self.row_norm is not None:
-            check_positive("row_norm", self.row_norm)
+        check_row_norm(self.row_norm)
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
@@ -74,7 +79,7 @@ class _LinearModel(RegressorMixin, Learner):
                 "bounds that are read off the rows would tell about them."
             )
         lower, upper = check_bounds(self.target_bounds, 1)
-        column = numbers_column(np.asarray(y, dtype=np.float64))
+        column = numbers_column(numbers_of(y))
         return quantity(name, float(lower[0]), float(upper[0])), column
 
     def _learn(self, asked: Asked) -> None:

@@ -13,7 +13,7 @@ from understudy.data.cells import CellEncoder
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, nearest_psd, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Classifier, LedgerLike, check_positive
+from understudy.learners.estimator import Classifier, LedgerLike, check_positive, check_row_norm
 from understudy.learners.perturbation import (
     SAFE,
     Rows,
@@ -122,8 +122,14 @@ class LogisticRegression(ClassifierMixin, Classifier):
         if self.solver not in SOLVERS:
             raise InputError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}.")
         check_positive("C", self.C)
-        if self.row_norm is not None:
+        if self.solver == "moments":
+            check_row_norm(self.row_norm)
+        elif self.row_norm is not None:
             check_positive("row_norm", self.row_norm)
+
+    def _check_design(self, design: Design) -> None:
+        if self.solver == "moments":
+            super()._check_design(design)
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
@@ -166,6 +172,8 @@ class LogisticRegression(ClassifierMixin, Classifier):
         )
         make_plan = plan_objective if self.solver == "objective" else plan_output
         ledger = asked.curator.ledger
+        if not asked.noise_source.private:
+            ledger.private = False
         prices = asked.budget.equally(self._lines)
         plans = [make_plan(empty, price, ledger, 1 / self.C) for price in prices]
         ledger.debit_all(

@@ -253,6 +253,9 @@ class CategoricalNB(_NaiveBayes):
         if not isinstance(self.alpha, int | float) or not 0 <= self.alpha < 1e9:
             raise InputError(f"alpha must be a number at or above 0, not {self.alpha!r}.")
 
+    def _check_design(self, design: Design) -> None:
+        """Tables are counted, not sums."""
+
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         sizes = check_categories(self.categories, len(names))
         return Design.of_codes(zip(names, sizes, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, nearest_psd, release_scatter
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, LedgerLike, check_positive
+from understudy.learners.estimator import Learner, LedgerLike, check_row_norm
 from understudy.privacy.mechanisms import Noise
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin  # isort: skip
@@ -75,19 +75,22 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if number is not None and (not whole or number < 1):
             raise InputError(f"n_components must be a whole number of at least 1, not {number!r}.")
-        if self.row_norm is not None:
-            check_positive("row_norm", self.row_norm)
+        check_row_norm(self.row_norm)
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
 
-    def _learn(self, asked: Asked) -> None:
-        design = asked.design
+    def _check_design(self, design: Design) -> None:
+        super()._check_design(design)
         number = self.n_components or len(design)
         if number > len(design):
             raise InputError(
                 f"There are {len(design):,} features, so there are no {number:,} components."
             )
+
+    def _learn(self, asked: Asked) -> None:
+        design = asked.design
+        number = self.n_components or len(design)
         ball = self.row_norm or BALL * design.longest(2)
         first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
         rows = count_rows(asked, design, first)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from understudy.errors import InputError
 from understudy.privacy.budget import (
     check_delta,
     check_epsilon,
     epsilon_of,
-    exact,
     rounded_up,
     total,
 )
@@ -55,8 +56,12 @@ def compose_zcdp(rhos: Sequence[float], delta: float) -> Price:
     >>> round(epsilon, 2)
     1.47
     """
-    amounts = rounded_up(total(rhos))
-    return epsilon_of(amounts, check_delta(delta)), delta
+    for rho in rhos:
+        if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 <= rho < math.inf:
+            raise InputError(f"rho must be a finite number at or above 0, not {rho!r}.")
+    if not check_delta(delta):
+        raise InputError("zCDP is worth an epsilon at a delta above 0 only; give one.")
+    return epsilon_of(rounded_up(total(rhos)), delta), delta
 
 
 def for_group(epsilon: float, delta: float, members: int) -> GroupPromise:
@@ -72,7 +77,9 @@ def for_group(epsilon: float, delta: float, members: int) -> GroupPromise:
 
 
 def _check(prices: Sequence[Price]) -> None:
+    if not prices:
+        raise InputError("There is nothing to compose: give the prices of some releases.")
     for epsilon, delta in prices:
-        if exact(epsilon) != 0:
+        if epsilon != 0:
             check_epsilon(epsilon)
         check_delta(delta)

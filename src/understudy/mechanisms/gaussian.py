@@ -81,11 +81,24 @@ class Gaussian(AdditiveMechanism):
         if not self.multiplier:
             needed = gaussian_multiplier(self.epsilon, self.delta, self.size)
             object.__setattr__(self, "multiplier", needed)
+        elif not self._is_wide_enough():
+            raise InputError(
+                f"Noise of {self.multiplier!r} sensitivities costs more than epsilon "
+                f"{self.epsilon:g} and delta {self.delta:g}; leave the multiplier out, or make the "
+                "mechanism by Gaussian.for_rho."
+            )
         if self.scale > MAX_CHOICE_SCALE:
             raise InputError(
                 f"Noise for epsilon {self.epsilon:g} and delta {self.delta:g} at this size is too "
                 "wide to be drawn; give it more budget."
             )
+
+    def _is_wide_enough(self) -> bool:
+        """Whether a width that was given is worth the price that is stated."""
+        given = self.multiplier
+        if not isinstance(given, int | float) or not 0 < given < math.inf:
+            return False
+        return _delta_at(given, self.epsilon, self.delta, self.size) <= self.delta
 
     @classmethod
     def for_rho(

@@ -19,7 +19,7 @@ from understudy.mechanisms.base import (
     choose_noise,
 )
 from understudy.mechanisms.distributions import discrete_laplace_cdf, discrete_laplace_log_pmf
-from understudy.mechanisms.grid import check_counts
+from understudy.mechanisms.grid import FARTHEST, check_counts
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, laplace_scale
@@ -74,8 +74,11 @@ class SparseVector(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole_sensitivity(self.sensitivity)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int):
-            raise InputError(f"The threshold is a public whole number, not {self.threshold!r}.")
+        whole = not isinstance(self.threshold, bool) and isinstance(self.threshold, int)
+        if not whole or abs(self.threshold) > FARTHEST:
+            raise InputError(
+                f"The threshold is a public whole number, up to 2^60, not {self.threshold!r}."
+            )
         whole = not isinstance(self.max_above, bool) and isinstance(self.max_above, int)
         if not whole or not 1 <= self.max_above <= MAX_ABOVE:
             raise InputError(
@@ -168,6 +171,12 @@ class SparseSession:
         """Whether as many counts were above the threshold as were paid for."""
         return self._left == 0
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise InputError(
+            "A session of a sparse vector cannot be copied or sent to another process, where it "
+            "would say more than was paid for; start another one."
+        )
+
     def is_above(self, count: int) -> bool:
         """Whether a count is above the threshold, or at it, give or take both noises."""
         if self.ended:
@@ -175,7 +184,10 @@ class SparseSession:
                 "The session has said as often as was paid for that a count is above the "
                 "threshold; start another one."
             )
-        exact_count = check_counts(count).reshape(1)
+        exact_count = check_counts(count)
+        if exact_count.size != 1:
+            raise InputError("A session is asked of one count after another, not of several.")
+        exact_count = exact_count.reshape(1)
         noisy = int(self._noise.laplace(exact_count, self._mechanism.count_scale)[0])
         above = noisy >= self._noisy_threshold
         self._left -= above

@@ -185,6 +185,11 @@ def _quantity_on_grid(feature: Number, attribute: Quantity, ball_step: float | N
         grid_step=step,
     )
     bounds.check_steps(step, ball_step)
+    if grid.values_size == 1:
+        raise InputError(
+            f"The step of {feature.column!r} is so large that all of its numbers are one; choose a "
+            "smaller step or unit."
+        )
     term = Term(attribute=grid, offset=grid.lowest - centre)
     return GridFeature(term=term, step=step, centre=centre * step, unit=bounds.unit)
 

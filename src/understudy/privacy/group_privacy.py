@@ -37,6 +37,8 @@ def group_promise(
     delta, which the later steps multiply: delta (1 + e^epsilon + ... + e^((k - 1) epsilon)).
     """
     members = check_members(members)
+    if not change:
+        change = f"a change of any {members:,} {unit}s"
     together = rounded_up(exact(epsilon) * members)
     if not delta:
         return GroupPromise(members, together, 0.0, change, unit)

@@ -35,7 +35,10 @@ from understudy.privacy.questions import LedgerLine, Question
 MAX_COMPARED = 512
 """Columns of a query matrix that are compared two by two under replace; beyond, a bound serves."""
 
-MAX_COEFFICIENT = 1 << 40
+MAX_REACH = 1 << 30
+"""What a row adds to all answers together, at most. The squares of what a replaced row moves, and
+sums over 2^31 rows, are then below 2^63: whole numbers do not wrap around.
+"""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class QueryMatrix:
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     values: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        # In floating point, which does not wrap around where whole numbers would.
+        sizes = np.bincount(self.columns, np.abs(self.values.astype(np.float64)))
+        if sizes.max(initial=0) > MAX_REACH:
+            raise InputError(
+                f"A row would add more than {MAX_REACH:,} steps to an answer; ask for a difference "
+                "from a public number, or take bounds nearer to 0."
+            )
 
     @classmethod
     def counting(cls, classes: NDArray[np.int64], number: int) -> QueryMatrix:
@@ -145,8 +157,6 @@ class LinearQueries(Question):
         matrix = self.matrix
         if matrix.cells != domain.cells(self.axes):
             raise InputError("The query matrix does not have a column per cell of the table.")
-        if len(matrix.values) and np.abs(matrix.values).max() > MAX_COEFFICIENT:
-            raise InputError(f"A row must not add more than {MAX_COEFFICIENT:,} to an answer.")
         if not self.budget.amount > 0:
             raise InputError("A question cannot be answered for nothing; give it a budget.")
 
