@@ -270,9 +270,9 @@ def test_discovery_loses_what_it_claims(epsilon: float) -> None:
 def test_a_threshold_that_is_too_low_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: Any = (1.0, "add_remove", "epsilon", 2, 1)
     assert naming_probability(*arguments) <= DELTA
-    monkeypatch.setattr("understudy.privacy.discovery_values.noise_tail", lambda *_: 5.0)
+    monkeypatch.setattr("understudy.privacy.discovery_budget.noise_tail", lambda *_: 5.0)
     assert naming_probability(*arguments) > 1000 * DELTA
-    monkeypatch.setattr("understudy.privacy.discovery_values.noise_tail", lambda *_: -1.0)
+    monkeypatch.setattr("understudy.privacy.discovery_budget.noise_tail", lambda *_: -1.0)
     assert naming_probability(*arguments) == 1
 
 

@@ -31,6 +31,7 @@ import understudy.synthesizers
 from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
+from understudy.synthesizers.gaussian import Gaussian
 from understudy.synthesizers.marginals import Marginals
 from understudy.synthesizers.mst import MST
 from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
@@ -43,6 +44,8 @@ METHODS: dict[str, Synthesizer] = {
     "adaptive, two rows per person": Adaptive(epsilon=9.0, person="who", max_rows_per_person=2),
     "mst": MST(epsilon=2.0),
     "mst, delta, replace": MST(epsilon=2.0, delta=1e-6, neighbours="replace"),
+    "gaussian": Gaussian(epsilon=2.0),
+    "gaussian, delta, replace": Gaussian(epsilon=2.0, delta=1e-6, neighbours="replace"),
     "random": Random(),
     "independent": Independent(epsilon=1.0),
     "independent, delta": Independent(epsilon=1.0, delta=1e-6),

@@ -267,7 +267,18 @@ def test_reals_on_different_grids_keep_their_order():
 # ------------------------------------------------ a table of our own, every method
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(methods()) if "histogram" not in name])
+REFUSING = "gaussian"
+"""Gaussians keep no rules, and say so before anything is asked."""
+
+EVERY = [name for name in sorted(methods()) if "histogram" not in name and name != REFUSING]
+
+
+def test_gaussians_refuse_rules():
+    with pytest.raises(InputError, match="cannot keep constraints"):
+        methods()[REFUSING].make(epsilon=2.0).fit(loans(200), schema=SCHEMA)
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_every_method_keeps_every_rule(name):
     method = methods()[name].make(epsilon=2.0) if name != "random" else Random()
     if name == "marginals":

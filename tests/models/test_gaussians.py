@@ -168,8 +168,10 @@ def test_questions_about_one_number_are_answered_and_have_a_deviation() -> None:
     assert abs(share.value - ((age >= 50) & (group == 0)).mean()) < 0.01
     mean = made.query("mean age where group = 'q'")
     assert abs(mean.value - age[group == 1].mean()) < 1.0
-    # The noise in the sum was 3 half ranges (of 50 years) among 400 rows.
-    assert mean.error == pytest.approx(3 * 50 / 400, rel=0.2)
+    # The noise in the sum was 3 half ranges (of 50 years) among 400 rows; what else a bar knows,
+    # that bins are wide among it, makes it longer.
+    noise = 3 * 50 / 400
+    assert 0.8 * noise < mean.error < 2 * noise
     assert made.marginal("age", "group").table.shape == (16, 2)
     assert made.query("share where size is missing").value == pytest.approx(0.18, abs=1e-6)
 

@@ -108,12 +108,7 @@ class Learner:
                 for place in range(len(group))
                 if 1 < len(group) <= MAX_SCALED_ORDER
             ]
-            for _ in range(SCALINGS):
-                for place, margin in margins:
-                    now = table.sum(axis=place)
-                    ratio = np.divide(margin, now, out=np.ones_like(now), where=now > 0)
-                    table = table * np.expand_dims(ratio, place)
-            known[group] = table / table.sum()
+            known[group] = _scale_to_margins(table, margins)
         return known[group]
 
     def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
@@ -159,3 +154,22 @@ class Learner:
             )
             for name, parents, table in self.fit.conditionals()
         ]
+
+
+def _scale_to_margins(
+    table: NDArray[np.float64], margins: Sequence[tuple[int, NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """A table scaled to the sums that it should have along some sides, in turn.
+
+    Margins that are 0 wherever the table is not leave nothing of it: then it stays as it was.
+    """
+    scaled = table
+    for _ in range(SCALINGS):
+        for place, margin in margins:
+            now = scaled.sum(axis=place)
+            ratio = np.divide(margin, now, out=np.ones_like(now), where=now > 0)
+            scaled = scaled * np.expand_dims(ratio, place)
+    total = scaled.sum()
+    if total > 0:
+        return scaled / total
+    return table
