@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from understudy.data.frames import Frame
 from understudy.data.marginals import marginal
 from understudy.data.schema import Quantity, Schema
 from understudy.models.gaussian_fitting import half_step
@@ -152,8 +152,8 @@ class Generation:
     rows: int | None = None
     seed: int | None = None
 
-    def generate(self, model: Model) -> Frame:
-        """The synthetic table: numbers clipped to their bounds and put on their grid."""
+    def generate(self, model: Model) -> Any:
+        """The synthetic table, of the library that the model names; numbers lie on their grid."""
         return model.sample(self.rows, self.seed)
 
 
