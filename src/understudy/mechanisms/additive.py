@@ -50,7 +50,7 @@ class AdditiveMechanism(Mechanism):
 
     @abstractmethod
     def log_pmf(self, steps: NDArray[Any]) -> Floats:
-        """The log-probability that the noise in a number is so many steps of the grid."""
+        """The log-probability that the noise in a number is this many steps of the grid."""
 
     @property
     @abstractmethod
@@ -227,7 +227,7 @@ class Laplace(AdditiveMechanism):
         return laplace_scale(self.reach, self.epsilon)
 
     def log_pmf(self, steps: NDArray[Any]) -> Floats:
-        """The log-probability of noise of so many steps."""
+        """The log-probability of noise of this many steps."""
         return discrete_laplace_log_pmf(steps, self.scale)
 
     @property

@@ -154,7 +154,7 @@ class Gaussian(AdditiveMechanism):
         return math.nextafter(self.multiplier * self.reach, math.inf)
 
     def log_pmf(self, steps: NDArray[Any]) -> Floats:
-        """The log-probability of noise of so many steps."""
+        """The log-probability of noise of this many steps."""
         # At scales this large the sum of the weights is the integral, to all digits of a float.
         whole = math.log(self.scale) + 0.5 * math.log(2 * math.pi)
         sizes = np.asarray(steps, dtype=np.float64)

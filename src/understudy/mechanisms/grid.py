@@ -47,7 +47,7 @@ def put_on_grid(value: Any, step: Fraction, size: int = 1) -> Integers:
 
 
 def take_off_grid(steps: Integers, step: Fraction) -> NDArray[np.float64]:
-    """The numbers so many steps from 0, as the nearest floats."""
+    """The numbers this many steps from 0, as the nearest floats."""
     return np.array([float(int(each) * step) for each in steps], dtype=np.float64)
 
 

@@ -178,7 +178,7 @@ class RandomisedResponse(ResponseMechanism):
         return [[self.true_lots if a == b else LIE_LOTS for b in places] for a in places]
 
     def count_variance(self, people: int, share: float = 0.0) -> float:
-        """The variance of an estimated count, where ``share`` of so many people gave the answer."""
+        """The variance of an estimated count, where ``share`` of all people gave the answer."""
         whole = self.true_lots + LIE_LOTS * (len(self.answers) - 1)
         honest, lie = self.true_lots / whole, LIE_LOTS / whole
         spread = share * honest * (1 - honest) + (1 - share) * lie * (1 - lie)

@@ -87,11 +87,11 @@ class Staircase(AdditiveMechanism):
         return min(max(round(width * self.reach), 1), self.reach)
 
     def stairs(self, steps: NDArray[Any]) -> NDArray[Any]:
-        """Which stair noise of so many steps stands on."""
+        """Which stair noise of this many steps stands on."""
         return np.floor((np.abs(steps) + (self.reach - self.first_stair)) / self.reach)
 
     def log_pmf(self, steps: NDArray[Any]) -> Floats:
-        """The log-probability of noise of so many steps."""
+        """The log-probability of noise of this many steps."""
         fall = math.exp(-self.epsilon)
         # The first stair is there once, every other one on both sides.
         whole = 2 * self.first_stair - 1 + 2 * self.reach * fall / -math.expm1(-self.epsilon)
