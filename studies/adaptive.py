@@ -151,8 +151,12 @@ class Unpooled(pooling.Pool):
         self.last[group] = counts.astype(np.float64)
 
     def table(self, group: Group) -> NDArray[np.float64]:
-        """The last measurement of the very group."""
-        return self.last[group]
+        """The last measurement of the very group, or of the last one that holds it."""
+        if group in self.last:
+            return self.last[group]
+        whole = next(held for held in reversed(self.last) if set(group) <= set(held))
+        away = tuple(place for place, name in enumerate(whole) if name not in group)
+        return self.last[whole].sum(axis=away)
 
 
 IDEAS: dict[str, dict[str, Any]] = {

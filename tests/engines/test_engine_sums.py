@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,11 +182,12 @@ def test_spark_has_the_sums_that_memory_has(spark: Any) -> None:
     columns = ", ".join(
         f"{SPARK.quoted(name)} {types.get(kind, kind)}" for name, kind in TYPES.items()
     )
-    table = EngineTable(SparkEngine(spark.createDataFrame(rows, columns).coalesce(1), "T"))
-    engine, memory = EngineSummer(table, SCHEMA, None, 1, 60), in_memory(rows)
-    for name in ("nearest", "centres of groups"):
-        summation = summations()[name]
-        assert lists_of(engine.sum(summation)) == lists_of(memory.sum(summation)), name
+    frame = spark.createDataFrame(rows, columns).coalesce(1)
+    with contextlib.closing(SparkEngine(frame, "T")) as opened:
+        engine, memory = EngineSummer(EngineTable(opened), SCHEMA, None, 1, 60), in_memory(rows)
+        for name in ("nearest", "centres of groups"):
+            summation = summations()[name]
+            assert lists_of(engine.sum(summation)) == lists_of(memory.sum(summation)), name
 
 
 # --------------------------------------------------------------------------- through a curator
