@@ -85,7 +85,7 @@ def ask(
     epsilon
         The price of all answers together.
     schema
-        What is public about the table. Without one a column is what the question compares it with,
+        What is public about the table. Without one the question tells what a column holds,
         and sums, means and quantiles need bounds.
     options
         ``delta`` (above 0: Gaussian noise); ``bounds``, public bounds of columns, such as ``{"age":

@@ -1,6 +1,6 @@
 """What is public about the columns that a question names: by a schema, or by the question itself.
 
-Without a schema a column is what the question compares it with: a number beside 44, a date beside
+Without a schema the question tells what a column holds: a number beside 44, a date beside
 '2020-01-31', else a text. Nothing of the rows is looked at for that.
 """
 

@@ -8,6 +8,7 @@ a variance: a sum is bounded by its public bounds, whatever the class sizes are.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,8 +37,9 @@ LEAST_VARIANCE = 1e-6
 class _NaiveBayes(ClassifierMixin, Classifier):
     """What both have in common: the joint log-likelihood decides."""
 
+    @abstractmethod
     def _joint_log_likelihood(self, X: Any) -> Matrix:  # noqa: N803
-        raise NotImplementedError
+        """The logarithm of P(class) P(row | class), a column per class."""
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The most likely class of each row."""
