@@ -37,7 +37,8 @@ test-oldest:  ## that part with the oldest libraries that are allowed
 test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are; minutes each
 	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
 
-fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders
+fuzz: $(VENV)/dev.stamp  ## throw 10,000 inputs at each reader, and 20,000 questions at holders; new examples for all properties
+	UNDERSTUDY_EXAMPLES=fuzz $(BIN)/python $(PYTEST) -m "hypothesis and not slow" $(ARGS)
 	UNDERSTUDY_FUZZ=10000 $(BIN)/python -m pytest tests/auditing/test_fuzz.py $(ARGS)
 	UNDERSTUDY_FUZZ=20000 $(BIN)/python -m pytest -s tests/federation/test_differential_fuzz.py $(ARGS)
 

@@ -13,11 +13,19 @@ from hypothesis import HealthCheck, settings
 
 from understudy.machine import plain_first
 
-# No deadlines: the machine may be busy, and no test depends on the clock.
+# No deadlines: the machine may be busy, and no test depends on the clock. The same examples in
+# each run, so that what passed once passes again; `make fuzz` looks for others.
 settings.register_profile(
-    "understudy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    "understudy",
+    deadline=None,
+    max_examples=50,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("understudy")
+settings.register_profile(
+    "fuzz", settings.get_profile("understudy"), derandomize=False, max_examples=300
+)
+settings.load_profile(os.environ.get("UNDERSTUDY_EXAMPLES", "understudy"))
 
 # What tests share across folders: the published tables, and holders in memory.
 for folder in ("studies", "tests/federation"):
