@@ -383,7 +383,7 @@ class _Training:
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> TrainedModel:
         progress("learning", 0, 1)
         coded = None
-        if getattr(self.learner, "needs_rows", False) and isinstance(self.source, MemorySource):
+        if self.learner.needs_rows and isinstance(self.source, MemorySource):
             coded, _ = self.source.code(curator.schema)
         self.learner.fit_curator(curator, self.target, budget=budget, coded=coded)
         progress("learning", 1, 1)
