@@ -271,7 +271,8 @@ def test_measurements_go_through_a_file_and_are_checked() -> None:
     model = replace(
         independent_model(),
         measurements=Measurements(
-            tables=tables, holdout=Holdout(noise=0.5, misfit=2.0, tables=8, one_way=1.25)
+            tables=tables,
+            holdout=Holdout(noise=0.5, misfit=2.0, larger=3.0, tables=8, one_way=1.25),
         ),
     )
     document = model.to_dict()

@@ -56,12 +56,8 @@ class Holdout:
     noise: float
     misfit: float
     tables: int
+    larger: float
     one_way: float = 1.0
-    larger: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.larger is None:  # as older files have it
-            object.__setattr__(self, "larger", self.misfit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +120,7 @@ def _holdout(entry: Any) -> Holdout | None:
     for name in ("noise", "misfit", "larger", "one_way"):
         factor = entry.get(name)
         if name == "larger" and name not in entry:
-            continue
+            factor = factors["misfit"]  # as older files have it
         if not _is_number(factor, MAX_FACTOR):
             raise InputError("a factor of its holdout is not a number at or above 0")
         factors[name] = float(factor)

@@ -122,8 +122,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
-        names = ("query", "kind", "value", "error", "low", "high", "noise", "misfit", "cut")
-        return {name: getattr(self, name) for name in names}
+        names = ("kind", "value", "error", "low", "high", "noise", "misfit", "cut")
+        return {"question": self.query, **{name: getattr(self, name) for name in names}}
 
 
 def answer(model: Model, text: str, query: Query | None = None) -> Answer:
@@ -145,6 +145,7 @@ def answer(model: Model, text: str, query: Query | None = None) -> Answer:
 
 
 def with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> Answer:
+    """An answer, with an error that is made of its parts and their factors."""
     scaled = model.errors.scale(parts)
     noise, misfit, cut = (math.sqrt(v) for v in (scaled.noise, scaled.misfit, scaled.cut))
     error = math.sqrt(scaled.noise + scaled.misfit + scaled.cut)

@@ -109,7 +109,7 @@ class GroupedAnswer:
             if math.isnan(found.value):
                 told |= {"value": None, "error": None, "low": None, "high": None}
             listed.append({"group": list(group), **told})
-        return {"query": self.query, "group_by": list(self.group_by), "answers": listed}
+        return {"question": self.query, "group_by": list(self.group_by), "answers": listed}
 
 
 def show_answer(answer: Answer) -> str:

@@ -52,8 +52,8 @@ CUT_ROWS = 4.0
 """A bin whose inside nobody learned: its shape is known as well as that many rows would tell."""
 
 LEARNED_CUT_ROWS = 100.0
-"""One whose inside was learned: a heap at a round number, say, may hold a tenth of its rows, and the
-shape does not know it.
+"""One whose inside was learned: a heap at a round number, say, may hold a tenth of its rows, and
+the shape does not know it.
 """
 
 ROUNDING = 0.25
