@@ -29,7 +29,8 @@ from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.attacks import Attack
+    from understudy.attacks import Attack, Promise
+    from understudy.models.model import Model
 
 _COLOURS = {
     "look at this": "red",
@@ -103,6 +104,7 @@ def attack(
     quiet: QuietResult = False,
 ) -> None:
     """Attack a synthetic table, for you and not for release. Status 1 if something needs a look."""
+    from understudy.attacks import Promise
     from understudy.attacks import attack as run_attacks
     from understudy.data.schema import Schema
     from understudy.models.model import Model
@@ -113,11 +115,7 @@ def attack(
     public = None
     if schema is not None:
         public = Schema.load(schema)
-    claim: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "neighbours": relation_of(neighbours),
-    }
+    promise = None
     if model is not None:
         if epsilon is not None or delta:
             raise InputError(
@@ -125,8 +123,10 @@ def attack(
             )
         released = Model.load(model)
         public = public or released.schema
-        claim = claim_of(released, talk)
-    elif delta and epsilon is None:
+        promise = promise_of(released, talk)
+    elif epsilon is not None:
+        promise = Promise(epsilon, delta, relation_of(neighbours) or "add_remove")
+    elif delta:
         raise InputError("--delta goes with --epsilon; give both, or neither.")
     with talk.working("attacking") as progress:
         result = run_attacks(
@@ -136,9 +136,9 @@ def attack(
             holdout=None if holdout is None else frame_at(holdout, reading),
             quasi_identifiers=names_between(quasi_identifiers),
             secret=secret,
+            promise=promise,
             seed=seed,
             progress=progress,
-            **claim,
         )
     if as_json:
         print_json(result.to_dict())
@@ -246,17 +246,18 @@ def membership(
         raise typer.Exit(1)
 
 
-def claim_of(released: Any, talk: Talk) -> dict[str, Any]:
-    """The guarantee of a model; none where its noise was seeded or where nothing was read."""
-    epsilon, delta = released.ledger.spent()
-    if not released.ledger.private or not epsilon:
-        if epsilon:
-            why = "its noise was seeded"
-        else:
+def promise_of(released: Model, talk: Talk) -> Promise | None:
+    """The guarantee of a model; the user is told where there is none, and why."""
+    from understudy.attacks import Promise
+
+    promise = Promise.of(released.ledger)
+    if promise is None:
+        if released.ledger.private:
             why = "it read nothing"
+        else:
+            why = "its noise was seeded"
         talk.say(f"The model makes no promise: {why}.")
-        return {}
-    return {"epsilon": epsilon, "delta": delta, "neighbours": released.ledger.neighbours}
+    return promise
 
 
 def _show(title: str, attacks: Sequence[Attack]) -> None:
