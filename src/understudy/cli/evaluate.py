@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.attack import promise_of
+from understudy.cli.attack import (
+    adversary_of,
+    promise_of,
+    quasi_identifiers_option,
+    run_attacks,
+    secret_option,
+)
 from understudy.cli.checks import check_distinct, frame_at
 from understudy.cli.options import QuietResult, names_between
 from understudy.cli.reading import reads_files
@@ -106,19 +112,8 @@ def evaluate(
             metavar="FILE", help="Rows set aside at random, not used, to judge by.", **_ATTACKS
         ),
     ] = None,
-    quasi_identifiers: Annotated[
-        str,
-        typer.Option(
-            "--quasi-identifiers",
-            metavar="A,B,C",
-            help="Attributes that others may know of a person.",
-            **_ATTACKS,
-        ),
-    ] = "",
-    secret: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS),
-    ] = None,
+    quasi_identifiers: Annotated[str, quasi_identifiers_option(**_ATTACKS)] = "",
+    secret: Annotated[str | None, secret_option(**_ATTACKS)] = None,
     reading: Any = None,
     quiet: QuietResult = False,
 ) -> None:
@@ -157,25 +152,13 @@ def evaluate(
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
-        from understudy.attacks import attack
-
         promise = None
         public: Path | Schema | None = schema
         if released is not None:
             promise = promise_of(released, talk)
             public = schema or released.schema
-        with talk.working("attacking") as progress:
-            attacks = attack(
-                rows,
-                synthetic,
-                public,
-                holdout=None if holdout is None else frame_at(holdout, reading),
-                quasi_identifiers=names_between(quasi_identifiers),
-                secret=secret,
-                promise=promise,
-                seed=seed,
-                progress=progress,
-            )
+        known = adversary_of(holdout, quasi_identifiers, secret, reading)
+        attacks = run_attacks(rows, synthetic, public, talk, promise=promise, seed=seed, **known)
     if output is not None:
         from understudy.reports.owner import write_owner_report
 
