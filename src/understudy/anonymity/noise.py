@@ -78,7 +78,7 @@ def reconstruct_distribution(
     >>> rng = np.random.default_rng(0)
     >>> ages = np.where(rng.random(20_000) < 0.7, 20.5, 60.5)
     >>> noisy = ages + rng.normal(0, 10, len(ages))
-    >>> reconstruct_distribution(noisy, np.array([0.0, 40.0, 80.0]), 10.0).round(2)
+    >>> reconstruct_distribution(noisy, np.array([0.0, 40.0, 80.0]), 10.0).round(1)
     array([0.7, 0.3])
     """
     noisy = np.asarray(noisy, dtype=np.float64)
