@@ -32,7 +32,13 @@ class Anatomised:
     sensitive: Table
 
 
-def anatomise(table: Frame, roles: Roles, l: int, *, seed: int | None = None) -> Anatomised:  # noqa: E741
+def anatomise(
+    table: Frame,
+    roles: Roles,
+    l: int,  # noqa: E741 (its name in the field)
+    *,
+    seed: int | None = None,
+) -> Anatomised:
     """Split a table in two so that each group has l different sensitive values at least.
 
     Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,15 @@ class Anonymised:
     def write(self, path: str | Path) -> None:
         """Write the table as CSV or Parquet, by the suffix."""
         self.table.write(path)
+
+
+class Grouping(TypedDict, total=False):
+    """How rows are put into groups: options of :func:`anonymise`."""
+
+    schema: Schema | str | Path | None
+    method: Method
+    hierarchies: Mapping[str, Any] | None
+    max_suppressed: float
 
 
 @dataclass(frozen=True)

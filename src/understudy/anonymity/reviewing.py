@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from understudy.anonymity.disclosure import (
     intersect_releases,
 )
 from understudy.anonymity.microdata import Microdata, read_microdata
-from understudy.anonymity.publishing import Anonymised, Method, anonymise
+from understudy.anonymity.publishing import Anonymised, Grouping, Method, anonymise
 from understudy.anonymity.requirement import Requirement
 from understudy.anonymity.roles import Roles
 from understudy.data.columns import Table
@@ -96,41 +95,36 @@ def review_release(
     roles: Roles | None = None,
     requirement: Requirement | None = None,
     *,
-    schema: Schema | str | Path | None = None,
-    method: Method = "mondrian",
-    hierarchies: Mapping[str, Any] | None = None,
-    max_suppressed: float = 0.0,
     compare: bool = False,
+    **grouping: Unpack[Grouping],
 ) -> Review:
     """Anonymise a table, attack the result, and compare it with a release at epsilon 1.
 
     Parameters
     ----------
-    table, roles, requirement, schema, method, hierarchies, max_suppressed
+    table, roles, requirement
         As for :func:`understudy.anonymity.anonymise`.
     compare
         Whether to make a release with differential privacy beside it.
+    grouping
+        ``schema``, ``method``, ``hierarchies`` and ``max_suppressed``, as there.
     """
+    schema = grouping.get("schema")
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
+        grouping["schema"] = schema
     read, _ = as_table(table)
-    how: dict[str, Any] = {
-        "schema": schema,
-        "method": method,
-        "hierarchies": hierarchies,
-        "max_suppressed": max_suppressed,
-    }
-    release = anonymise(read, roles, requirement, **how)
+    release = anonymise(read, roles, requirement, **grouping)
     roles = settle_roles(roles, schema)
     names = (*roles.quasi_identifiers, *roles.sensitive)
-    microdata = read_microdata(read, names, schema, hierarchies)
+    microdata = read_microdata(read, names, schema, grouping.get("hierarchies"))
     comparison = None
     if compare:
         comparison = _compare(read, microdata, release, schema)
     return Review(
         release=release,
         attacks=_attack(microdata, release),
-        together=_put_together(read, microdata, release, how),
+        together=_put_together(read, microdata, release, schema),
         comparison=comparison,
     )
 
@@ -146,7 +140,7 @@ def _attack(table: Microdata, release: Anonymised) -> tuple[tuple[Disclosure, Di
 
 
 def _put_together(
-    read: Table, table: Microdata, release: Anonymised, how: dict[str, Any]
+    read: Table, table: Microdata, release: Anonymised, schema: Schema | None
 ) -> tuple[Disclosure, ...]:
     """A second release of the same rows by another method, and one before somebody joined."""
     roles = release.roles
@@ -156,7 +150,7 @@ def _put_together(
     other: Method = "relaxed"
     if release.method == "relaxed":
         other = "mondrian"
-    second = anonymise(read, roles, release.after.requirement, schema=how["schema"], method=other)
+    second = anonymise(read, roles, release.after.requirement, schema=schema, method=other)
     counts = np.bincount(table[secret].codes, minlength=table[secret].size)
     after = dict(zip(table[secret].names, counts.tolist(), strict=True))
     last = table[secret].names[int(table[secret].codes[-1])]
