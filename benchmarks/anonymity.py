@@ -1,10 +1,9 @@
-"""Anonymisers: time and information loss, beside anonypy and anjana where they are installed.
+"""Anonymisers: time and information loss, beside anonypy where it is installed.
 
     python benchmarks/anonymity.py --data FOLDER [--rows 1000000] [--oracles FOLDER]
 
 Adult (48,842 rows, eight quasi-identifiers, k = 5) by our Mondrian (strict and relaxed) and levels,
-and by the others in the same run, each in a process of its own that is stopped after a limit of CPU
-seconds; the ratio is that of CPU seconds. Then a million rows (Adult repeated with noise on age and
+and by anonypy in the same run, in a process of its own that is stopped after a limit of CPU seconds; the ratio is that of CPU seconds. Then a million rows (Adult repeated with noise on age and
 hours), twenty quasi-identifiers, and MDAV on 50,000 x 10. All losses are measured by one function
 here: the mean share of a column's distinct values that a published cell could stand for.
 """
@@ -12,6 +11,8 @@ here: the mean share of a column's distinct values that a published cell could s
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import multiprocessing
 import resource
 import sys
@@ -26,6 +27,7 @@ from understudy.anonymity import Requirement, Roles, anonymise
 from understudy.anonymity.microaggregation import group_by_mdav
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.mondrian import partition_rows
+from understudy.anonymity.publishing import Method
 from understudy.anonymity.requirement import Judge
 from understudy.data.columns import Column, Table
 from understudy.data.tables import read_table
@@ -43,7 +45,7 @@ QUASI = (
 SECRET = "income"
 K = 5
 LIMIT = 300
-"""CPU seconds that another program gets."""
+"""CPU seconds that anonypy gets."""
 
 
 def measure_loss(real: Any, published: Any) -> float:
@@ -84,36 +86,13 @@ def run_limited(work: Callable[[Any], Any], frame: Any) -> tuple[float, Any]:
 
 def run_anonypy(frame: Any) -> Any:
     """Anonypy's Mondrian; gives the rows of each group."""
-    import anonypy
-
+    anonypy = importlib.import_module("anonypy")
     coded = frame.copy()
     for name in QUASI:
         if coded[name].dtype == object or str(coded[name].dtype) in ("str", "string"):
             coded[name] = coded[name].astype("category")
     found = anonypy.mondrian.Mondrian(coded, list(QUASI), SECRET).partition(k=K)
     return [list(map(int, group)) for group in found]
-
-
-def run_anjana(frame: Any) -> Any:
-    """Anjana's k-anonymity with ranges for age and nothing between values and * elsewhere."""
-    from anjana.anonymity import k_anonymity
-
-    hierarchies = {}
-    for name in QUASI:
-        values = frame[name].unique()
-        if name == "age":
-            widths = (1, 5, 10, 20, 40, 80)
-            hierarchies[name] = {
-                level: [f"{v // w * w}-{v // w * w + w - 1}" if w > 1 else v for v in values]
-                for level, w in enumerate(widths)
-            }
-        else:
-            hierarchies[name] = {0: list(values), 1: ["*"] * len(values)}
-        hierarchies[name] = {
-            level: np.array(labels, dtype=object) for level, labels in hierarchies[name].items()
-        }
-    found = k_anonymity(frame.astype(object), [], list(QUASI), K, 5, hierarchies)
-    return len(found)
 
 
 def compare_adult(data: Path) -> None:
@@ -135,42 +114,42 @@ def compare_adult(data: Path) -> None:
         loss = measure_loss(frame, groups)
         name = "Mondrian, relaxed" if relaxed else "Mondrian, strict"
         print(f"{name}: {min(seconds):.2f} CPU s, {classes.count:,} groups, loss {loss:.4f}")
-    for method, share in (("mondrian", 0.0), ("lattice", 0.05)):
+    ways: tuple[tuple[Method, float], ...] = (("mondrian", 0.0), ("lattice", 0.05))
+    for method, share in ways:
         start = time.process_time()
         release = anonymise(
             table,
             roles,
             Requirement(k=K),
-            method=method,  # type: ignore[arg-type]
+            method=method,
             max_suppressed=share,
         )
         print(
             f"whole {method} with checks: {time.process_time() - start:.2f} CPU s, "
             f"{release.suppressed:,} rows left out, our loss {release.loss.generalisation:.4f}"
         )
-    for name, work in (("anonypy", run_anonypy), ("anjana", run_anjana)):
-        try:
-            __import__(name)
-        except ImportError:
-            print(f"{name}: not installed, not compared")
-            continue
-        seconds, found = run_limited(work, frame[[*QUASI, SECRET]])
-        if isinstance(found, str):
-            print(f"{name}: {found}")
-            continue
-        if found is None:
-            print(f"{name}: not done after {LIMIT} CPU s, more than {LIMIT / ours:,.0f} x ours")
-            continue
-        line = f"{name}: {seconds:.1f} CPU s, {seconds / ours:,.0f} x ours"
-        if isinstance(found, list):
-            of_row = np.zeros(len(frame), dtype=np.int64)
-            for place, rows in enumerate(found):
-                of_row[rows] = place
-            groups = frame[list(QUASI)].assign(**dict.fromkeys(QUASI, of_row))
-            line += f", {len(found):,} groups, loss {measure_loss(frame, groups):.4f}"
-        else:
-            line += f", {found:,} rows kept"
-        print(line)
+    compare_anonypy(frame, ours)
+
+
+def compare_anonypy(frame: Any, ours: float) -> None:
+    """The same by anonypy."""
+    if importlib.util.find_spec("anonypy") is None:
+        print("anonypy: not installed, not compared")
+        return
+    spent, found = run_limited(run_anonypy, frame[[*QUASI, SECRET]])
+    if isinstance(found, str):
+        print(f"anonypy: {found}")
+    elif found is None:
+        print(f"anonypy: not done after {LIMIT} CPU s, more than {LIMIT / ours:,.0f} x ours")
+    else:
+        of_row = np.zeros(len(frame), dtype=np.int64)
+        for place, rows in enumerate(found):
+            of_row[rows] = place
+        groups = frame[list(QUASI)].assign(**dict.fromkeys(QUASI, of_row))
+        print(
+            f"anonypy: {spent:.1f} CPU s, {spent / ours:,.0f} x ours, {len(found):,} groups, "
+            f"loss {measure_loss(frame, groups):.4f}"
+        )
 
 
 def run_large(data: Path, rows: int) -> None:
@@ -190,13 +169,14 @@ def run_large(data: Path, rows: int) -> None:
     release = anonymise(Table(columns), roles, Requirement(k=K, l=2))
     print(f"{rows:,} rows: {time.process_time() - start:.1f} CPU s, k = {release.after.k}")
     wide = {f"q{i}": Column("integer", rng.integers(0, 20, 48_842)) for i in range(20)}
-    for method in ("mondrian", "lattice"):
+    ways: tuple[Method, ...] = ("mondrian", "lattice")
+    for method in ways:
         start = time.process_time()
         release = anonymise(
             Table(wide),
             Roles(quasi_identifiers=tuple(wide)),
             Requirement(k=K),
-            method=method,  # type: ignore[arg-type]
+            method=method,
             max_suppressed=0.05,
         )
         print(
@@ -215,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--oracles", type=Path, help="where anonypy and anjana are installed")
+    parser.add_argument("--oracles", type=Path, help="where anonypy is installed")
     options = parser.parse_args()
     if options.oracles is not None:
         sys.path.append(str(options.oracles))
