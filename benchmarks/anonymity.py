@@ -3,7 +3,8 @@
     python benchmarks/anonymity.py --data FOLDER [--rows 1000000] [--oracles FOLDER]
 
 Adult (48,842 rows, eight quasi-identifiers, k = 5) by our Mondrian (strict and relaxed) and levels,
-and by anonypy in the same run, in a process of its own that is stopped after a limit of CPU seconds; the ratio is that of CPU seconds. Then a million rows (Adult repeated with noise on age and
+and by anonypy in the same run, in a process of its own that is stopped after a limit of CPU
+seconds; the ratio is that of CPU seconds. Then a million rows (Adult repeated with noise on age and
 hours), twenty quasi-identifiers, and MDAV on 50,000 x 10. All losses are measured by one function
 here: the mean share of a column's distinct values that a published cell could stand for.
 """
