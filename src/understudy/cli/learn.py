@@ -130,6 +130,7 @@ def learn(
     check_distinct(str(table), output, ledger, schema)
     if books is not None:
         books.read()
+        learner.set_params(ledger=books)
     notes: list[str] = []
     with talk.working("reading and learning") as progress:
         trained = train(
@@ -138,7 +139,6 @@ def learn(
             schema,
             target=target,
             discovery=DiscoveryTerms(share=discovery, keep_going=keep_going),
-            ledger=books,
             unit=ProtectedUnit(
                 neighbours=relation_of(neighbours) or "add_remove",
                 person=person,

@@ -102,7 +102,8 @@ def _print_rounds(console: Console, rounds: PlannedRounds | None) -> None:
     console.print(
         f"\nMethod adaptive: about {rounds.tables:,} tables with noise of "
         f"±{rounds.deviation:.3g} rows per cell. Tables of up to {rounds.cells:,} cells are worth "
-        f"measuring; {HOLDOUT_SHARE:.0%} of the budget tells how wrong the model is. Expected error of a table of {rounds.cells:,} cells: {rounds.error:.3f}."
+        f"measuring; {HOLDOUT_SHARE:.0%} of the budget tells how wrong the model is. "
+        f"Expected error of a table of {rounds.cells:,} cells: {rounds.error:.3f}."
     )
 
 
