@@ -137,7 +137,8 @@ def test_k_means_finds_clusters_and_keeps_no_labels():
     X = places[rng.integers(0, 3, 6000)] + rng.normal(size=(6000, 2))
     found = []
     for seed in range(5):
-        model = KMeans(3, epsilon=2.0, bounds=(-10, 10), random_state=seed).fit(X)
+        noise = SeededNoise(seed)
+        model = KMeans(3, epsilon=2.0, bounds=(-10, 10), random_state=seed, noise=noise).fit(X)
         assert not hasattr(model, "labels_")
         apart = np.linalg.norm(model.cluster_centers_[:, None] - places, axis=2)
         found.append(apart.min(axis=0).max() < 1)
