@@ -49,6 +49,7 @@ from understudy.privacy.discovery_scores import (
 )
 from understudy.privacy.discovery_values import ValueFinder
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
+from understudy.release.preflight import check_outlook
 
 ROWS = 20_000
 
@@ -645,6 +646,15 @@ def test_too_few_rows_stop_the_release_and_cost_the_count_alone(tmp_path: Path) 
     assert 0 < release["epsilon"] < 0.1
     with_more = replace(method, keep_going=True).fit(small_table(), notify=lambda _: None)
     assert with_more.ledger.promise() == (1.0, 1e-9)
+
+
+def test_who_cannot_go_on_is_not_told_to() -> None:
+    """As one who asks a question, for which the domain of one column is discovered."""
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    run = Discovery(Draft(small_table()), ledger, ledger.budget, 1e-9, SeededNoise(0))
+    with pytest.raises(InputError, match=r"a larger --epsilon, or fewer columns\.$") as stop:
+        check_outlook(run.count_rows(), run, keep_going=None)
+    assert "--keep-going" not in str(stop.value)
 
 
 def test_the_stop_depends_on_the_noisy_count_alone() -> None:
