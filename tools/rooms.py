@@ -26,6 +26,7 @@ ROOMS = (
     "asking",
     "synthesizers",
     "learners",
+    "anonymity",
     "federation",
     "evaluation",
     "inference",

@@ -208,12 +208,11 @@ def test_perturbation_in_an_engine_is_refused_and_costs_nothing(tmp_path):
     file = LedgerFile.create(tmp_path / "t.ledger", epsilon=1.0)
     with pytest.raises(InputError, match="moments"):
         learn(
-            LogisticRegression(1.0),
+            LogisticRegression(1.0, ledger=tmp_path / "t.ledger"),
             path,
             SCHEMA,
             target="sick",
             engine="duckdb",
-            ledger=tmp_path / "t.ledger",
         )
     assert file.left() == (1.0, 0.0)
 
@@ -332,7 +331,7 @@ def test_rows_without_a_target_are_not_scored(tmp_path):
         (LinearRegression(1.0), "ward", "not a number"),
         (KMeans(2), "ward", "leave out the target"),
         (GaussianNB(0.0), "sick", "epsilon"),
-        (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "ledger file to learn"),
+        (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "in memory"),
     ],
     ids=lambda one: str(one)[:30],
 )
