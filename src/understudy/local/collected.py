@@ -20,7 +20,7 @@ from understudy.data.files import read_json, write_json
 from understudy.errors import InputError
 from understudy.local.plans import Plan, check_format
 from understudy.local.questions import Question
-from understudy.local.randomisers import Randomiser
+from understudy.local.randomisers import CategoricalRandomiser
 
 FORMAT = "understudy local tables"
 VERSION = 1
@@ -42,7 +42,7 @@ class Tally:
         return Tally(reports=self.reports + other.reports, support=self.support + other.support)
 
     @classmethod
-    def of(cls, randomiser: Randomiser, reports: NDArray[Any]) -> Tally:
+    def of(cls, randomiser: CategoricalRandomiser, reports: NDArray[Any]) -> Tally:
         """Add up reports, all of which must be possible."""
         return cls(reports=len(reports), support=np.asarray(randomiser.tally(reports)))
 
@@ -228,7 +228,7 @@ class Collected:
 
 
 def level_weights(
-    randomisers: list[Randomiser], reports: list[int], combination: Combination
+    randomisers: list[CategoricalRandomiser], reports: list[int], combination: Combination
 ) -> NDArray[np.float64]:
     """How much each level counts in an average: together 1.
 
@@ -251,7 +251,7 @@ def level_weights(
     return weights / weights.sum()
 
 
-def even_variance(randomiser: Randomiser, reports: int) -> float:
+def even_variance(randomiser: CategoricalRandomiser, reports: int) -> float:
     """The mean variance of an estimated share, sampling included, when all answers are as
     frequent.
     """
@@ -261,7 +261,7 @@ def even_variance(randomiser: Randomiser, reports: int) -> float:
 
 
 def _variances(
-    randomiser: Randomiser, reports: int, shares: NDArray[np.float64]
+    randomiser: CategoricalRandomiser, reports: int, shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The variance that the randomiser gives to each share."""
     return np.asarray(randomiser.variance(reports, shares * reports)) / reports**2
@@ -277,14 +277,19 @@ def _read_table(entry: Any, plan: Plan) -> tuple[tuple[int, int], Tally]:
     reports, support = _count(entry["reports"]), entry["tally"]
     if not isinstance(support, list) or not all(map(_is_whole, support)):
         raise ValueError("a tally must be a list of whole numbers")
-    if len(support) != randomiser.tally_size:
+    wanted = len(randomiser.tally(no_reports(randomiser)))
+    if len(support) != wanted:
         raise ValueError(
-            f"the tally of question {question} has {len(support):,} numbers, not "
-            f"{randomiser.tally_size:,}"
+            f"the tally of question {question} has {len(support):,} numbers, not {wanted:,}"
         )
     if any(abs(count) > reports for count in support):
         raise ValueError(f"the tally of question {question} has more than its reports")
     return (question, level), Tally(reports=reports, support=np.array(support, dtype=np.int64))
+
+
+def no_reports(randomiser: CategoricalRandomiser) -> NDArray[np.int64]:
+    """Reports of a randomiser that nobody gave."""
+    return np.empty((0, randomiser.width), dtype=np.int64)
 
 
 def _count(given: Any) -> int:

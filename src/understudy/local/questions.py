@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.local.randomisers import Randomiser
+from understudy.local.randomisers import CategoricalRandomiser, Randomiser
 
 MAX_ANSWERS = 1 << 20
 """Of one question; beyond it a table of estimates drowns in noise and fills memory."""
@@ -33,7 +33,7 @@ class Question:
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
     """How many codes each column has."""
-    randomisers: tuple[Randomiser, ...]
+    randomisers: tuple[CategoricalRandomiser, ...]
     """One for each level of privacy that the plan offers."""
     weight: int = 1
     """How often it is asked, in proportion to the other questions of its wave."""
@@ -121,7 +121,7 @@ class Question:
         question = cls(
             columns=columns,
             sizes=sizes,
-            randomisers=tuple(Randomiser.from_dict(entry) for entry in randomisers),
+            randomisers=tuple(map(_read_randomiser, randomisers)),
             weight=_whole(document.get("weight"), "weight", 0, MAX_WEIGHT),
             wave=_whole(document.get("wave"), "wave", 1, 100),
             odd=_read_odd(document.get("odd"), sizes),
@@ -154,6 +154,13 @@ def read_columns(given: Any, schema: Schema) -> tuple[str, ...]:
     if len(set(given)) < len(given):
         raise InputError(f"a question names a column twice ({', '.join(given)})")
     return tuple(given)
+
+
+def _read_randomiser(given: Any) -> CategoricalRandomiser:
+    randomiser = Randomiser.from_dict(given)
+    if not isinstance(randomiser, CategoricalRandomiser):
+        raise InputError(f"a question needs a randomiser of answers, not of numbers ({randomiser})")
+    return randomiser
 
 
 def _read_odd(given: Any, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
