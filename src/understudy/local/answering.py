@@ -1,8 +1,8 @@
 """Answering a plan: a question is drawn, and its answer randomised, where the person is.
 
 What happens is a function of the answers and of a stream of random words (see
-:mod:`understudy.local.randomisers.words`), read in this order: one word draws the question,
-whatever the randomiser reads makes the report, and two words are its number. The JavaScript client does the
+:mod:`understudy.local.randomisers.words`), read in this order: one word draws the question, what
+the randomiser reads makes the report, and two words are its number. The JavaScript client does the
 same with the same bytes.
 
 The question does not depend on any answer, so a report costs what its randomiser costs: at most the

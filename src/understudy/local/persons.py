@@ -2,8 +2,8 @@
 
 Every answer has a code. One that is not given, or that cannot be read as the schema says, counts as
 missing where the schema allows that; else a category counts as its "other" or as the last value
-listed, and a number in its middle bin. A number beyond the public bounds counts at the edge. So whatever a
-person writes, one report leaves her device, and the kind of report tells nothing.
+listed, and a number in its middle bin. A number beyond the public bounds counts at the edge. So
+whatever a person writes, one report leaves her device, and the kind of report tells nothing.
 """
 
 from __future__ import annotations

@@ -9,11 +9,12 @@ survey are estimated together.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from understudy.data.files import read_json, write_json
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.local.questions import MAX_WEIGHT, Question
+from understudy.local.randomisers import best_randomiser
 from understudy.privacy.budget import check_epsilon, exact
 
 FORMAT = "understudy local plan"
@@ -158,7 +160,7 @@ class Plan:
         draw does not depend on any answer, so nothing about privacy rests on its rounding.
         """
         whole = sum(self._weights)
-        return tuple((total << 64) // whole for total in accumulate(self._weights[:-1]))
+        return tuple((total << 64) // whole for total in itertools.accumulate(self._weights[:-1]))
 
     def draw_questions(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The questions that random words draw."""
@@ -316,3 +318,46 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     weights = [round(share / largest * 1e9) for share in shares]
     assert max(weights) <= MAX_WEIGHT
     return tuple(weights)
+
+
+def plan_all_pairs(
+    schema: Schema, epsilons: Sequence[float], persons: int | None = None, **texts: Any
+) -> Plan:
+    """The simplest plan: every column and every pair of columns by their joint index, each asked of
+    as many persons.
+
+    Parameters
+    ----------
+    schema
+        What is public about the answers.
+    epsilons
+        The levels of privacy, the usual one first.
+    persons
+        How many persons are expected.
+    texts
+        ``title`` and ``wording`` of the plan.
+    """
+    names = [attribute.name for attribute in schema.modelled]
+    chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
+    return Plan(
+        schema=schema,
+        epsilons=tuple(epsilons),
+        questions=tuple(ask_jointly(columns, schema, epsilons) for columns in chosen),
+        persons=persons,
+        **texts,
+    )
+
+
+def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> Question:
+    """The question about the joint index of some columns, with the best randomiser at each level.
+
+    Parameters
+    ----------
+    columns, schema
+        Which columns, and what is public about them.
+    epsilons
+        The levels of privacy.
+    """
+    sizes = tuple(schema[name].size for name in columns)
+    randomisers = tuple(best_randomiser(math.prod(sizes), epsilon) for epsilon in epsilons)
+    return Question(columns=tuple(columns), sizes=sizes, randomisers=randomisers)
