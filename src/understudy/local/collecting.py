@@ -189,9 +189,9 @@ class Collector:
         questions = np.array(columns.questions).astype(np.int64)
         levels = np.array(columns.levels).astype(np.int64)
         known = self._reject(waves == 0, "other plan", np.ones(len(waves), dtype=bool))
-        there = questions < len(self.plan.questions)
-        asked = np.where(there, questions, 0)
-        wrong = ~there | (self._wave_of[asked] != waves)
+        in_plan = questions < len(self.plan.questions)
+        asked = np.where(in_plan, questions, 0)
+        wrong = ~in_plan | (self._wave_of[asked] != waves)
         known = self._reject(wrong, "no such question", known)
         known = self._reject(levels >= len(self.plan.epsilons), "no such level", known)
         numbers = np.frombuffer(bytes.fromhex(b"".join(columns.numbers).decode()), dtype="<u8")
@@ -200,9 +200,9 @@ class Collector:
             known = self._reject(~self.tokens.hold(columns.numbers), "no token", known)
         places = np.flatnonzero(known)
         for question, level, rows in _groups(asked[places], levels[places]):
-            there = places[rows]
-            answers = [columns.answers[place] for place in there.tolist()]
-            self._add_group(question, level, answers, numbers[there])
+            kept = places[rows]
+            answers = [columns.answers[place] for place in kept.tolist()]
+            self._add_group(question, level, answers, numbers[kept])
 
     def _reject(
         self, wrong: NDArray[np.bool_], reason: str, known: NDArray[np.bool_]
