@@ -188,5 +188,5 @@ def test_a_second_wave_holds_the_questions_of_the_first() -> None:
 def test_levels_are_named_by_their_epsilon() -> None:
     plan = plan_of_all_kinds((2.0, 0.5))
     assert [plan.level_of(one) for one in (None, 2.0, 0.5)] == [0, 0, 1]
-    with pytest.raises(InputError, match="does not offer epsilon 1; it offers 2, 0.5"):
+    with pytest.raises(InputError, match=r"does not offer epsilon 1; it offers 2, 0\.5"):
         plan.level_of(1.0)

@@ -75,11 +75,14 @@ class Batch:
 
     def lines(self) -> Iterator[str]:
         """The reports as lines of JSON, without their ends."""
+        for answer, number in zip(self.answer_texts(), self.number_texts(), strict=True):
+            yield _write_line(self.plan, self.question, self.level, answer, number)
+
+    def number_texts(self) -> list[str]:
+        """The numbers as they are written."""
         letters = 2 * NUMBER_BYTES
         numbers = self.numbers.astype("<u8", copy=False).tobytes().hex()
-        for place, answer in enumerate(self.answer_texts()):
-            number = numbers[letters * place : letters * (place + 1)]
-            yield _write_line(self.plan, self.question, self.level, answer, number)
+        return [numbers[start : start + letters] for start in range(0, len(numbers), letters)]
 
     def answer_texts(self) -> list[str]:
         """The answers as they are written."""
@@ -161,7 +164,7 @@ def write_reports(path: str | Path, batches: Iterable[Batch]) -> int:
     path = writable_file(path, "file of reports")
     if path.suffix == ".parquet":
         with write_whole(path) as beside:
-            return write_parquet(beside, map(_as_table, batches))
+            return write_parquet(beside, [_as_table(list(batches))])
     if path.suffix != ".jsonl":
         raise InputError(f"Reports are written to .jsonl or .parquet, not to {path.name}.")
     written = 0
@@ -173,22 +176,23 @@ def write_reports(path: str | Path, batches: Iterable[Batch]) -> int:
     return written
 
 
-def _as_table(batch: Batch) -> Table:
-    size = len(batch)
-    numbers = batch.numbers.astype("<u8", copy=False).tobytes().hex()
-    letters = 2 * NUMBER_BYTES
-    rows = np.arange(size)
+def _as_table(batches: Sequence[Batch]) -> Table:
+    sizes = [len(batch) for batch in batches]
+    rows = np.arange(sum(sizes))
+    answers = [text for batch in batches for text in batch.answer_texts()]
+    plans = tuple(dict.fromkeys(batch.plan for batch in batches))
+    numbers = [number for batch in batches for number in batch.number_texts()]
+
+    def repeat(values: list[int]) -> NDArray[np.int64]:
+        return np.repeat(np.array(values, dtype=np.int64), sizes)
+
     return Table(
         {
-            "version": Column("integer", np.full(size, VERSION, dtype=np.int32)),
-            "plan": Column("text", np.zeros(size, dtype=np.int64), words=(batch.plan,)),
-            "question": Column("integer", np.full(size, batch.question, dtype=np.int32)),
-            "level": Column("integer", np.full(size, batch.level, dtype=np.int32)),
-            "report": Column("text", rows, words=tuple(batch.answer_texts())),
-            "number": Column(
-                "text",
-                rows,
-                words=tuple(numbers[letters * i : letters * (i + 1)] for i in range(size)),
-            ),
+            "version": Column("integer", repeat([VERSION] * len(batches))),
+            "plan": Column("text", repeat([plans.index(b.plan) for b in batches]), words=plans),
+            "question": Column("integer", repeat([batch.question for batch in batches])),
+            "level": Column("integer", repeat([batch.level for batch in batches])),
+            "report": Column("text", rows, words=tuple(answers)),
+            "number": Column("text", rows, words=tuple(numbers)),
         }
     )
