@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -90,14 +91,10 @@ class Randomiser(ABC):
 
     @property
     @abstractmethod
-    def ratio(self) -> Fraction:
-        """The largest ratio, exactly, of the probabilities of a report under two values: at most
-        e^epsilon.
+    def loss(self) -> float:
+        """The largest privacy loss of a report, from the numbers that are really drawn by: at most
+        epsilon.
         """
-
-    @abstractmethod
-    def probability(self, report: Sequence[int], code: int) -> Fraction:
-        """The probability of a report where this is the true code, exactly."""
 
     @abstractmethod
     def thresholds(self) -> dict[str, int]:
@@ -133,6 +130,31 @@ class Randomiser(ABC):
                 f"The thresholds of {made} are not those of its epsilon; make the plan again."
             )
         return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiniteRandomiser(Randomiser):
+    """A randomiser with finitely many reports, whose probabilities are fractions."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction:
+        """The largest ratio, exactly, of the probabilities of a report under two values: at most
+        e^epsilon.
+        """
+
+    @property
+    def loss(self) -> float:
+        """The logarithm of the largest ratio."""
+        return math.log(self.ratio.numerator) - math.log(self.ratio.denominator)
+
+    @abstractmethod
+    def probability(self, report: Sequence[int], code: Any) -> Fraction:
+        """The probability of a report where this is the true code, exactly."""
+
+    @abstractmethod
+    def possible_reports(self) -> Iterator[tuple[int, ...]]:
+        """Every report, for the audit of small sizes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,10 +195,6 @@ class CategoricalRandomiser(Randomiser):
         """Of all estimated counts together, per person, where values are equally frequent."""
         return float(self.variance(1).sum())
 
-    @abstractmethod
-    def possible_reports(self) -> Iterator[tuple[int, ...]]:
-        """Every report, for the audit of small sizes."""
-
     def _check_counts(self, persons: int, counts: Any) -> Floats:
         check_persons(persons)
         if counts is None:
@@ -188,7 +206,7 @@ class CategoricalRandomiser(Randomiser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupportRandomiser(CategoricalRandomiser):
+class SupportRandomiser(CategoricalRandomiser, FiniteRandomiser):
     """A randomiser whose report speaks for some of the values: for the true one with probability p,
     for each other one with probability q.
 
@@ -209,10 +227,9 @@ class SupportRandomiser(CategoricalRandomiser):
 
     def estimate(self, tally: Any, persons: int) -> Floats:
         """How many persons have each value, without bias; estimates may be negative."""
-        counts = check_tally(tally, self.size)
+        counts = check_tally(tally, self.size).astype(np.float64)
         check_persons(persons)
-        estimated: Floats = (counts - persons * float(self.q)) / float(self.p - self.q)
-        return estimated
+        return (counts - persons * float(self.q)) / float(self.p - self.q)
 
     def variance(self, persons: int, counts: Any = None) -> Floats:
         """The variance of each estimated count.

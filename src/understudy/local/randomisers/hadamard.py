@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.local.randomisers.base import (
     CategoricalRandomiser,
+    FiniteRandomiser,
     Floats,
     Integers,
     Reports,
@@ -80,7 +81,7 @@ def hadamard_shape(size: int, epsilon: float) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HadamardResponse(CategoricalRandomiser):
+class HadamardResponse(CategoricalRandomiser, FiniteRandomiser):
     """Hadamard response (Acharya, Sun and Zhang 2019): one number below blocks x length, a few
     times as many as there are values; counting takes hardly longer than reading.
 

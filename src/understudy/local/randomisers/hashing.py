@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +21,8 @@ from understudy.local.randomisers.base import (
     in_range,
 )
 from understudy.local.randomisers.direct import direct_words, draw_direct
-from understudy.local.randomisers.unary import _KERNELS
+from understudy.local.randomisers.drawing import KERNELS
+from understudy.local.randomisers.thresholds import exp_of
 from understudy.local.randomisers.words import WHOLE, Words
 
 SHIFT = 15
@@ -78,7 +78,7 @@ class OptimalHashing(SupportRandomiser):
     @property
     def buckets(self) -> int:
         """How many buckets there are: the nearest number to e^epsilon + 1."""
-        return max(2, min(MAX_BUCKETS, round(math.exp(self.epsilon) + 1)))
+        return max(2, min(MAX_BUCKETS, round(exp_of(self.epsilon) + 1)))
 
     @property
     def _words(self) -> tuple[int, int]:
@@ -147,7 +147,7 @@ class OptimalHashing(SupportRandomiser):
         counts = np.zeros(self.size, dtype=np.int64)
         for start in range(0, len(lines), BATCH):
             batch = lines[start : start + BATCH].astype(np.int64)
-            kernels = _KERNELS.kernels_for(6e-9 * len(batch) * self.size)
+            kernels = KERNELS.kernels_for(6e-9 * len(batch) * self.size)
             if kernels is not None:
                 kernels.count_hashed(batch, edges, SHIFT, counts)
             else:

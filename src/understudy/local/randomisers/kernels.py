@@ -62,3 +62,86 @@ def count_hashed(reports: Array, edges: Array, shift: int, counts: Array) -> Non
             place = hashed >> shift
             counts[value] += (place >= begin) & (place < end)
             hashed = np.uint32(hashed + factor)
+
+
+@kernel(nogil=True)
+def draw_subsets(
+    codes: Array, size: int, chosen: int, keep: Array, words: Array, blocks: Array
+) -> tuple[int, int]:
+    """What :func:`understudy.local.randomisers.subset.draw_subset` says, for as many codes as the
+    words suffice for: how many these are, and how many words they took.
+    """
+    used = 0
+    for person in range(len(codes)):
+        start = used
+        code = codes[person]
+        if len(words) - used < 1 + chosen:
+            return person, start
+        wanted = chosen
+        if words[used] < keep:
+            wanted -= 1
+            blocks[person, code // 64] |= ONE << np.uint64(code % 64)
+        used += 1
+        for last in range(size - 1 - wanted, size - 1):
+            bound = np.uint64(last + 1)
+            share = ALL // bound
+            if ALL % bound == bound - ONE:
+                share += ONE
+            while True:
+                if used == len(words):
+                    blocks[person] = ZERO
+                    return person, start
+                number = bound
+                if share != ZERO:
+                    number = words[used] // share
+                else:
+                    number = ZERO
+                used += 1
+                if number < bound:
+                    break
+            place = int(number)
+            value = (code + 1 + place) % size
+            if blocks[person, value // 64] >> np.uint64(value % 64) & ONE:
+                value = (code + 1 + last) % size
+            blocks[person, value // 64] |= ONE << np.uint64(value % 64)
+    return len(codes), used
+
+
+@kernel(nogil=True)
+def draw_signs(
+    codes: Array, halfway: int, agree: Array, words: Array, signs: Array
+) -> tuple[int, int]:
+    """What :func:`understudy.local.randomisers.duchi.draw_signs` says, for as many lines as the
+    words suffice for: how many these are, and how many words they took.
+    """
+    used = 0
+    dimensions = codes.shape[1]
+    for person in range(len(codes)):
+        start = used
+        if len(words) - used < dimensions + 2:
+            return person, start
+        truth = ZERO
+        for place in range(dimensions):
+            if int(words[used] >> np.uint64(halfway)) < codes[person, place]:
+                truth |= ONE << np.uint64(place)
+            used += 1
+        agrees = words[used] < agree
+        used += 1
+        while True:
+            if used == len(words):
+                return person, start
+            drawn = words[used]
+            if dimensions < 64:
+                drawn &= (ONE << np.uint64(dimensions)) - ONE
+            used += 1
+            ones = 0
+            left = drawn
+            while left != ZERO:
+                left &= left - ONE
+                ones += 1
+            if (2 * ones > dimensions) == agrees:
+                break
+        signs[person] = ~(truth ^ drawn)
+        if dimensions < 64:
+            signs[person] &= (ONE << np.uint64(dimensions)) - ONE
+    return len(codes), used

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,15 +21,14 @@ from understudy.local.randomisers.base import (
     SupportRandomiser,
     check_reports,
 )
+from understudy.local.randomisers.drawing import BATCH, draw_in_batches
 from understudy.local.randomisers.thresholds import exp_below, exp_of
-from understudy.local.randomisers.words import WHOLE, WORD_BITS, Words
-from understudy.machine.plain_first import PlainFirst
+from understudy.local.randomisers.words import WHOLE, WORD_BITS, UInts, Words
 from understudy.privacy.budget import exact
 
 PART = 32
 """Bits of a report that one of its numbers holds: a JavaScript client reads these with ease."""
 
-BATCH = 1 << 14
 WORDS_PER_BLOCK = 9
 """Words that 64 bits take, about: the longest of 64 waits for a coin, 7.3 on average."""
 
@@ -94,21 +93,17 @@ def draw_bits(codes: Integers, size: int, on_true: int, on_other: int, words: Wo
     U_j lies below its threshold.
     """
     blocks = np.zeros((len(codes), -(-size // WORD_BITS)), dtype=np.uint64)
-    done = 0
-    while done < len(codes):
-        todo = codes[done : done + BATCH]
-        kernels = _KERNELS.kernels_for(1e-5 * len(todo) * blocks.shape[1])
-        if kernels is None:
-            for place, code in enumerate(todo.tolist()):
-                blocks[done + place] = _draw_line(code, size, on_true, on_other, words)
-            done += len(todo)
-            continue
-        taken = words.take((WORDS_PER_BLOCK * len(todo) + WORD_BITS) * blocks.shape[1])
+
+    def draw_one(place: int) -> None:
+        blocks[place] = _draw_line(int(codes[place]), size, on_true, on_other, words)
+
+    def draw_many(kernels: Any, start: int, end: int, taken: UInts) -> tuple[int, int]:
         ready, used = kernels.draw_bits(
-            todo, size, _digits(on_true), _digits(on_other), taken, blocks[done:]
+            codes[start:end], size, _digits(on_true), _digits(on_other), taken, blocks[start:end]
         )
-        words.give_back(taken[used:])
-        done += ready
+        return ready, used
+
+    draw_in_batches(len(codes), WORDS_PER_BLOCK * blocks.shape[1], words, draw_one, draw_many)
     parts = blocks.astype("<u8", copy=False).view("<u4")[:, : part_count(size)]
     return parts.astype(np.uint32, copy=False)
 
@@ -138,15 +133,6 @@ def _digits(threshold: int) -> NDArray[np.uint64]:
     """For each binary digit of a threshold, the highest first, all ones or all zeros."""
     digits = [threshold >> place & 1 for place in reversed(range(WORD_BITS))]
     return np.array([digit * (WHOLE - 1) for digit in digits], dtype=np.uint64)
-
-
-def _load_kernels() -> Any:
-    from understudy.local.randomisers import kernels
-
-    return kernels
-
-
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("kernels.py"), compiling=2.5)
 
 
 # --------------------------------------------------------------------------- the encodings
@@ -264,3 +250,74 @@ class OptimalUnary(UnaryEncoding):
     @property
     def _words(self) -> tuple[int, int]:
         return optimal_words(self.epsilon)
+
+
+@lru_cache(maxsize=1 << 10)
+def threshold_words(epsilon: float, theta: float) -> tuple[int, int]:
+    """With Laplace noise of scale 2 / epsilon in each of the numbers 0 ... 0, 1, 0 ... 0: p = 1 -
+    e^(-(1 - theta) epsilon / 2) / 2 that the 1 stays above theta, q = e^(-theta epsilon / 2) / 2
+    that a 0 rises above it. p is rounded down and q up, both against the truth.
+    """
+    half, place = exact(epsilon) / 2, exact(theta)
+    missed = -(-WHOLE // (2 * exp_below(half * (1 - place))))
+    return WHOLE - missed, -(-WHOLE // (2 * exp_below(half * place)))
+
+
+@lru_cache(maxsize=1 << 10)
+def best_theta(epsilon: float) -> float:
+    """The threshold with the smallest variance of the count of a rare value, to four digits.
+
+    With s = e^(epsilon / 2) it minimises q (1 - q) / (p - q)^2, which falls and then rises between
+    1/2 and 1.
+
+    Examples
+    --------
+    >>> best_theta(5.0), best_theta(0.5)
+    (0.7529, 0.5361)
+    """
+
+    def spread(steps: int) -> float:
+        keep = 1 - math.exp((steps / 10_000 - 1) * epsilon / 2) / 2
+        rise = math.exp(-steps / 10_000 * epsilon / 2) / 2
+        return rise * (1 - rise) / (keep - rise) ** 2
+
+    return min(range(5000, 10_001), key=spread) / 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdHistogram(UnaryEncoding):
+    """Thresholding with histogram encoding (THE): Laplace noise of scale 2 / epsilon in each number
+    of a one-hot vector, of which only is told whether it is above ``theta``.
+
+    That is a unary encoding, so it is drawn as one: no noise is needed. Its loss is below epsilon
+    for most thresholds, so :class:`OptimalUnary` is always better at the same epsilon.
+
+    Parameters
+    ----------
+    theta
+        The threshold, from 0 to 1; by default the one with the smallest variance.
+
+    Examples
+    --------
+    >>> histogram = ThresholdHistogram(size=14, epsilon=5.0, theta=0.25)
+    >>> round(float(histogram.p), 4), round(float(histogram.q), 4)
+    (0.9233, 0.2676)
+    """
+
+    kind: ClassVar[str] = "threshold histogram"
+    theta: float = field(default=-1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.theta == -1:
+            object.__setattr__(self, "theta", best_theta(self.epsilon))
+        if (
+            isinstance(self.theta, bool)
+            or not isinstance(self.theta, int | float)
+            or not 0 <= self.theta <= 1
+        ):
+            raise InputError(f"theta must be a number from 0 to 1, not {self.theta!r}.")
+
+    @property
+    def _words(self) -> tuple[int, int]:
+        return threshold_words(self.epsilon, self.theta)
