@@ -11,7 +11,12 @@ import numpy as np
 from understudy import Schema
 from understudy.local.plans import Plan, plan_all_pairs
 from understudy.local.questions import Question
-from understudy.local.randomisers import CategoricalRandomiser, DirectEncoding, RandomisedResponse
+from understudy.local.randomisers import (
+    CategoricalRandomiser,
+    DirectEncoding,
+    FiniteRandomiser,
+    RandomisedResponse,
+)
 from understudy.local.randomisers.base import KINDS
 
 SCHEMA = Schema.from_dict(
@@ -32,9 +37,11 @@ SCHEMA = Schema.from_dict(
 )
 
 KINDS_OF_ANSWERS = sorted(
-    name for name, kind in KINDS.items() if issubclass(kind, CategoricalRandomiser)
+    name
+    for name, kind in KINDS.items()
+    if issubclass(kind, CategoricalRandomiser) and issubclass(kind, FiniteRandomiser)
 )
-"""All randomisers of answers, by name."""
+"""All randomisers that a plan may use, by name."""
 
 
 def ask(

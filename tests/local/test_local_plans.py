@@ -18,7 +18,7 @@ from surveys import SCHEMA, ask, plan_of_all_kinds, small_plan
 from understudy import InputError
 from understudy.local.plans import Plan, plan_all_pairs, whole_weights
 from understudy.local.questions import Question
-from understudy.local.randomisers import DirectEncoding
+from understudy.local.randomisers import DirectEncoding, Duchi, SummedHistogram
 
 
 @pytest.mark.parametrize("plan", [small_plan(), plan_of_all_kinds()], ids=["small", "all kinds"])
@@ -110,6 +110,20 @@ def test_anything_but_a_plan_is_refused(document: Any) -> None:
 def test_a_plan_nobody_is_asked_by_is_refused() -> None:
     with pytest.raises(InputError, match="weight above 0"):
         small_plan(questions=(ask("sex", weight=0),))
+
+
+@pytest.mark.parametrize(
+    ("randomiser", "complaint"),
+    [
+        (SummedHistogram(size=2, epsilon=2.0), "reports without bounds"),
+        (Duchi(epsilon=2.0, low=0, high=1), "not of numbers"),
+    ],
+    ids=["summed histogram", "duchi"],
+)
+def test_a_randomiser_of_another_kind_is_refused(randomiser: Any, complaint: str) -> None:
+    document = change(small_plan().to_dict(), "questions.0.randomisers", [randomiser.to_dict()])
+    with pytest.raises(InputError, match=complaint):
+        Plan.from_dict(document)
 
 
 def test_a_question_of_too_many_answers_is_refused() -> None:
