@@ -31,7 +31,7 @@ CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 20
 MAX_NUMBER = (1 << 63) - 1
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
 """Of the files of a folder that are read as reports."""
 
 ROWS_AT_A_TIME = 50_000
