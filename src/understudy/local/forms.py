@@ -63,8 +63,16 @@ def _column_form(attribute: Attribute, wording: str) -> dict[str, Any]:
     if isinstance(attribute, Quantity):
         form["edges"] = list(attribute.edges)
         form["whole"] = attribute.whole
+        form["range"] = [attribute.write(attribute.edges[0]), attribute.write(_last(attribute))]
     else:
         assert isinstance(attribute, Category)
         form["values"] = [str(value) for value in attribute.domain]
         form["outside"] = attribute.outside
     return form
+
+
+def _last(attribute: Quantity) -> float:
+    """The largest value of a quantity."""
+    if attribute.whole:
+        return attribute.edges[-1] - 1
+    return attribute.edges[-1]
