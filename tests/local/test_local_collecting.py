@@ -252,21 +252,22 @@ def test_parquet_rows_are_believed_no_more_than_lines(tmp_path: Path) -> None:
     path = tmp_path / "odd.parquet"
     good = f"1, '{plan.id}', 0, 0, '1'"
     rows = [
-        f"({good}, '{1:032x}')",
-        f"({good}, '{1:032x}')",
-        f"(1, '{plan.id}', 0, NULL, '1', '{2:032x}')",
-        f"(2, '{plan.id}', 0, 0, '1', '{3:032x}')",
-        f"(1, '{plan.id}', 0, 0, NULL, '{4:032x}')",
-        f"(1, '{plan.id}', -5, 0, '1', '{5:032x}')",
-        f"({good}, 'x\"}}\n{{')",
-        f"(1, NULL, 0, 0, '1', '{6:032x}')",
+        f"({good}, '{1:032x}', '')",
+        f"({good}, '{1:032x}', NULL)",
+        f"(1, '{plan.id}', 0, NULL, '1', '{2:032x}', '')",
+        f"(2, '{plan.id}', 0, 0, '1', '{3:032x}', '')",
+        f"(1, '{plan.id}', 0, 0, NULL, '{4:032x}', '')",
+        f"(1, '{plan.id}', -5, 0, '1', '{5:032x}', '')",
+        f"({good}, 'x\"}}\n{{', '')",
+        f"(1, NULL, 0, 0, '1', '{6:032x}', '')",
+        f"({good}, '{7:032x}', 'x')",
     ]
-    names = "version, plan, question, level, report, number"
+    names = "version, plan, question, level, report, number, token"
     duckdb.sql(f"COPY (FROM (VALUES {', '.join(rows)}) AS t({names})) TO '{path}'")
     collected = collect_reports(plan, [path])
     assert collected.reports == 1
     assert collected.rejected == {
-        **{"duplicated": 1, "no level": 1, "other version": 1, "truncated": 2, "junk": 1},
+        **{"duplicated": 1, "no level": 1, "other version": 1, "truncated": 2, "junk": 2},
         "no such question": 1,
     }
     other = tmp_path / "other.parquet"

@@ -190,6 +190,18 @@ class TestInABrowser:
         assert json.loads(page.inner_text("#report"))["n"] == "ab12" * 8
         page.context.close()
 
+    def test_a_token_that_is_needed_is_asked_for(self, browser: Any, tmp_path: Path) -> None:
+        write_page(small_plan(questions=(ask("sex"),), token_key="ab" * 32), tmp_path / "s.html")
+        page = open_page(browser, tmp_path / "s.html")
+        page.get_by_label("male", exact=True).check()
+        page.click("#make")
+        assert "The code has 64 digits" in page.inner_text("#problem")
+        page.fill("#token", "12" * 16 + "34" * 16)
+        page.click("#make")
+        report = json.loads(page.inner_text("#report"))
+        assert (report["n"], report["t"]) == ("12" * 16, "34" * 16)
+        page.context.close()
+
     def test_a_report_is_posted_once_the_person_agrees(self, browser: Any, tmp_path: Path) -> None:
         got: list[tuple[dict[str, str], bytes]] = []
 

@@ -209,9 +209,11 @@ export function answer(form, codes, { level = 0, words = new Words(), token = nu
     number += byte.toString(16).padStart(2, "0");
   }
   const written = report.map((part) => part.toString(16)).join(".");
+  const given = token ?? number;
+  const proof = given.length > 32 ? `,"t":"${given.slice(32)}"` : "";
   return (
     `{"v":${VERSION},"p":"${form.plan}","q":${place},"e":${level},` +
-    `"r":"${written}","n":"${token ?? number}"}`
+    `"r":"${written}","n":"${given.slice(0, 32)}"${proof}}`
   );
 }
 

@@ -13,7 +13,7 @@ from understudy.data.cells import absent_code
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.local.plans import Plan
 from understudy.local.questions import Question
-from understudy.local.reports import VERSION
+from understudy.local.reports import NUMBER_BYTES, VERSION
 
 
 def client_source() -> str:
@@ -35,6 +35,8 @@ def client_form(plan: Plan) -> dict[str, Any]:
         "survey": plan.survey,
         "title": plan.title,
         "levels": list(plan.epsilons),
+        "token_letters": 2 * NUMBER_BYTES * (1 + bool(plan.token_key)),
+        "token_needed": bool(plan.token_key),
         "draw": [str(threshold) for threshold in plan.draw_thresholds],
         "questions": [_question_form(question) for question in plan.questions],
         "columns": [

@@ -145,9 +145,11 @@ function checkAnswers(answers) {
 
 function readToken() {
   const text = at("token").value.toLowerCase().replace(/[\s-]/g, "");
-  if (text === "") return null;
-  if (!/^[0-9a-f]{32}$/.test(text)) {
-    throw new Error("The code has 32 digits and letters from a to f. Please copy it again.");
+  if (text === "" && !form.token_needed) return null;
+  if (text.length !== form.token_letters || !/^[0-9a-f]+$/.test(text)) {
+    throw new Error(
+      `The code has ${form.token_letters} digits and letters from a to f. Please copy it again.`,
+    );
   }
   return text;
 }
