@@ -121,11 +121,14 @@ class Collector:
         rows = f"SELECT {names} FROM read_parquet({literal(str(path))})"
         try:
             with closing(new_engine()) as engine:
+                left = engine.execute(f"SELECT count(*) FROM ({rows})").fetchone()[0]
                 # Rows in good form go the way of lines, which is faster.
                 engine.execute(f"SELECT {_LINE_OF_ROW} FROM ({rows}) WHERE {_IN_FORM}")
                 while fetched := engine.fetchmany(ROWS_AT_A_TIME):
                     self.add_lines("\n".join(line for (line,) in fetched).encode())
-                engine.execute(f"FROM ({rows}) WHERE ({_IN_FORM}) IS NOT TRUE")
+                    left -= len(fetched)
+                if left:
+                    engine.execute(f"FROM ({rows}) WHERE ({_IN_FORM}) IS NOT TRUE")
                 while fetched := engine.fetchmany(ROWS_AT_A_TIME):
                     self._add_rows(fetched)
         except duckdb.Error:
