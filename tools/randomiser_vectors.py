@@ -34,6 +34,7 @@ from understudy.local.randomisers import (
     ThresholdHistogram,
     Words,
 )
+from understudy.local.randomisers.numeric import STEPS
 
 ABOUT = (
     "Reports that each randomiser makes of the same values and bytes. Bytes are read eight at a "
@@ -83,14 +84,23 @@ def streams(randomiser: Randomiser, name: str) -> dict[str, bytes]:
     ends = np.frombuffer(ordinary, dtype="<u8").copy()
     ends[0::4], ends[1::4] = 0, np.uint64((1 << 64) - 1)
     edges = np.frombuffer(ordinary, dtype="<u8").copy()
-    interesting = [
-        word
-        for threshold in randomiser.thresholds().values()
-        for word in (threshold - 1, threshold)
-    ]
+    edges_of_runs = [*randomiser.thresholds().values(), *_sums(randomiser.thresholds())]
+    interesting = [word for edge in edges_of_runs for word in (edge - 1, edge)]
     for place, word in enumerate(interesting * 20):
-        edges[place] = np.uint64(word)
+        edges[place] = np.uint64(word % (1 << 64))
     return {"ordinary": ordinary, "ends": ends.tobytes(), "edges": edges.tobytes()}
+
+
+def _sums(thresholds: dict[str, int]) -> list[int]:
+    """Where the words of one report end and those of the next begin."""
+    if "keep" in thresholds and "other" in thresholds:
+        return [thresholds["keep"] + thresholds["other"]]
+    if "high" in thresholds:
+        return [thresholds["length"] // 2 * thresholds["high"]]
+    if "inside" in thresholds:
+        inside = thresholds["width"] * thresholds["inside"]
+        return [inside, inside + STEPS * thresholds["outside"]]
+    return []
 
 
 def vectors() -> dict[str, Any]:

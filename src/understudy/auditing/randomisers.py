@@ -111,7 +111,7 @@ def largest_loss(
                 return math.inf
             continue
         worst = max(worst, max(chances) / min(chances))
-    return math.log(worst.numerator) - math.log(worst.denominator)
+    return math.log1p(worst - 1)
 
 
 def loss_of_values(randomiser: FiniteRandomiser) -> Finding:
@@ -129,17 +129,19 @@ def loss_of_values(randomiser: FiniteRandomiser) -> Finding:
 
 
 def loss_of_hashing(randomiser: OptimalHashing) -> Finding:
-    """All values and buckets, for many hash functions; those that send all values to one bucket
-    lose nothing, and none may lose more than epsilon.
+    """All values, for many hash functions: all buckets that a value is sent to, and one that is
+    not. A function that sends all values to one bucket loses nothing; none may lose more than
+    epsilon.
     """
     codes = list(range(randomiser.size))
     words = np.arange(1, HASH_FUNCTIONS + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     functions = [(0, 0), (1 << 31, 0), *((int(w) & 0xFFFFFFFF, int(w) >> 32) for w in words)]
-    measured = max(
-        largest_loss(randomiser, [(*function, bucket)], codes)
-        for function in functions
-        for bucket in range(randomiser.buckets)
-    )
+    measured = 0.0
+    for factor, summand in functions:
+        hit = set(randomiser.bucket_of(codes, factor, summand).tolist())
+        empty = [bucket for bucket in range(randomiser.buckets) if bucket not in hit][:1]
+        reports = [(factor, summand, bucket) for bucket in (*hit, *empty)]
+        measured = max(measured, largest_loss(randomiser, reports, codes))
     return _finding(randomiser, "another value, any hash function", measured)
 
 
