@@ -56,7 +56,7 @@ from understudy.synthesizers.registry import methods
 EPSILONS = (0.1, 1.0, 5.0)
 
 
-NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "controls")
+NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "local", "controls")
 METHODS = [name for name in audit_subjects() if name not in NO_METHODS]
 
 
