@@ -33,6 +33,12 @@ ANSWER_ALL = """(client, { form, cases }) => cases.map(({ codes, level, bytes })
   return client.answer(form, codes, { level, words: client.Words.ofBytes(stream) });
 })"""
 
+PERTURB_ALL = """(client, vectors) => vectors.map(({ randomiser, values, bytes }) => {
+  const stream = Uint8Array.from(bytes.match(/../g), (pair) => parseInt(pair, 16));
+  const words = client.Words.ofBytes(stream);
+  return values.map((value) => client.perturb(randomiser, value, words).map(Number));
+})"""
+
 ENCODE_ALL = """(client, { form, entries }) => entries.map((entered) =>
   client.encode(form, entered))"""
 

@@ -15,6 +15,7 @@ from browsers import (
     COUNT_REPORTS,
     ENCODE_ALL,
     NODE,
+    PERTURB_ALL,
     count_in_python,
     open_chromium,
     question_of,
@@ -111,6 +112,19 @@ def test_javascript_makes_the_reports_of_the_vectors(run_client: Any) -> None:
     form = client_form(Plan.from_dict(vectors["plan"]))
     lines = run_client(ANSWER_ALL, {"form": form, "cases": vectors["cases"]})
     assert lines == [case["line"] for case in vectors["cases"]]
+
+
+def test_javascript_agrees_on_the_vectors_of_randomisers(run_client: Any) -> None:
+    """Those of all randomisers that a plan may use, with streams that go to the edges too."""
+    path = VECTORS.with_name("randomiser_vectors.json")
+    vectors = [
+        vector
+        for vector in json.loads(path.read_text())["vectors"]
+        if vector["randomiser"]["kind"] in KINDS_OF_ANSWERS
+    ]
+    assert {vector["randomiser"]["kind"] for vector in vectors} == set(KINDS_OF_ANSWERS)
+    reports = run_client(PERTURB_ALL, vectors)
+    assert reports == [vector["reports"] for vector in vectors]
 
 
 @pytest.mark.parametrize("epsilons", [(2.0, 0.5), (0.01, 8.0), (30.0, 1.0)])
