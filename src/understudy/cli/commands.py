@@ -10,6 +10,7 @@ from understudy.cli import (  # noqa: F401
     holder,
     learn,
     ledger,
+    local,
     plan,
     predict,
     query,
