@@ -52,14 +52,24 @@ Level = Annotated[
         "understudy local plan survey.json --epsilon 2 --persons 20000 -o plan.json",
         "# persons may choose between two levels of privacy",
         "understudy local plan survey.json --epsilon 2 --epsilon 0.5 -o plan.json",
+        "# a second wave, for other persons: what the first one left open",
+        "understudy local plan --after tables.json --persons 5000 -o plan2.json",
     ),
 )
 def local_plan(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="What can be answered.")],
+    schema: Annotated[
+        Path | None, typer.Argument(metavar="[SCHEMA]", help="What can be answered.")
+    ] = None,
     epsilon: Annotated[
-        list[float],
+        list[float] | None,
         typer.Option(metavar="NUMBER", help="What a report costs; give several for a choice."),
-    ],
+    ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLES", help="Plan another wave, for other persons, after these tables."
+        ),
+    ] = None,
     persons: Annotated[
         int | None, typer.Option(metavar="N", help="About how many persons will answer.")
     ] = None,
@@ -84,10 +94,16 @@ def local_plan(
     """Plan who is asked what, from public facts alone."""
     from understudy.data.files import read_json
     from understudy.data.schema import Schema
-    from understudy.local.plans import Plan, plan_all_pairs
+    from understudy.local.planning import expect_errors, plan_survey
+    from understudy.local.plans import Plan
 
-    check_distinct(schema, wording, output)
-    made = plan_all_pairs(Schema.load(schema), epsilon, persons)
+    check_distinct(schema, wording, output, after)
+    if after is not None:
+        made = _plan_next_wave(schema, epsilon, persons, after)
+    elif schema is None or not epsilon:
+        raise InputError("Give SCHEMA and --epsilon, or the tables of an earlier wave by --after.")
+    else:
+        made = plan_survey(Schema.load(schema), epsilon, persons)
     texts: dict[str, Any] = {"title": title}
     if wording is not None:
         texts["wording"] = read_json(wording, "wording")
@@ -104,6 +120,18 @@ def local_plan(
         made.save(output)
     talk = Talk(quiet)
     talk.say(_describe_plan(made))
+    talk.say(str(expect_errors(made)))
+
+
+def _plan_next_wave(
+    schema: Path | None, epsilon: list[float] | None, persons: int | None, after: Path
+) -> Plan:
+    from understudy.local.collected import Collected
+    from understudy.local.planning import plan_next_wave
+
+    if schema is not None or epsilon:
+        raise InputError("--after takes schema and epsilon from the earlier wave; leave them out.")
+    return plan_next_wave(Collected.load(after), persons)
 
 
 def _describe_plan(plan: Plan) -> str:
