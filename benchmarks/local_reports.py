@@ -2,10 +2,10 @@
 
     python benchmarks/local_reports.py [--persons 1000000] [--repeats 3]
 
-Made-up persons answer a plan of all columns and pairs of eight columns with four values each, at
-two levels of privacy, with the operating system's randomness. Each step runs in a process of its
-own, on one core; the median of the runs is printed. Junk is a line of 20 random bytes for each
-person. Memory is the most that the process ever held.
+Made-up persons answer a plan for eight columns with four values each, at two levels of privacy,
+with the operating system's randomness. Each step runs in a process of its own, on one core; the
+median of the runs is printed. Junk is a line of 20 random bytes for each person. Memory is the most
+that the process ever held.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import numpy as np
 from understudy import Schema
 from understudy.local.answering import answer_for_all
 from understudy.local.collecting import collect_reports
-from understudy.local.plans import Plan, plan_all_pairs
+from understudy.local.planning import plan_survey
+from understudy.local.plans import Plan
 from understudy.local.reports import write_reports
 
 STEPS = ("answer", "write jsonl", "write parquet", "collect jsonl", "collect parquet", "junk")
@@ -93,7 +94,7 @@ def run_step(step: str, folder: Path, persons: int) -> dict[str, float]:
 def make_plan() -> Plan:
     attribute = {"kind": "categorical", "values": ["a", "b", "c", "d"]}
     schema = Schema.from_dict({"attributes": {f"c{place}": attribute for place in range(8)}})
-    return plan_all_pairs(schema, (2.0, 0.5))
+    return plan_survey(schema, (2.0, 0.5), 1_000_000)
 
 
 def make_codes(plan: Plan, persons: int) -> dict[str, np.ndarray]:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from browsers import CHROMIUM, open_chromium
-from surveys import ask, small_plan
+from surveys import ask, plan_all_pairs, small_plan
 
+from running import run
 from understudy.local.collecting import collect_reports
 from understudy.local.page import survey_page, write_page
-from understudy.local.plans import Plan, plan_all_pairs
+from understudy.local.plans import Plan
 from understudy.local.reports import LINE
 
 browser_tests = [
@@ -24,6 +25,7 @@ browser_tests = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
 ]
 
+TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "local.md"
 TITLE = 'Health & <script>alert("x")</script> "habits"'
 WORDING = {"age": "How old are you?", "town": "Where do you live? </script>"}
 
@@ -90,6 +92,11 @@ def overflow(page: Any) -> int:
     return int(
         page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     )
+
+
+def _block_of_docs(language: str, title: str) -> str:
+    text = TUTORIAL.read_text(encoding="utf-8")
+    return text.partition(f'```{language} title="{title}"\n')[2].partition("```")[0]
 
 
 class TestInABrowser:
@@ -232,6 +239,48 @@ class TestInABrowser:
             page.context.close()
         finally:
             server.shutdown()
+
+    @pytest.mark.skipif(not TUTORIAL.is_file(), reason="the docs are not here")
+    def test_the_tutorial_in_a_browser(
+        self, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The questionnaire of the docs: three persons answer in browsers of their own, 2,000 are
+        simulated, and a synthetic table comes out.
+        """
+        monkeypatch.chdir(tmp_path)
+        for title in ("survey.json", "wording.json"):
+            Path(title).write_text(_block_of_docs("json", title))
+        exec(compile(_block_of_docs("python", "make up 2,000 persons"), "docs", "exec"), {})
+        steps = [
+            "plan survey.json --epsilon 2 --persons 2000 --wording wording.json -o plan.json",
+            "page plan.json -o survey.html",
+            "simulate plan.json people.csv -o reports.jsonl",
+        ]
+        for step in steps:
+            ran = run("local", *step.split())
+            assert ran.status == 0, ran.err
+        wording = json.loads(Path("wording.json").read_text())
+        for person in range(3):
+            page = open_page(browser, tmp_path / "survey.html")
+            page.get_by_label(wording["age"]).fill(str(30 + person))
+            page.get_by_role("group", name=wording["department"]).get_by_label("field").check()
+            page.get_by_role("group", name=wording["drinks"]).get_by_label("Yes").check()
+            page.click("#make")
+            with page.expect_download() as download:
+                page.click("#save")
+            download.value.save_as(tmp_path / "handed in" / f"{person}.jsonl")
+            assert page.complaints == []
+            page.context.close()
+        ran = run(
+            *("local", "collect", "plan.json", "reports.jsonl", "handed in", "-o", "tables.json")
+        )
+        assert "2,003 reports counted" in ran.err
+        assert "not counted" not in ran.err
+        ran = run("synthesize", "--reports", "tables.json", "-o", "synthetic.csv")
+        assert ran.status == 0, ran.err
+        header, *rows = Path("synthetic.csv").read_text().splitlines()
+        assert header == "age,department,drinks,sleeps_well"
+        assert len(rows) == 2_003
 
     def test_a_page_with_one_level_asks_for_none(self, browser: Any, tmp_path: Path) -> None:
         plan = small_plan(questions=(ask("sex"),))

@@ -104,7 +104,9 @@ def local_plan(
         raise InputError("Give SCHEMA and --epsilon, or the tables of an earlier wave by --after.")
     else:
         made = plan_survey(Schema.load(schema), epsilon, persons)
-    texts: dict[str, Any] = {"title": title}
+    texts: dict[str, Any] = {}
+    if title:
+        texts["title"] = title
     if wording is not None:
         texts["wording"] = read_json(wording, "wording")
     if issuer is not None:

@@ -334,34 +334,6 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(weights)
 
 
-def plan_all_pairs(
-    schema: Schema, epsilons: Sequence[float], persons: int | None = None, **texts: Any
-) -> Plan:
-    """The simplest plan: every column and every pair of columns by their joint index, each asked of
-    as many persons.
-
-    Parameters
-    ----------
-    schema
-        What is public about the answers.
-    epsilons
-        The levels of privacy, the usual one first.
-    persons
-        How many persons are expected.
-    texts
-        ``title`` and ``wording`` of the plan.
-    """
-    names = [attribute.name for attribute in schema.modelled]
-    chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
-    return Plan(
-        schema=schema,
-        epsilons=tuple(epsilons),
-        questions=tuple(ask_jointly(columns, schema, epsilons) for columns in chosen),
-        persons=persons,
-        **texts,
-    )
-
-
 def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> Question:
     """The question about the joint index of some columns, with the best randomiser at each level.
 
