@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from understudy import Schema
-from understudy.local.plans import Plan, ask_jointly
+from understudy.local.plans import Plan, plan_all_pairs
 from understudy.local.questions import Question
 from understudy.local.randomisers import (
     CategoricalRandomiser,
@@ -61,14 +60,6 @@ def ask(
     else:
         randomisers = tuple(made(size=size, epsilon=epsilon) for epsilon in epsilons)
     return Question(columns=columns, sizes=sizes, randomisers=randomisers, **more)
-
-
-def plan_all_pairs(schema: Schema, epsilons: Sequence[float], persons: int | None = None) -> Plan:
-    """Every column and every pair of columns by their joint index, each as often."""
-    names = [attribute.name for attribute in schema.modelled]
-    chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
-    questions = tuple(ask_jointly(columns, schema, epsilons) for columns in chosen)
-    return Plan(schema=schema, epsilons=tuple(epsilons), questions=questions, persons=persons)
 
 
 def small_plan(**changes: Any) -> Plan:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from surveys import SCHEMA, ask, plan_all_pairs, plan_of_all_kinds, small_plan
+from surveys import SCHEMA, ask, plan_of_all_kinds, small_plan
 
 from understudy import InputError
-from understudy.local.plans import Plan, whole_weights
+from understudy.local.plans import Plan, plan_all_pairs, whole_weights
 from understudy.local.questions import Question
 from understudy.local.randomisers import DirectEncoding, Duchi, SummedHistogram
 

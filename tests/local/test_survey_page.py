@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from browsers import CHROMIUM, open_chromium
-from surveys import ask, plan_all_pairs, small_plan
+from surveys import ask, small_plan
 
 from running import run
 from understudy.local.collecting import collect_reports
 from understudy.local.page import survey_page, write_page
-from understudy.local.plans import Plan
+from understudy.local.plans import Plan, plan_all_pairs
 from understudy.local.reports import LINE
 
 browser_tests = [

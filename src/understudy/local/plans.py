@@ -334,6 +334,25 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(weights)
 
 
+def plan_all_pairs(schema: Schema, epsilons: Sequence[float], persons: int | None = None) -> Plan:
+    """The simplest plan: every column and every pair of columns by their joint index, equally
+    often.
+
+    Parameters
+    ----------
+    schema
+        What is public about the answers.
+    epsilons
+        The levels of privacy, the usual one first.
+    persons
+        How many persons are expected.
+    """
+    names = [attribute.name for attribute in schema.modelled]
+    chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
+    questions = tuple(ask_jointly(columns, schema, epsilons) for columns in chosen)
+    return Plan(schema=schema, epsilons=tuple(epsilons), questions=questions, persons=persons)
+
+
 def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> Question:
     """The question about the joint index of some columns, with the best randomiser at each level.
 
