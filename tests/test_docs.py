@@ -102,6 +102,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "asking.md",
             "mechanisms.md",
             "local.md",
+            "anonymity.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],
