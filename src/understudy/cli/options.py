@@ -167,6 +167,15 @@ RowsAnywhere = Annotated[
         "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
     ),
 ]
+OptionalRowsAnywhere = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TABLE]",
+        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
+        "elsewhere "
+        "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary; errors only.")
 ]

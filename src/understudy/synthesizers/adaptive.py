@@ -30,7 +30,6 @@ from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
-from understudy.privacy.mechanisms import mean_noise
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
@@ -78,7 +77,7 @@ ANNEALING = 2.0
     "adaptive",
     summary="whatever its model gets most wrong, in rounds",
     cost="many small questions",
-    curators=("central", "federated"),
+    curators=("central", "federated", "local"),
     presets={"fast": "Several times faster, a little less accurate."},
 )
 @dataclass(frozen=True, kw_only=True)
@@ -276,7 +275,7 @@ class Adaptive(Synthesizer):
 
     def _one_way_factor(self, learner: GraphicalLearner, cost: Budget) -> float:
         """How many times the first share would bring the one-way noise down to what is wanted."""
-        noise = _mean_noise(learner.curator, cost)
+        noise = learner.curator.mean_noise(cost)
         cells = statistics.fmean(learner.sizes.values())
         excess = noise * cells / (WANTED_NOISE * learner.rows)
         # Noise falls with the budget in epsilon, and with its root in rho.
@@ -331,7 +330,7 @@ class _Rounds:
             progress("measuring tables", round(1000 * spent), 1000)
             now = self._take_step()
             self.selecting, self.measuring = self._split(now)
-            self.noise = _mean_noise(self.learner.curator, self.measuring)
+            self.noise = self.learner.curator.mean_noise(self.measuring)
             self.places = self._find_candidates()
             if len(self.places):
                 return True
@@ -428,8 +427,3 @@ class _Rounds:
         spent = 1 - self.left.amount / self.whole.amount
         allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
-
-
-def _mean_noise(curator: Curator, cost: Budget) -> float:
-    """The average size of the noise in a cell of a table that costs ``cost``."""
-    return mean_noise(cost, curator.neighbours, curator.ledger.rows_per_person)

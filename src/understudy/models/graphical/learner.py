@@ -79,7 +79,10 @@ class GraphicalLearner:
             [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
         )
         for group, found in zip(groups, measured, strict=True):
-            self.pool.add(group, found.counts, found.deviation)
+            if found.effect_variances is None:
+                self.pool.add(group, found.counts, found.deviation)
+            else:
+                self.pool.set(group, found.counts, found.effect_variances)
             self.measured.append(MeasuredTable(group, float(found.deviation)))
         self.fit.add(groups)
 
