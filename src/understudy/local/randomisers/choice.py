@@ -40,7 +40,7 @@ def best_randomiser(size: int, epsilon: float) -> CategoricalRandomiser:
     Examples
     --------
     >>> [best_randomiser(size, 1.0).kind for size in (2, 5, 100, 10_000)]
-    ['direct', 'subset selection', 'subset selection', 'optimal hashing']
+    ['direct', 'direct', 'subset selection', 'optimal hashing']
     """
     check_local_epsilon(epsilon)
     check_whole(size, "size", 2, max(kind.max_size for kind in CANDIDATES))
