@@ -100,6 +100,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "learning.md",
             "asking.md",
             "mechanisms.md",
+            "anonymity.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],

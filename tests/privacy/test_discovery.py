@@ -343,7 +343,7 @@ def test_a_column_where_every_value_is_rare_becomes_text() -> None:
         {"name": words(*(f"person {i}" for i in range(2000))), "n": integers(*range(2000))}
     )
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
-    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9)
+    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(0))
     found = run.run()
     assert isinstance(found.schema["name"], Text)
     assert found.empty == ("name",)
@@ -657,7 +657,7 @@ def test_the_stop_depends_on_the_noisy_count_alone() -> None:
 
 def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    rows = 20_000
+    rows = 5_000
     table = Table(
         {
             "n": Column("integer", rng.integers(0, 90, rows)),
@@ -669,14 +669,14 @@ def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Pa
     with pytest.raises(InputError, match=r"nothing in comment stands out of the noise"):
         method.fit(table, ledger=book)
     [release] = book.read()["releases"]
-    assert 0 < release["epsilon"] < 0.6
+    assert 0 < release["epsilon"] < 0.9
     model = replace(method, keep_going=True).fit(table, notify=lambda _: None)
     assert isinstance(model.schema["comment"], Text)
 
 
 @pytest.mark.parametrize("keep_going", [False, True])
 def test_where_every_column_is_empty_there_is_nothing_to_go_on_with(keep_going: bool) -> None:
-    table = Table({"comment": words(*(f"text {i}" for i in range(20_000)))})
+    table = Table({"comment": words(*(f"text {i}" for i in range(5_000)))})
     method = Independent(epsilon=1.0, delta=1e-9, keep_going=keep_going)
     with pytest.raises(InputError, match="nothing in comment stands out of the noise") as stop:
         method.fit(table, notify=lambda _: None)

@@ -47,9 +47,10 @@ def _run() -> None:
         )
     if not {"--help", "-h", "--version"} & set(sys.argv):
         prepare_for_little_memory()
-    from understudy.cli.commands import app
+    from understudy.cli.root import app, load_command
     from understudy.cli.talk import prepare_screen
 
+    load_command(sys.argv[1:])
     prepare_screen()
     app(standalone_mode=True)
 

@@ -41,6 +41,10 @@ class Attribute:
     """How a missing value is written (the empty string: an empty cell); ``None`` when none
     can be.
     """
+    role: str | None = field(default=None, kw_only=True, compare=False)
+    """What the column is to an anonymiser, see :mod:`understudy.anonymity.roles`; of no meaning to
+    a model.
+    """
 
     modelled: ClassVar[bool] = True
 
@@ -77,6 +81,8 @@ class Attribute:
         entry: dict[str, Any] = {"kind": self.kind, **self._details()}
         if self.missing is not None:
             entry["missing"] = self.missing or True
+        if self.role is not None:
+            entry["role"] = self.role
         return entry
 
     def _details(self) -> dict[str, Any]:

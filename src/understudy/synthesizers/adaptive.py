@@ -26,7 +26,6 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
 from understudy.models.graphical.learner import Learner
-from understudy.models.measurements import Measurements
 from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
@@ -212,14 +211,7 @@ class Adaptive(Synthesizer):
                 rounds.anneal(selection)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
-        model = Model(
-            self.parameters(),
-            curator.schema,
-            learner.network(),
-            curator.ledger,
-            round(learner.rows),
-            measurements=Measurements(tables=tuple(learner.measured)),
-        )
+        model = learner.model(self.parameters())
         if not held_out:
             return model
         held = [

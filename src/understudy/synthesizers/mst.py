@@ -17,7 +17,6 @@ import numpy as np
 from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.learner import Learner
-from understudy.models.measurements import Measurements
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
@@ -66,14 +65,7 @@ class MST(Synthesizer):
             learner.measure(groups, pairs.equally(len(groups)))
         learner.refit(SWEEPS)
         progress("choosing pairs", 1, 1)
-        return Model(
-            self.parameters(),
-            curator.schema,
-            learner.network(),
-            curator.ledger,
-            round(learner.rows),
-            measurements=Measurements(tables=tuple(learner.measured)),
-        )
+        return learner.model(self.parameters())
 
     @classmethod
     def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
