@@ -296,6 +296,8 @@ def test_randomisers_are_written_and_read() -> None:
         ([True], "Only numbers"),
         (["a"], "Only numbers"),
         ([[0.0, 0.0]], "must have"),
+        ([[0.0], [0.0, 0.0]], "lines of one length"),
+        ([None], "Only numbers"),
     ],
 )
 def test_numbers_that_cannot_be_reported_are_refused(values: Any, message: str) -> None:

@@ -24,8 +24,8 @@ TOLERANCE = 1.01
 
 
 def best_randomiser(size: int, epsilon: float) -> CategoricalRandomiser:
-    """The randomiser to use for so many values at this epsilon: that with the smallest variance,
-    or one that is within a hundredth of it and has shorter reports.
+    """The randomiser to use for this many values at this epsilon: that with the smallest
+    variance, or one that is within a hundredth of it and has shorter reports.
 
     What is compared is the variance of all estimated counts together, by the exact formula; but for
     Hadamard response it does not depend on who has which value.

@@ -74,7 +74,7 @@ def tally_bits(reports: Any, size: int) -> Integers:
 
 
 def all_bits(size: int) -> Iterator[tuple[int, ...]]:
-    """Every report of so many bits."""
+    """Every report of this many bits."""
     limits = [1 << min(PART, size - start) for start in range(0, size, PART)]
     return itertools.product(*(range(limit) for limit in limits))
 
