@@ -26,6 +26,7 @@ ROOMS = (
     "asking",
     "synthesizers",
     "learners",
+    "local",
     "anonymity",
     "federation",
     "evaluation",

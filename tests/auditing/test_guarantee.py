@@ -65,7 +65,7 @@ def follow_the_greedy_path(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(understudy.auditing.subjects, "exact_loss", followed)
 
 
-NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "controls")
+NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "local", "controls")
 METHODS = [name for name in audit_subjects() if name not in NO_METHODS]
 
 

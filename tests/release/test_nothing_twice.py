@@ -110,9 +110,9 @@ def trace(
     tmp_path: Path, engine: str, schema: Schema | None, monkeypatch: pytest.MonkeyPatch
 ) -> Trace:
     statements: Counter[str] = Counter()
-    connect = DuckDBEngine._connected
+    connect = DuckDBEngine._connect
     monkeypatch.setattr(
-        DuckDBEngine, "_connected", lambda engine: Connection(connect(engine), statements)
+        DuckDBEngine, "_connect", lambda engine: Connection(connect(engine), statements)
     )
     lots = random.Random(1)
     with (tmp_path / "people.csv").open("w", newline="") as file:

@@ -11,6 +11,7 @@ from understudy.cli import (  # noqa: F401
     holder,
     learn,
     ledger,
+    local,
     plan,
     predict,
     query,

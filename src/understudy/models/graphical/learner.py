@@ -40,7 +40,7 @@ MAX_SCALED_ORDER = 4
 """Tables of more attributes than this have too many margins."""
 
 
-class Learner:
+class GraphicalLearner:
     """A distribution that is refined as tables are measured.
 
     Parameters
@@ -79,7 +79,10 @@ class Learner:
             [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
         )
         for group, found in zip(groups, measured, strict=True):
-            self.pool.add(group, found.counts, found.deviation)
+            if found.effect_variances is None:
+                self.pool.add(group, found.counts, found.deviation)
+            else:
+                self.pool.set(group, found.counts, found.effect_variances)
             self.measured.append(MeasuredTable(group, float(found.deviation)))
         self.fit.add(groups)
 
