@@ -185,8 +185,13 @@ def test_model_report_and_ledger(folder: Path) -> None:
     assert LedgerFile("books").left() == (1.0, 1e-6)
     model = Model.load("m0.json")
     assert model.ledger.spent()[0] == pytest.approx(0.5)
-    # There are too few rows to learn anything about the inside of bins.
-    assert model.schema == Schema.from_dict(SCHEMA)
+    # There are too few rows to cut bins; about weekdays noise is taken for a finding at times.
+    given = Schema.from_dict(SCHEMA)
+    assert model.schema.names == given.names
+    for attribute in given:
+        found = model.schema[attribute.name]
+        assert (type(found), found.kind) == (type(attribute), attribute.kind)
+        assert getattr(found, "edges", ()) == getattr(attribute, "edges", ())
     page = Path("r0.html").read_text()
     assert "<script" not in page
     assert "heart, lung" in page

@@ -201,6 +201,8 @@ BAD = [
     (CategoricalNB(1.0, categories=3, alpha=-1, **CLASSES), "alpha"),
     (LogisticRegression(1.0, solver="lbfgs", **BOUNDS, **CLASSES), "solver"),
     (LogisticRegression(1.0, C=0, **BOUNDS, **CLASSES), "C must be"),
+    (LogisticRegression(1.0, C="much", **BOUNDS, **CLASSES), "C must be"),
+    (LogisticRegression(1.0, C=True, **BOUNDS, **CLASSES), "C must be"),
     (LogisticRegression(1.0, row_norm=-1, **BOUNDS, **CLASSES), "row_norm"),
     (LogisticRegression(1e-9, **BOUNDS, **CLASSES), "too small"),
     (LinearRegression(1.0, **BOUNDS), "target_bounds"),
