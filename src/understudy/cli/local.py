@@ -89,6 +89,13 @@ def local_plan(
         Path | None,
         typer.Option(metavar="FILE", help="Reports need a token of the issuer with this key."),
     ] = None,
+    delicate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="Questions about this column cost at most so much; repeatable.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan who is asked what, from public facts alone."""
@@ -113,7 +120,7 @@ def local_plan(
         from understudy.local.blind_tokens import TokenIssuer
 
         texts["token_key"] = TokenIssuer.load(issuer).public_key
-    made = Plan.from_dict(made.to_dict() | texts)
+    made = Plan.from_dict(made.to_dict() | texts).limit_columns(_read_limits(delicate or []))
     if output == "-":
         from understudy.cli.talk import print_json
 
@@ -123,6 +130,20 @@ def local_plan(
     talk = Talk(quiet)
     talk.say(_describe_plan(made))
     talk.say(str(expect_errors(made)))
+
+
+def _read_limits(given: list[str]) -> dict[str, float]:
+    """The most that questions about some columns may cost."""
+    limits = {}
+    for entry in given:
+        name, _, number = entry.rpartition("=")
+        try:
+            limits[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise InputError(f"--delicate needs a column and its epsilon: {entry}=0.5.")
+    return limits
 
 
 def _plan_next_wave(
