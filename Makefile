@@ -17,7 +17,9 @@ demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one come
 # follow, so they come without them, into a folder of their own.
 ORACLES = pycanon==1.3.6
 
-PYTEST = -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# One more process than there are cores: some tests wait, for servers and for other processes.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PYTEST = -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/dev.stamp  ## install and run the tests: minutes, and all that guards privacy
 	$(BIN)/python $(PYTEST) -m "not slow and not thorough" $(ARGS)

@@ -144,3 +144,16 @@ def test_where_kernels_are_worth_it_they_are_loaded(folder: Path) -> None:
     before = "from understudy.machine.plain_first import always_compile\nalways_compile()\n"
     command = ("sample", "m.json", "--rows", "5", "-o", "more.csv")
     assert "numba" in loaded(folder, *command, before=before)
+
+
+def test_loading_a_command_searches_for_no_garbage(folder: Path) -> None:
+    before = "import gc, atexit\natexit.register(lambda: print(gc.get_stats()[0]['collections']))\n"
+    program = before + PROGRAM
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "show", "m.json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(ran.stdout.split()[-1]) < 20

@@ -14,7 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.privacy.exact_choice import MARGIN, Rule, _Coins, _draw_below, choose_exactly
+from understudy.privacy.exact_choice import (
+    MARGIN,
+    Rule,
+    _CandidateCoins,
+    _draw_below,
+    choose_exactly,
+)
 from understudy.privacy.exact_noise import WORD, exp_minus
 
 
@@ -46,7 +52,7 @@ def test_a_coin_succeeds_if_and_only_if_its_bits_lie_below_the_exact_probability
     """Also where the first word is that of the probability, or next to it."""
     first = math.floor(math.exp(score / scale) * 2.0**WORD) + near
     words = Words([min(max(first, 0), 2**WORD - 1)], seed)
-    success = _Coins(np.array([0.0, score]), scale).toss(np.array([1]), words)[0]
+    success = _CandidateCoins(np.array([0.0, score]), scale).toss(np.array([1]), words)[0]
     if score == 0:
         assert success
         return
@@ -63,7 +69,7 @@ def test_a_coin_succeeds_if_and_only_if_its_bits_lie_below_the_exact_probability
 
 def test_floating_point_stays_within_the_margin_that_is_taken_as_undecided() -> None:
     scores = -np.random.default_rng(1).uniform(0, 700, 200) * 3.7e5
-    firsts = _Coins(np.append(scores, 0.0), 3.7e5)._firsts[:-1]
+    firsts = _CandidateCoins(np.append(scores, 0.0), 3.7e5)._firsts[:-1]
     for score, first in zip(scores.tolist(), firsts.tolist(), strict=True):
         low, high = exp_minus(-Fraction(score) / Fraction(3.7e5), 1200)
         assert Fraction(first) * Fraction(1 - MARGIN / 64) <= Fraction(high, 1 << 1200 - WORD)
@@ -73,7 +79,7 @@ def test_floating_point_stays_within_the_margin_that_is_taken_as_undecided() -> 
 def test_a_word_that_does_not_decide_is_followed_by_more() -> None:
     probability = Fraction(exp_minus(Fraction(1), 64)[0], 1 << 64)
     tie = math.floor(probability * 2**WORD)
-    coins = _Coins(np.array([0.0, -1.0]), 1.0)
+    coins = _CandidateCoins(np.array([0.0, -1.0]), 1.0)
     tail = math.floor(probability * 2 ** (3 * WORD)) % 2 ** (2 * WORD)
     for more, success in ((-(2**60), True), (2**60, False)):
         high, low = divmod(tail + more, 2**WORD)

@@ -186,7 +186,7 @@ def write_owner_page(
     from understudy.models.model import Model
     from understudy.reports.owner import write_owner_report
 
-    if _lacking():
+    if _find_lacking_packages():
         return False
     released = Model.load(model)
     with talk.working("comparing") as progress:
@@ -195,13 +195,13 @@ def write_owner_page(
     return True
 
 
-def _lacking() -> list[str]:
+def _find_lacking_packages() -> list[str]:
     needed = {"sklearn": "scikit-learn", "scipy": "scipy", "xgboost": "xgboost"}
     return [name for module, name in needed.items() if find_spec(module) is None]
 
 
 def _check_extra() -> None:
-    lacking = _lacking()
+    lacking = _find_lacking_packages()
     if lacking:
         raise InputError(
             f"An evaluation needs {', '.join(lacking)}; install it by `pip install "
@@ -239,7 +239,7 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
     console.print(grid)
     console.print(_columns(found))
     for task in found.learning:
-        console.print(_learning(task))
+        console.print(_make_learning_grid(task))
     if attacks is not None:
         grid = grid_of("Attacks", "attack", "what was found", "verdict")
         for attack in attacks:
@@ -283,7 +283,7 @@ def _columns(found: Evaluation) -> Any:
     return grid
 
 
-def _learning(task: LearningTask) -> Any:
+def _make_learning_grid(task: LearningTask) -> Any:
     measure = task.measures[0]
     grid = grid_of(
         f"Learning {safe(task.target)}: {measure} on real rows",

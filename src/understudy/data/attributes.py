@@ -24,11 +24,13 @@ from understudy.data.generalisation import (
     join_neighbours,
     to_nested_lists,
 )
-from understudy.data.inside import Heap, Inside, Segment
+from understudy.data.inside import DAY, Heap, Inside, Segment
 from understudy.data.inside_files import decimals_of, details_to_dict
 
 BOOLEAN_VALUES = ("false", "true")
 DEFAULT_BINS = 16
+END_OF_DAY = "24:00:00"
+"""The last edge of times; written as a time of day it would be the first one."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,8 @@ class Quantity(Attribute):
         return details | details_to_dict(self)
 
     def _plain(self, number: float) -> Value:
+        if (self.kind, number) == ("time", DAY):
+            return END_OF_DAY
         if self.is_moment:
             (word,) = Format(self.kind).write([number])
             return word

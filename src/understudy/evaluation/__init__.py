@@ -88,7 +88,7 @@ def evaluate(
     from understudy.evaluation.pairs import pairs
     from understudy.evaluation.propensity import propensity
     from understudy.evaluation.ranges import range_errors
-    from understudy.evaluation.result import Shape
+    from understudy.evaluation.result import TableShapes
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
         raise InputError(
@@ -157,7 +157,7 @@ def evaluate(
         told_apart = propensity(tables, seed=seed)
     progress("done", steps, steps)
 
-    shape = Shape(
+    shape = TableShapes(
         tables.real.table.source,
         tables.synthetic.table.source,
         tables.real.rows,

@@ -55,7 +55,7 @@ def choose_exactly(
     rule
         "exponential" or "permute_and_flip".
     """
-    coins = _Coins(scores, scale)
+    coins = _CandidateCoins(scores, scale)
     if rule == "permute_and_flip":
         heads = np.flatnonzero(coins.toss(np.arange(len(scores)), _words))
         return int(heads[_draw_below(len(heads), 1, _words)[0]])
@@ -68,7 +68,7 @@ def choose_exactly(
         block = min(2 * block, MAX_BLOCK)
 
 
-class _Coins:
+class _CandidateCoins:
     """A coin per candidate."""
 
     def __init__(self, scores: NDArray[np.float64], scale: float) -> None:

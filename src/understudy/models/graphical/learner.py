@@ -40,7 +40,7 @@ MAX_SCALED_ORDER = 4
 """Tables of more attributes than this have too many margins."""
 
 
-class Learner:
+class GraphicalLearner:
     """A distribution that is refined as tables are measured.
 
     Parameters

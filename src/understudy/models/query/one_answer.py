@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, Protocol, TypeVar
 
 
-class Interval(Protocol):
+class HasInterval(Protocol):
     """An answer, as far as its interval goes."""
 
     @property
@@ -17,7 +17,7 @@ class Interval(Protocol):
         """The upper end."""
 
 
-AnswerT = TypeVar("AnswerT", bound=Interval)
+AnswerT = TypeVar("AnswerT", bound=HasInterval)
 
 
 class OneAnswer(Generic[AnswerT]):
