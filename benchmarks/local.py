@@ -95,6 +95,7 @@ def _report(
         model = synthesize_reports(collected)
         seconds.append(time.process_time() - started)
         found.append(errors_of(coded, encode(model.sample(), coded.schema), orders))
+        print(f"    a run: {_mean(found[-1:])}, {seconds[-1]:.0f} CPU s", flush=True)
     wanted = " / ".join(f"{t:.3f}" if t is not None else "-" for t in targets.values())
     print(f"  adaptive: {_mean(found)}; to reach {wanted}; {statistics.mean(seconds):.0f} CPU s")
     if name == "nltcs":

@@ -54,6 +54,17 @@ def test_a_plan_holds_what_was_said(folder: Path) -> None:
     assert plan.wording == {"age": "How old are you?"}
 
 
+def test_delicate_questions_cost_less(folder: Path) -> None:
+    ran = run(
+        *("local", "plan", "survey.json", "--epsilon", 2, "--delicate", "smoker=0.5"),
+        *("-o", "careful.json"),
+    )
+    assert ran.status == 0, ran.err
+    plan = Plan.load("careful.json")
+    costs = {"smoker" in q.columns: q.randomisers[0].epsilon for q in plan.questions}
+    assert costs == {True: 0.5, False: 2.0}
+
+
 def test_one_report_comes_out_and_is_booked(folder: Path) -> None:
     ran = answer(PERSON)
     assert ran.status == 0
@@ -165,6 +176,9 @@ def test_answers_that_do_not_fit_give_a_report_all_the_same(folder: Path) -> Non
         (("plan", "survey.json", "--epsilon", 1, "--epsilon", 1), "the same epsilon twice"),
         (("plan", "survey.json", "--epsilon", 1, "--persons", 0), "persons"),
         (("plan", "survey.json", "--epsilon", 1, "--wording", "plan.json"), "no column"),
+        (("plan", "survey.json", "--epsilon", 1, "--delicate", "age"), "age=0.5"),
+        (("plan", "survey.json", "--epsilon", 1, "--delicate", "hat=1"), "no attribute 'hat'"),
+        (("plan", "survey.json", "--epsilon", 1, "--delicate", "age=0"), "psilon"),
         (("collect", "plan.json", "nothing", "-o", "t.json"), "no reports at nothing"),
         (("collect", "plan.json", ".", "-o", "t.json"), "None of the reports counts"),
         (("collect", "plan.json", ".", "-o", "plan.json"), "named for two things"),

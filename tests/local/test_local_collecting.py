@@ -20,8 +20,9 @@ from understudy import InputError
 from understudy.local import collecting
 from understudy.local.answering import answer_for_all
 from understudy.local.collected import Collected, Tally
-from understudy.local.collecting import Collector, collect_reports, report_files
+from understudy.local.collecting import Collector, collect_reports
 from understudy.local.plans import Plan
+from understudy.local.report_files import report_files
 from understudy.local.reports import REASONS, Batch, write_reports
 from understudy.local.spool import Spool
 from understudy.local.tokens import Tokens, make_tokens

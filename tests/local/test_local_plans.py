@@ -187,6 +187,22 @@ def test_a_question_may_cost_less_than_its_level() -> None:
     assert Plan.from_dict(plan.to_dict()).questions[1].randomisers[0].epsilon == 0.5
 
 
+def test_delicate_columns_cost_less_at_every_level() -> None:
+    plan = plan_all_pairs(SCHEMA, (2.0, 0.5)).limit_columns({"smoker": 1.0, "sex": 0.3})
+    for question in plan.questions:
+        limit = min(
+            [1.0] * ("smoker" in question.columns) + [0.3] * ("sex" in question.columns) or [9.0]
+        )
+        assert [one.epsilon for one in question.randomisers] == [min(2.0, limit), min(0.5, limit)]
+        assert all(one.size == question.size for one in question.randomisers)
+    assert plan.epsilons == (2.0, 0.5)
+    assert Plan.from_dict(plan.to_dict()) == plan
+    with pytest.raises(InputError, match="no attribute 'smokes'"):
+        plan.limit_columns({"smokes": 1.0})
+    with pytest.raises(InputError, match="psilon"):
+        plan.limit_columns({"smoker": 0.0})
+
+
 def test_a_second_wave_holds_the_questions_of_the_first() -> None:
     first = small_plan()
     second = first.next_wave([ask("born", "sex"), ask("height")], persons=500)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.cli import local_tokens  # noqa: F401  (adds commands of its own)
 from understudy.cli.checks import check_distinct
+from understudy.cli.local_app import PlanFile, local_app
 from understudy.cli.options import Quiet
-from understudy.cli.root import app, examples
+from understudy.cli.root import examples
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -18,26 +20,6 @@ if TYPE_CHECKING:
     from understudy.local.collected import Collected
     from understudy.local.plans import Plan
 
-local_app = typer.Typer(
-    help="Ask persons who trust nobody: each answer is randomised before it leaves their device.",
-    epilog=examples(
-        "understudy local plan survey.json --epsilon 2 --persons 20000 -o plan.json",
-        "# on each person's device",
-        "understudy local answer plan.json < person.json > report.jsonl",
-        "# for persons without a shell",
-        "understudy local page plan.json -o survey.html",
-        "understudy local collect plan.json reports/ -o tables.json",
-        "understudy synthesize --reports tables.json -o synthetic.csv",
-    ),
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-app.add_typer(local_app, name="local")
-
-MAX_LINE = 10_000
-"""Letters of a line that is read from standard input."""
-
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan of the survey.")]
 Level = Annotated[
     float | None,
     typer.Option(
@@ -89,6 +71,13 @@ def local_plan(
         Path | None,
         typer.Option(metavar="FILE", help="Reports need a token of the issuer with this key."),
     ] = None,
+    delicate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="Questions about this column cost at most so much; repeatable.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan who is asked what, from public facts alone."""
@@ -113,7 +102,7 @@ def local_plan(
         from understudy.local.blind_tokens import TokenIssuer
 
         texts["token_key"] = TokenIssuer.load(issuer).public_key
-    made = Plan.from_dict(made.to_dict() | texts)
+    made = Plan.from_dict(made.to_dict() | texts).limit_columns(_read_limits(delicate or []))
     if output == "-":
         from understudy.cli.talk import print_json
 
@@ -123,6 +112,20 @@ def local_plan(
     talk = Talk(quiet)
     talk.say(_describe_plan(made))
     talk.say(str(expect_errors(made)))
+
+
+def _read_limits(given: list[str]) -> dict[str, float]:
+    """The most that questions about some columns may cost."""
+    limits = {}
+    for entry in given:
+        name, _, number = entry.rpartition("=")
+        try:
+            limits[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise InputError(f"--delicate needs a column and its epsilon: {entry}=0.5.")
+    return limits
 
 
 def _plan_next_wave(
@@ -381,101 +384,3 @@ def local_page(
     check_distinct(plan, output)
     write_page(Plan.load(plan), output, post)
     Talk(quiet).say(f"Page: {output}; open it in any browser, also from a file.")
-
-
-@local_app.command(
-    "tokens",
-    epilog=examples(
-        "understudy local tokens --persons 2000 --give tokens.txt -o tokens.json",
-        "understudy local collect plan.json reports/ --tokens tokens.json -o tables.json",
-    ),
-)
-def local_tokens(
-    persons: Annotated[int, typer.Option(metavar="N", help="How many persons are invited.")],
-    give: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The tokens, one per line: hand out, note nothing."),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="What the collector gets.")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Make one-use tokens: a report without one does not count, nor does a second one."""
-    from understudy.data.files import write_text
-    from understudy.local.tokens import Tokens, make_tokens
-
-    check_distinct(give, output)
-    made = make_tokens(persons)
-    Tokens.of(made).save(output)
-    write_text(give, "\n".join(made) + "\n", "tokens")
-    Talk(quiet).say(
-        f"{persons:,} tokens: {give}. Hand them out as from a hat, and do not note who gets which: "
-        f"such a list would link answers to persons. The collector needs {output} only."
-    )
-
-
-@local_app.command(
-    "issuer",
-    epilog=examples(
-        "understudy local issuer -o issuer.json",
-        "understudy local plan survey.json --epsilon 2 --issuer issuer.json -o plan.json",
-    ),
-)
-def local_issuer(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The secret key, for you alone.")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Make the key of an issuer of tokens that nobody can link to persons."""
-    from understudy.local.blind_tokens import TokenIssuer
-
-    TokenIssuer.create().save(output)
-    Talk(quiet).say(f"Key: {output}. Plan with --issuer {output}; keep it to yourself.")
-
-
-@local_app.command(
-    "issue", epilog=examples("understudy local issue issuer.json < request > response")
-)
-def local_issue(
-    issuer: Annotated[Path, typer.Argument(metavar="KEY", help="The issuer's secret key.")],
-) -> None:
-    """Answer a person's request for a token: once for each person whom you invited.
-
-    The request stands on standard input, a line; the answer goes to standard output.
-    """
-    from understudy.local.blind_tokens import TokenIssuer
-
-    made = TokenIssuer.load(issuer).issue(sys.stdin.readline(MAX_LINE))
-    sys.stdout.write(made + "\n")
-
-
-@local_app.command("token", epilog=examples("understudy local token plan.json -o token.txt"))
-def local_token(
-    plan: PlanFile,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Your token, for --token.")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Get a token that nobody can link to you, from the issuer of a survey.
-
-    The request goes to standard output: hand it to the issuer, who answers with a line for standard
-    input.
-    """
-    from understudy.data.files import write_text
-    from understudy.local.blind_tokens import TokenRequest
-    from understudy.local.plans import Plan
-
-    survey = Plan.load(plan)
-    if not survey.token_key:
-        raise InputError(f"The survey of {plan} needs no token.")
-    request = TokenRequest()
-    sys.stdout.write(request.text + "\n")
-    sys.stdout.flush()
-    talk = Talk(quiet)
-    talk.say("Hand this line to the issuer, and enter the answer here:")
-    token = request.finish(sys.stdin.readline(MAX_LINE), survey.token_key)
-    write_text(output, token + "\n", "token")
-    talk.say(f"Token: {output}. The issuer has never seen it.")

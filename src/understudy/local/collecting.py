@@ -24,6 +24,7 @@ from understudy.errors import InputError
 from understudy.local.blind_tokens import TokenIssuer
 from understudy.local.collected import Collected, Tally
 from understudy.local.plans import Plan
+from understudy.local.report_files import report_files
 from understudy.local.reports import COLUMNS, LINE, NUMBER_BYTES, VERSION, Rejection, read_line
 from understudy.local.spool import Spool
 from understudy.local.tokens import Tokens
@@ -31,9 +32,6 @@ from understudy.local.tokens import Tokens
 CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 20
 MAX_NUMBER = (1 << 63) - 1
-
-SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
-"""Of the files of a folder that are read as reports."""
 
 ROWS_AT_A_TIME = 50_000
 
@@ -313,28 +311,6 @@ def collect_reports(
         for path in report_files(sources):
             collector.read(path)
         return collector.finish()
-
-
-def report_files(sources: Iterable[str | Path]) -> list[Path]:
-    """The files of reports, by name: those of folders, at any depth, by their suffix."""
-    found: list[Path] = []
-    for source in map(Path, sources):
-        if source.is_dir():
-            inside = sorted(
-                path
-                for path in source.rglob("*")
-                if path.is_file() and path.name.endswith(SUFFIXES) and not path.name.startswith(".")
-            )
-            if not inside:
-                raise InputError(
-                    f"The folder {source} holds no reports: no file ends in {', '.join(SUFFIXES)}."
-                )
-            found += inside
-        elif source.is_file():
-            found.append(source)
-        else:
-            raise InputError(f"There are no reports at {source}; check the name.")
-    return list(dict.fromkeys(found))
 
 
 def _groups(

@@ -80,7 +80,9 @@ def _effects_of(estimate: Estimate, order: dict[str, int]) -> Iterator[tuple[Par
     table = estimate.shares.reshape(estimate.question.sizes)
     table = table.transpose(np.argsort([order[name] for name in columns]))
     columns = tuple(sorted(columns, key=order.__getitem__))
-    variance = float(estimate.deviations @ estimate.deviations) / table.size
+    # Estimated shares add up to 1, so that the variance of all cells lies in all directions but
+    # one.
+    variance = float(estimate.deviations @ estimate.deviations) / (table.size - 1)
     for size in range(1, min(len(columns), MAX_ORDER) + 1):
         for kept in itertools.combinations(range(len(columns)), size):
             effect = find_effect(table, kept)

@@ -255,7 +255,8 @@ def _add_up(asked: Sequence[tuple[Question, float]], sizes: Mapping[str, int]) -
         randomiser = question.randomisers[0]
         if randomiser not in known:
             even = 1 / randomiser.size
-            known[randomiser] = float(np.mean(randomiser.variance(1))) + even * (1 - even)
+            sum_of_all = randomiser.total_variance + 1 - even
+            known[randomiser] = sum_of_all / (randomiser.size - 1)
         for part, precision in _tell(question, known[randomiser], sizes):
             information[part] = information.get(part, 0.0) + share * precision
     return information
@@ -265,14 +266,14 @@ def _tell(
     question: Question, variance: float, sizes: Mapping[str, int]
 ) -> Iterator[tuple[Part, float]]:
     """The effects of one and two columns that a question tells, with the inverse variance that one
-    report gives each, in each direction, where a share has this variance.
+    report gives each, in each direction, where its table has this variance in each.
     """
     cells = question.size
     order = list(sizes)
     columns = tuple(sorted((c for c in question.columns if c in sizes), key=order.index))
     if question.odd is not None:
         # The difference of both shares, on a table of 2^k cells: see effects.
-        yield columns, 2 ** len(columns) / (4 * variance)
+        yield columns, 2 ** len(columns) / (2 * variance)
         return
     for size in range(1, min(len(columns), 2) + 1):
         for part in itertools.combinations(columns, size):

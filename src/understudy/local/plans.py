@@ -205,6 +205,35 @@ class Plan:
             persons=persons,
         )
 
+    def limit_columns(self, limits: Mapping[str, float]) -> Plan:
+        """The plan with less epsilon for questions about delicate columns, at each level.
+
+        Parameters
+        ----------
+        limits
+            By column, the most that a question about it may cost.
+        """
+        for name, epsilon in limits.items():
+            check_epsilon(epsilon)
+            if not self.schema[name].modelled:
+                raise InputError(f"The column {name!r} is not asked about; leave its limit out.")
+        return replace(
+            self,
+            questions=tuple(self._limit_question(question, limits) for question in self.questions),
+        )
+
+    def _limit_question(self, question: Question, limits: Mapping[str, float]) -> Question:
+        limit = min((limits[name] for name in question.columns if name in limits), default=None)
+        if limit is None or question.wave < self.wave:
+            return question
+        randomisers = tuple(
+            randomiser
+            if randomiser.epsilon <= limit
+            else best_randomiser(question.size, min(epsilon, limit))
+            for randomiser, epsilon in zip(question.randomisers, self.epsilons, strict=True)
+        )
+        return replace(question, randomisers=randomisers)
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a file; ``from_dict`` reads it back."""
         document: dict[str, Any] = {
