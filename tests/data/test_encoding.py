@@ -576,8 +576,6 @@ DAY = {"kind": "date", "min": "2020-01-01", "max": "2020-02-01", "bins": 4}
     ("column", "entry"),
     [
         (words("3", "two"), NUMBER),
-        (words("3", "2.5"), NUMBER),
-        (reals(3.0, 2.5), NUMBER),
         (words("1.5", "x"), {"kind": "real", "min": 0, "max": 9}),
         (words("2020-01-09", "soon"), DAY),
         (words("2020-01-09", "2020-02-30"), DAY),

@@ -295,3 +295,14 @@ def test_frames_and_parquet_keep_numbers(tmp_path: Any) -> None:
     assert table.columns["price"].kind == "real"
     table.write(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").columns["price"].kind == "real"
+
+
+@pytest.mark.parametrize("form", CANDIDATES, ids=lambda form: form.name)
+def test_words_that_fit_are_read_in_one_go(form: Format) -> None:
+    """As by asking whether each fits, and reading those that do."""
+    numbers = [0, 12, 1234, 20_000, 1_728_045_296, 12.5, -1234.25, 0.125]
+    if form.kind in ("date", "time", "datetime"):
+        numbers = [0, 3600, 20_000, 45_296]
+    words = [*form.write(numbers), "1.234", "1,234", "12", "abc", "", "31/12/2020", "007", "1e5"]
+    read = np.where(form.fits(words), form.read(words), np.nan)
+    assert np.array_equal(form.read_exact(words), read, equal_nan=True)

@@ -27,6 +27,13 @@ ATTRIBUTES: dict[str, Attribute] = {
         "single": {"kind": "integer", "min": 3, "max": 3},
         "measure": {"kind": "real", "min": -1.0, "max": 2.5, "bins": 7, "missing": True},
         "tenths": {"kind": "real", "edges": [0.1, 0.2, 0.3, 0.7], "missing": "NA"},
+        "hundreds": {"kind": "integer", "edges": [-300, 50, 450, 1001], "step": 100},
+        "fives": {"kind": "integer", "edges": [0, 5, 11, 45], "step": 5, "missing": "-99"},
+        "quarters": {"kind": "real", "edges": [-1, 0.2, 0.5, 2.25], "step": 0.25},
+        "hundredths": {"kind": "real", "edges": [0.1, 0.2, 0.3, 0.7], "step": 0.01},
+        "listed": {"kind": "integer", "edges": [1, 2, 8, 100], "values": [1, 2, 7, 8, 99]},
+        "doses": {"kind": "real", "edges": [0, 0.5, 1.5, 2.5], "values": [0.25, 0.5, 1.5, 2.5]},
+        "sevenths": {"kind": "date", "min": "2000-01-01", "max": "2020-12-31", "step": 7},
         "many": {"kind": "integer", "min": -1000, "max": 1000, "bins": 300},
         "day": {
             "kind": "date",
@@ -156,6 +163,11 @@ _NUMBERS = [
     math.nextafter(2.5, 3),
     -1.0,
 ]
+_BETWEEN = [
+    *(17.5, 17.499999999999996, -0.5, 0.49999999999999994, 94.5, 95.5, 2.5, 4.5, 7.5, 12.4, 44.5),
+    *(50.0, 49.5, 49.0, -50.0, -350.0, 0.125, 0.375, 0.195, 0.205, 0.295, 1.0000001, 53.5, 1050.0),
+]
+"""Between values of a grid, and half-way between two of them."""
 _EXTREMES = [
     95.0,
     96.0,
@@ -174,6 +186,8 @@ _EXTREMES = [
 
 CELLS: dict[str, list[Any]] = {
     "text": [
+        *map(repr, _BETWEEN),
+        *("$17.50", "17,5 €", "17.5%", "1 017.5"),
         *(
             "north",
             "North",
@@ -325,7 +339,7 @@ CELLS: dict[str, list[Any]] = {
             "1\n",
         ),
     ],
-    "real": [*_NUMBERS, *_EXTREMES, math.nan],
+    "real": [*_NUMBERS, *_EXTREMES, *_BETWEEN, math.nan],
     "integer": [0, 1, 2, 3, -99, 95, 96, -5, -6, 100, 1000, 20200131, 2**53, 2**62, -(2**62)],
     "boolean": [True, False],
     "date": [

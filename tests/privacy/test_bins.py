@@ -5,7 +5,7 @@ import pytest
 
 from understudy.counting.partition import ends_of
 from understudy.privacy.bins import NoisyCells, trim
-from understudy.privacy.discovery_values import Range, places_to_cut
+from understudy.privacy.discovery_cells import Precision, Range, lay_cells
 from understudy.privacy.shapes import smooth
 
 
@@ -36,15 +36,37 @@ def test_ranges_end_at_zero_rather_than_next_to_it(
     assert trimmed_ends(edges, counts) == ends
 
 
-def test_no_cell_is_finer_than_the_numbers_are() -> None:
+@pytest.mark.parametrize("step", [0.5, 0.1, 0.01, 1e-4])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 80.0), (-2.5, 40.0), (800.0, 1200.0)])
+@pytest.mark.parametrize("deviation", [5.0, 70.0, 900.0])
+def test_no_cell_is_finer_than_the_numbers_are(
+    step: float, low: float, high: float, deviation: float
+) -> None:
     ends = ends_of("real")
-    first, last = np.searchsorted(ends.edges, [0.0, 80.0]).tolist()
-    stretch = Range(0.0, 80.0, first, last)
-    fine = ends.edges[places_to_cut(ends, stretch)]
-    coarse = ends.edges[places_to_cut(ends, stretch, 1)]
-    assert min(fine[fine > 0]) < 1e-5
-    assert min(coarse[coarse > 0]) == 0.1
-    assert {0.0, 80.0} <= set(coarse)
+    first, last = np.searchsorted(ends.edges, [low, high]).tolist()
+    cells = lay_cells("real", ends, Range(low, high, first, last), step, Precision(3000, deviation))
+    assert (np.diff(cells.edges) >= step * (1 - 1e-6)).all()
+    assert np.abs(cells.edges / step - np.rint(cells.edges / step)).max() < 1e-6
+    assert cells.edges[0] == low
+    assert cells.edges[-1] == high + cells.unit * step
+    assert (np.diff(cells.cuts) > 0).all()
+    # Each multiple of the step lies in the cell that begins at or below it.
+    values = np.arange(round(low / step), round(high / step) + 1) * step
+    found = np.searchsorted(cells.cuts, values, side="right") - 1
+    begins = np.searchsorted(cells.edges, values + step / 4, side="right") - 1
+    assert (found == np.minimum(begins, len(cells.edges) - 2)).all()
+
+
+def test_noise_decides_how_fine_cells_are() -> None:
+    ends = ends_of("integer")
+    first, last = np.searchsorted(ends.edges, [0.0, 2000.0]).tolist()
+    stretch = Range(0.0, 2000.0, first, last)
+    sizes = [
+        len(lay_cells("integer", ends, stretch, 1.0, Precision(20_000, deviation)).edges)
+        for deviation in (10.0, 50.0, 500.0)
+    ]
+    assert sizes[0] == 2001
+    assert sizes[0] > sizes[1] > sizes[2]
 
 
 @pytest.mark.parametrize("wide_cells_first", [0, 1, 20])

@@ -39,7 +39,7 @@ from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_p
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
-from understudy.release.preflight import check_found, check_outlook
+from understudy.release.preflight import check_found, check_outlook, check_present
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
@@ -327,6 +327,7 @@ class Asking:
         facts = draft, ledger, ledger.budget, ledger.threshold_delta
         discovery = Discovery(*facts, self.noise, share=share)
         check_outlook(discovery.count_rows(), discovery, keep_going=None)
+        check_present(discovery.count_present(), discovery, keep_going=None)
         found = discovery.find()
         check_found(found, discovery, keep_going=None)
         return join_found(self._raw, found.schema)

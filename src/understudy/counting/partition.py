@@ -54,12 +54,9 @@ VOCABULARIES: tuple[tuple[str, ...], ...] = (
 BOOLEAN_VOCABULARIES = 3
 """The first ones are truth values."""
 
-INTEGER_GRIDS = (1, 10, 100, 1000)
-REAL_PLACES = (1, 2, 3, 4, 6, 12)
-"""Decimals that a column of reals may have; the last is "any"."""
-
-MAX_VALUE = 100_000
-"""Whole numbers up to this size are also counted one by one."""
+INTEGER_GRIDS = (1000.0, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0)
+REAL_GRIDS = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-12)
+"""Steps that the numbers of a column may have, coarsest first; the last is "any"."""
 
 SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999, 9998, 9999, 99999)
 """Numbers that may lie far from the rest, since they stand for something else."""
@@ -147,7 +144,7 @@ def _integer_ends() -> Ends:
 def _real_ends() -> Ends:
     positive = _decades(-6, 15)
     lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
-    lows |= dict.fromkeys(positive[::2], -4.0) | {1.0: -2.0}
+    lows |= dict.fromkeys(positive[::2], -2.5) | {1.0: -2.0}
     highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
     highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
     return _pair(lows, highs)
@@ -237,12 +234,15 @@ def _samples(form: Format) -> list[str]:
 PLAIN_DATE, PLAIN_DATETIME = Format("date"), Format("datetime")
 
 
-def _belong(form: Format, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which words belong to a format; a datetime at midnight may be written as a date."""
-    fits = form.fits(words)
+def _read_exact(form: Format, words: Sequence[str]) -> NDArray[np.float64]:
+    """The numbers of words that belong to a format, NaN for the others; a datetime at midnight may
+    be written as a date.
+    """
+    numbers = form.read_exact(words)
     if form == PLAIN_DATETIME:
-        fits |= PLAIN_DATE.fits(words)
-    return fits
+        days = PLAIN_DATE.read_exact(words)
+        numbers = np.where(np.isnan(days), numbers, days * 86_400)
+    return numbers
 
 
 @dataclass
@@ -250,11 +250,18 @@ class FormatTally:
     """How often the words of one format occur, and where their numbers lie."""
 
     on_grid: Counts
-    """Numbers but zero on each grid, coarsest last (whole numbers) or first (reals)."""
+    """Numbers but zero on each grid, coarsest first."""
     cells: Counts
     """Of each stretch between ends of its kind."""
-    values: list[tuple[NDArray[np.int64], Counts]] = field(default_factory=list)
-    """Whole numbers up to ``MAX_VALUE`` one by one, and how often each occurs."""
+    values: list[tuple[NDArray[np.float64], Counts]] = field(default_factory=list)
+    """Integers and reals one by one, and how often each occurs."""
+
+    def count_between(self, edges: NDArray[np.float64]) -> Counts:
+        """How many integers or reals lie in each stretch between edges, which are in order."""
+        counts = np.zeros(len(edges) + 1, dtype=np.int64)
+        for numbers, weights in self.values:
+            np.add.at(counts, np.searchsorted(edges, numbers, side="right"), weights)
+        return counts[1:-1]
 
 
 class Tally:
@@ -305,13 +312,11 @@ class Tally:
 
     def _add_format(self, place: int, words: Sequence[str], counts: Counts) -> None:
         form = CANDIDATES[place]
-        fits = _belong(form, words)
-        if not fits.any():
+        numbers = _read_exact(form, words)
+        if np.isnan(numbers).all():
             return
-        numbers = form.read([word for word, fit in zip(words, fits.tolist(), strict=True) if fit])
-        weights = counts[fits]
         there = np.isfinite(numbers)
-        numbers, weights = numbers[there], weights[there]
+        numbers, weights = numbers[there], counts[there]
         ends = ends_of(form.kind)
         if place not in self.formats:
             grids = len(grids_of(form.kind))
@@ -322,29 +327,18 @@ class Tally:
             # Zero lies on all grids and tells nothing.
             tally.on_grid[grid] += int(weights[on_grid & (numbers != 0)].sum())
         np.add.at(tally.cells, ends.places(numbers), weights)
-        if form.kind == "integer":
-            small = np.abs(numbers) <= MAX_VALUE
-            tally.values.append((numbers[small].astype(np.int64), weights[small]))
+        if form.kind in ("integer", "real"):
+            tally.values.append((numbers, weights))
 
     @property
     def present(self) -> int:
         """How many cells are not empty."""
         return self.rows - int(self.missing[0])
 
-    def values_of(self, place: int, values: NDArray[np.int64]) -> Counts:
-        """How often each of some whole numbers, in order, occurs in a format."""
-        counts = np.zeros(len(values), dtype=np.int64)
-        for numbers, weights in self.formats[place].values if place in self.formats else ():
-            at = np.searchsorted(values, numbers)
-            at[at == len(values)] = 0
-            here = values[at] == numbers
-            np.add.at(counts, at[here], weights[here])
-        return counts
 
-
-def grids_of(kind: str) -> tuple[int, ...]:
-    """The grids that numbers of a kind may lie on: steps of integers, decimals of reals."""
-    return {"integer": INTEGER_GRIDS, "real": REAL_PLACES}.get(kind, (1,))
+def grids_of(kind: str) -> tuple[float, ...]:
+    """The steps that numbers of a kind may have, coarsest first."""
+    return {"integer": INTEGER_GRIDS, "real": REAL_GRIDS}.get(kind, (1.0,))
 
 
 def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
@@ -353,9 +347,9 @@ def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]
     if kind != "real":
         return [np.ones(len(numbers), dtype=bool)]
     found = []
-    for places in REAL_PLACES[:-1]:
+    for step in REAL_GRIDS[:-1]:
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = numbers * 10.0**places
+            scaled = numbers * round(1 / step)
             found.append(abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, abs(scaled)))
     return [*found, np.ones(len(numbers), dtype=bool)]
 

@@ -1,8 +1,10 @@
 """The cells of one column as codes: each by itself, whatever the others are.
 
-Every cell has a code. One that cannot be read as the schema says (a text among numbers, a fraction
-among integers, a day that no calendar has) counts as missing where the schema allows that, else as
-the middle bin; how many there were is told to the owner (:class:`Outside`) and to nobody else.
+Every cell has a code. A number between values of the grid (a fraction among integers, 17 among
+multiples of 5) counts as the nearest one, and as the larger of two that are equally near. One that
+cannot be read as the schema says (a text among numbers, a day that no calendar has) counts as
+missing where the schema allows that, else as the middle bin; how many there were is told to the
+owner (:class:`Outside`) and to nobody else.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.formats import Format
+from understudy.data.nearest import cut_between_values, round_to_whole, whole_cuts
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import MARKS, Column
 from understudy.data.value_classes import ValueClasses
@@ -119,7 +122,7 @@ class CellEncoder:
         if self.column.kind == "empty":
             found = np.zeros(len(self.column), dtype=np.int64)
         elif isinstance(attribute, Quantity):
-            found = self._bins(attribute, self.numbers())
+            found = self._bins(attribute, self._read())
         else:
             assert isinstance(attribute, Category)
             found = self._categories(attribute)
@@ -141,9 +144,17 @@ class CellEncoder:
     # ---- quantities
 
     def numbers(self) -> NDArray[Any]:
-        """The values of a quantity in its unit; what stands where one is absent or unreadable means
-        nothing.
+        """The values of a quantity in its unit, whole ones where it has only those; what stands
+        where one is absent or unreadable means nothing.
         """
+        assert isinstance(self.attribute, Quantity)
+        numbers = self._read()
+        if self.attribute.whole:
+            return round_to_whole(numbers)
+        return numbers
+
+    def _read(self) -> NDArray[Any]:
+        """The numbers as they stand."""
         attribute, column = self.attribute, self.column
         assert isinstance(attribute, Quantity)
         if column.kind == "empty":
@@ -163,15 +174,15 @@ class CellEncoder:
             self.absent |= numbers == missing_number(attribute)
         if numbers.dtype.kind == "f":
             self.absent |= np.isnan(numbers)
-            if attribute.whole:
-                # Infinite values are whole enough: they count at the edge.
-                self.unreadable = (numbers != np.floor(numbers)) & ~self.absent
         return numbers
 
     def _numbers_of_words(self, attribute: Quantity) -> NDArray[np.float64]:
         """Each distinct text by itself."""
         words, places = self._words()
-        numbers = Format(attribute.kind, attribute.format or "").read(words)
+        kind = attribute.kind
+        if kind == "integer":
+            kind = "real"  # a fraction is rounded, like that of a typed column
+        numbers = Format(kind, attribute.format or "").read(words)
         unread = np.flatnonzero(np.isnan(numbers)).tolist()
         missing = {*_MARKS, attribute.missing}
         marks = np.zeros(len(words), dtype=bool)
@@ -184,17 +195,14 @@ class CellEncoder:
 
     def _bins(self, attribute: Quantity, numbers: NDArray[Any]) -> NDArray[Any]:
         if isinstance(attribute, ValueClasses):
-            return attribute.code(numbers)
-        if attribute.whole:
-            edges = np.array(attribute.edges, dtype=np.int64)
-            beyond = numbers >= edges[-1]
-        else:
-            edges = np.array(attribute.edges, dtype=np.float64)
-            beyond = numbers > edges[-1]
+            return attribute.code(round_to_whole(numbers) if attribute.whole else numbers)
+        cuts: NDArray[Any] = np.array(cut_between_values(attribute))
+        if attribute.whole and numbers.dtype.kind != "f":
+            cuts = np.array(whole_cuts(attribute), dtype=np.int64)
         there = ~(self.absent | self.unreadable)
-        self._report((numbers < edges[0]) & there, 0, BEYOND_BOUNDS)
-        self._report(beyond & there, attribute.bins - 1, BEYOND_BOUNDS)
-        return np.searchsorted(edges[1:-1], numbers, side="right")
+        self._report((numbers < cuts[0]) & there, 0, BEYOND_BOUNDS)
+        self._report((numbers >= cuts[-1]) & there, attribute.bins - 1, BEYOND_BOUNDS)
+        return np.searchsorted(cuts[1:-1], numbers, side="right")
 
     # ---- categories
 

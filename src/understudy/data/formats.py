@@ -95,6 +95,10 @@ class Format:
         notation = self._notation
         return np.array([notation.fits(word) for word in words], dtype=bool)
 
+    def read_exact(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """The numbers of words that :meth:`fits` takes, NaN for the others: both in one go."""
+        return np.array(self._notation.read_exact(words), dtype=np.float64)
+
     def write(self, numbers: Sequence[float] | NDArray[Any]) -> list[str]:
         """Words for numbers, as :meth:`fits` takes them."""
         write = self._notation.write

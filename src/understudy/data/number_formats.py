@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cached_property
 
@@ -81,6 +82,25 @@ class NumberNotation:
     def fits(self, word: str) -> bool:
         """Whether a word is written exactly this way."""
         return len(word) <= _MAX_DIGITS and self._canonical.fullmatch(word) is not None
+
+    def read_exact(self, words: Sequence[str]) -> list[float]:
+        """The numbers of words that are written exactly this way; NaN for the others."""
+        fits = self._canonical.fullmatch
+        read: Callable[[str], float] = self.read
+        if not self.notation:
+            read = float  # whatever fits the plain notation is a number as Python writes it
+        elif not self.before and not self.after:
+            read = self._read_bare
+        return [
+            read(word) if len(word) <= _MAX_DIGITS and fits(word) is not None else _NAN
+            for word in words
+        ]
+
+    def _read_bare(self, word: str) -> float:
+        """The number of a word that fits, where no signs stand around it."""
+        if self.group:
+            word = word.replace(self.group, "")
+        return float(word.replace(self.mark, "."))
 
     def write(self, number: float) -> str:
         """A number as a word."""

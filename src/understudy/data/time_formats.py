@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -154,6 +154,11 @@ class TimeNotation:
     def fits(self, word: str) -> bool:
         """Whether a word is written exactly this way, and in the calendar."""
         return self._canonical.fullmatch(word) is not None and not math.isnan(self.read(word))
+
+    def read_exact(self, words: Sequence[str]) -> list[float]:
+        """The numbers of words that are written exactly this way; NaN for the others."""
+        fits, read = self._canonical.fullmatch, self.read
+        return [read(word) if fits(word) is not None else _NAN for word in words]
 
     def write(self, number: float) -> str:
         """A number as a word."""

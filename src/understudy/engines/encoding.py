@@ -35,6 +35,7 @@ from understudy.data.cells import (
     unreadable_remedy,
 )
 from understudy.data.inside import DAY
+from understudy.data.nearest import cut_between_values, whole_cuts
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.data.tables import Column
 from understudy.data.time_formats import EPOCH
@@ -196,12 +197,10 @@ class CellCode:
         if raw.kind == "integer":
             real = self.dialect.cast(raw.sql, "real")
         absent = [self._null()]
-        if attribute.whole and raw.kind == "real":
-            absent.append(f"NOT ({self.dialect.whole(raw.sql)})")
         mark = missing_number(attribute)
         if not math.isnan(mark):
             absent.append(f"{real} = {self.dialect.number(mark, 'real')}")
-        return self._steps(attribute, real), " OR ".join(absent)
+        return self._steps(attribute, self._whole(real, raw.kind)), " OR ".join(absent)
 
     @property
     def joined(self) -> bool:
@@ -232,9 +231,7 @@ class CellCode:
 
     @property
     def unreadable(self) -> int:
-        """The code of what cannot be read as the schema says: a fraction in a column of
-        integers.
-        """
+        """The code of what cannot be read as the schema says: a text in a column of numbers."""
         return self.attribute.size
 
     def learn(self, keys: Sequence[str]) -> None:
@@ -270,23 +267,18 @@ class CellCode:
         """The code of a number that is there."""
         attribute = self.attribute
         assert isinstance(attribute, Quantity)
-        exactly = kind == "integer" and attribute.whole
-        if exactly or kind == "real":
-            compared = value
-        else:
-            compared = self.dialect.cast(value, "real")
-        edges = [
-            self.dialect.number(edge, "integer" if exactly else "real")
-            for edge in attribute.edges[1:-1]
-        ]
         if isinstance(attribute, GridValues):
-            code = self._steps(attribute, self.dialect.cast(value, "real"))
+            code = self._steps(attribute, self._whole(self.dialect.cast(value, "real"), kind))
         elif isinstance(attribute, GridClasses):
-            code = self._grids(attribute, self.dialect.cast(value, "real"))
+            code = self._grids(attribute, self._whole(self.dialect.cast(value, "real"), kind))
+        elif kind == "integer" and attribute.whole:
+            cuts = [self.dialect.number(cut, kind) for cut in whole_cuts(attribute)[1:-1]]
+            code = self._bins(value, cuts)
         else:
-            code = self._bins(compared, edges)
-        if attribute.whole and kind == "real":
-            code = f"CASE WHEN {self.dialect.whole(value)} THEN {code} ELSE {self.unreadable} END"
+            if kind != "real":
+                value = self.dialect.cast(value, "real")
+            cuts = [self.dialect.number(cut, "real") for cut in cut_between_values(attribute)[1:-1]]
+            code = self._bins(value, cuts)
         mark = missing_number(attribute)
         if not math.isnan(mark):  # a number may stand for "missing": -99, say
             if kind == "real":
@@ -298,6 +290,18 @@ class CellCode:
                 f"{self.missing} ELSE {code} END"
             )
         return code
+
+    def _whole(self, value: str, kind: str) -> str:
+        """A real, rounded where the attribute has whole numbers only; as
+        :func:`understudy.data.nearest.round_to_whole` does it.
+        """
+        assert isinstance(self.attribute, Quantity)
+        if kind != "real" or not self.attribute.whole:
+            return value
+        half = self.dialect.number(0.5, "real")
+        one, none = (self.dialect.number(number, "real") for number in (1.0, 0.0))
+        above = f"CASE WHEN {value} - floor({value}) >= {half} THEN {one} ELSE {none} END"
+        return f"(floor({value}) + {above})"
 
     def _moments(self, attribute: Quantity, value: str, kind: str) -> str:
         """The code of a date or datetime that is there."""
@@ -341,7 +345,7 @@ class CellCode:
     def _edges_of_moments(self, kind: str) -> list[str]:
         """The inner edges as dates or datetimes."""
         assert isinstance(self.attribute, Quantity)
-        return self._written_moments(kind, self.attribute.edges[1:-1])
+        return self._written_moments(kind, whole_cuts(self.attribute)[1:-1])
 
     def _written_moments(self, kind: str, moments: Sequence[float]) -> list[str]:
         """Numbers of the attribute's unit as dates or datetimes; those beyond the calendar hold

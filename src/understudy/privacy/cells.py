@@ -73,8 +73,6 @@ class Cells:
             missing=self.attribute.missing or "",
             edges=self.edges,
             equal_width=False,
-            step=None,
-            values=(),
             detail=(),
             heaping=(),
             weekdays=(),

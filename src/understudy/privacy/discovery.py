@@ -3,12 +3,13 @@
 Column names are public, and so is which of them look like identifiers. All else is paid for, in a
 few steps that each see what the ones before released:
 
-1. **Rows**: a noisy count, from which the rest of the budget is divided by need.
+1. **Rows**: a noisy count, from which the rest of the budget is divided by need; and a rougher one
+   of the cells of each column that are not empty.
 2. **Kinds**: for each column a choice among public domains: the ways to write numbers, dates and
    times, short public vocabularies ("yes" and "no"), or any words. The score of a domain is the
    number of cells that belong to it.
-3. **Ranges** and **grids** of numbers and dates: choices among public ends and steps, by the same
-   score; narrow ranges and coarse grids are favoured by public offsets.
+3. **Steps** and **ranges** of numbers and dates: choices among public steps and ends, by the same
+   score; coarse steps and ranges of few steps are favoured by public offsets.
 4. **Values**: a noisy histogram for each column, which says how missing values are written, where
    bins are cut, and which codes occur. Words are not known beforehand, so those that occur are
    counted, and only those with a noisy count above a threshold are released.
@@ -26,7 +27,7 @@ from functools import cached_property
 from understudy.counting.columns import Columns, MemoryColumns
 from understudy.counting.partition import Tally, ends_of, grids_of
 from understudy.data.attributes import Attribute, Identifier
-from understudy.data.formats import CANDIDATES
+from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
@@ -44,18 +45,22 @@ from understudy.privacy.discovery_budget import (
     choice_price,
     foresee,
     foresee_by_need,
-    kinds_price,
+    kinds_prices,
     noise_tail,
+    present_price,
     price_count,
     rows_to_be_seen,
     subtract,
     top_up_words,
 )
+from understudy.privacy.discovery_cells import Range
 from understudy.privacy.discovery_questions import FALSE_ALARM, Asker
 from understudy.privacy.discovery_scores import (
     KINDS,
+    MAX_KIND_FAILURE,
     WORDS,
     Kind,
+    bound_kind_failure,
     count_grids,
     count_kinds,
     count_ranges,
@@ -63,7 +68,7 @@ from understudy.privacy.discovery_scores import (
     kind_odds,
     range_odds,
 )
-from understudy.privacy.discovery_values import MAX_FEW_VALUES, Range, ValueFinder, format_of
+from understudy.privacy.discovery_values import MAX_FEW_VALUES, ValueFinder, format_of
 from understudy.privacy.identifiers import is_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
@@ -186,6 +191,8 @@ class Discovery:
         self.asker = Asker(ledger, noise if noise is not None else SystemNoise())
         self.protection = self.asker.protection
         self.rows = 0.0
+        self._present: dict[str, float] = {}
+        self._kinds_costs: dict[str, Budget] = {}
         if not self.asker.noise.private:
             ledger.private = False
 
@@ -239,11 +246,16 @@ class Discovery:
         if words:
             delta = round_down(exact(self.delta) / len(words))
         share = self._share_for_ranges(kinds, delta)
-        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, share)
-        grids = self._choose_grids(kinds, ranges)
+        reals = [name for name in numbers if format_of(kinds[name]).kind == "real"]
+        steps = self._choose_steps(kinds, reals)
+        kinds = _as_integers(kinds, steps)
+        ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
+        steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
         costs = self._divide(self.left, kinds)
         self._top_up_words(words, costs, delta)
-        finder = ValueFinder(self.asker, self._tallies, self.rows, self._seen_later())
+        finder = ValueFinder(
+            self.asker, self._tallies, self.rows, self._seen_later(), self._present
+        )
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -259,7 +271,7 @@ class Discovery:
             elif kind.vocabulary is not None:
                 found = finder.find_vocabulary(name, kind.vocabulary, cost)
             else:
-                found = finder.find_numbers(name, kind, ranges[name], grids.get(name), cost)
+                found = finder.find_numbers(name, kind, ranges[name], steps.get(name), cost)
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
@@ -302,27 +314,48 @@ class Discovery:
 
     # ---- step 2
 
-    def _choose_kinds(self) -> dict[str, Kind]:
+    def count_present(self) -> tuple[str, ...]:
+        """Count the cells of each column that are not empty, and divide the price of choosing
+        kinds by need; returns the columns whose kind could not be told with confidence.
+        """
         columns = [name for name in self.draft.asked if name not in self.draft.words]
         if not columns:
-            return dict.fromkeys(self.draft.asked, WORDS)
-        cost = kinds_price(self.protection, self.left, self.rows, len(columns))
+            return ()
+        cost = present_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
-        evidence = self.rows * self.protection.strength(cost)
-        log_odds = kind_odds(evidence)
-        chosen = {
-            name: KINDS[
-                self.asker.choose(
-                    f"kind of {name}", count_kinds(self._tallies[name]), log_odds, cost
-                )
-            ]
-            for name in columns
-        }
+        for name in columns:
+            count = [self._tallies[name].present]
+            asked = self.asker.histogram(f"cells of {name}", count, cost, 0.0)
+            # A deviation less, so that there is hardly less evidence than is counted on.
+            fewer = int(asked.counts[0]) - asked.deviation
+            self._present[name] = min(max(fewer, self.rows / 10), self.rows)
+        spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
+        self.count_price = Budget(rounded_up(spent), cost.currency)
+        prices = kinds_prices(self.protection, self.left, list(self._present.values()))
+        self._kinds_costs = dict(zip(columns, prices, strict=True))
+        return tuple(
+            name for name in columns if bound_kind_failure(self._evidence(name)) > MAX_KIND_FAILURE
+        )
+
+    def _evidence(self, name: str) -> float:
+        """By how much cells that are not empty can change the odds of a kind."""
+        return self._present[name] * self.protection.strength(self._kinds_costs[name])
+
+    def _choose_kinds(self) -> dict[str, Kind]:
+        if not self._kinds_costs:
+            self.count_present()
+        chosen = {}
+        for name, cost in self._kinds_costs.items():
+            self.left = subtract(self.left, cost)
+            counts, odds = count_kinds(self._tallies[name]), kind_odds(self._evidence(name))
+            chosen[name] = KINDS[self.asker.choose(f"kind of {name}", counts, odds, cost)]
         return {name: chosen.get(name, WORDS) for name in self.draft.asked}
 
     # ---- step 3
 
-    def _choose_ranges(self, kinds: Mapping[str, Kind], share: float) -> dict[str, Range]:
+    def _choose_ranges(
+        self, kinds: Mapping[str, Kind], steps: Mapping[str, float], share: float
+    ) -> dict[str, Range]:
         if not kinds:
             return {}
         need = RANGES_STRENGTH, share
@@ -335,35 +368,48 @@ class Discovery:
             form = CANDIDATES[kind.format]
             ends = ends_of(form.kind)
             counts = count_ranges(self._tallies[name], kind.format, ends)
-            odds = range_odds(form.kind, ends, evidence)
+            odds = range_odds(form.kind, ends, evidence, steps.get(name, 1.0))
             place = self.asker.choose(f"range of {name}", counts, odds, cost)
             first, last = int(ends.lows[place]), int(ends.highs[place])
             low, high = float(ends.edges[first]), float(ends.edges[last])
             found[name] = Range(low, high, first, last)
         return found
 
-    def _choose_grids(
-        self, kinds: Mapping[str, Kind], ranges: Mapping[str, Range]
-    ) -> dict[str, int]:
-        """Steps of integers and decimals of reals, where they matter."""
-        asked = {}
-        for name, stretch in ranges.items():
-            kind = format_of(kinds[name]).kind
-            wide = kind == "integer" and stretch.high - stretch.low > MAX_FEW_VALUES
-            if wide or kind == "real":
-                asked[name] = kind
-        if not asked:
+    def _choose_steps(self, kinds: Mapping[str, Kind], names: Sequence[str]) -> dict[str, float]:
+        """The steps that the numbers of some columns have."""
+        if not names:
             return {}
         need = GRIDS_STRENGTH, GRIDS_SHARE
-        cost = choice_price(self.protection, self.left, self.rows, need, len(asked))
-        self.left = subtract(self.left, cost, len(asked))
+        cost = choice_price(self.protection, self.left, self.rows, need, len(names))
+        self.left = subtract(self.left, cost, len(names))
+        evidence = self.rows * self.protection.strength(cost)
         found = {}
-        for name, kind in asked.items():
+        for name in names:
             place = kinds[name].format
             assert place is not None
+            kind = CANDIDATES[place].kind
             counts = count_grids(self._tallies[name], place)
-            evidence = self.rows * self.protection.strength(cost)
-            odds = grid_odds(kind, evidence)
-            chosen = self.asker.choose(f"grid of {name}", counts, odds, cost)
+            chosen = self.asker.choose(f"grid of {name}", counts, grid_odds(kind, evidence), cost)
             found[name] = grids_of(kind)[chosen]
         return found
+
+
+def _as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str, Kind]:
+    """The kinds, with integers in place of reals that are whole."""
+    found = dict(kinds)
+    for name, step in list(steps.items()):
+        form = format_of(kinds[name])
+        whole = Format("integer", form.notation) if not form.places else None
+        if step == 1 and whole in CANDIDATES:
+            found[name] = Kind(format=CANDIDATES.index(whole))
+            del steps[name]
+    return found
+
+
+def _wide_integers(kinds: Mapping[str, Kind], ranges: Mapping[str, Range]) -> list[str]:
+    """Columns of whole numbers that may have a step: all but short lists of codes."""
+    return [
+        name
+        for name, stretch in ranges.items()
+        if format_of(kinds[name]).kind == "integer" and stretch.high - stretch.low > MAX_FEW_VALUES
+    ]

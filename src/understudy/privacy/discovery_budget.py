@@ -9,6 +9,7 @@ what they need, and words the rest.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -30,10 +31,15 @@ still works with less.
 ENOUGH_FOR_CATEGORIES = 0.01
 """Of the rows: no more is spent on words where a category is seen in this many."""
 
-KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.15
+PRESENT_DEVIATION, PRESENT_SHARE = 0.05, 0.03
+"""Of the rows: the noise in the number of cells that are not empty, if that takes no larger share
+of what is left.
+"""
+
+KINDS_STRENGTH, KINDS_SHARE = 60.0, 0.2
 CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE = 240.0, 0.05
-GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.05
-RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.15
+GRIDS_STRENGTH, GRIDS_SHARE = 200.0, 0.1
+RANGES_STRENGTH, RANGES_SHARE, RANGES_SHARE_BESIDE_WORDS = 2000.0, 0.5, 0.25
 """The strength n s that each kind of choice gets, if that takes no larger share of what is left;
 the last share is for ranges where words would lack the rest.
 """
@@ -41,8 +47,8 @@ the last share is for ranges where words would lack the rest.
 WORDS_WEIGHT = 5.0
 """What a column of words gets of the rest, against one of numbers."""
 
-MIN_STRENGTH = 40.0
-"""With less, ranges are guesses."""
+MIN_STRENGTH = 45.0
+"""With less, kinds are wrong too often (see :func:`bound_kind_failure`), and ranges are guesses."""
 
 MAX_CATEGORY_SHARE = 0.25
 """Where a category needs more of the rows to be seen, columns of words come out empty."""
@@ -64,6 +70,13 @@ class Protection:
         """By how much one row changes the log-odds of a choice by counts that costs ``cost``."""
         scale = choice_scale(cost.amount, cost.currency, monotone=self.monotone)
         return SCORE_GRID / (self.rows_per_person * scale)
+
+    def histogram_price(self, deviation: float, like: Budget) -> Budget:
+        """What counts with noise of a deviation cost, in the currency of another budget."""
+        scale = table_scale(Budget(1.0, like.currency), self.neighbours, self.rows_per_person)
+        if like.currency == "epsilon":
+            return Budget(scale * 2**0.5 / deviation, like.currency)
+        return Budget((scale / deviation) ** 2, like.currency)
 
     def price(self, strength: float, like: Budget) -> Budget:
         """What a choice of a strength costs, in the currency of another budget."""
@@ -95,14 +108,35 @@ def choice_price(
     return limit_price(protection.price(strength / max(rows, 1.0), left), left, share, parts)
 
 
-def kinds_price(protection: Protection, left: Budget, rows: float, columns: int) -> Budget:
-    """The price of each choice of a kind: what it needs, and where that is cheap, what makes it
-    certain.
+def present_price(protection: Protection, left: Budget, rows: float, columns: int) -> Budget:
+    """The price of each count of the cells that are not empty."""
+    wanted = protection.histogram_price(PRESENT_DEVIATION * max(rows, 1.0), left)
+    return limit_price(wanted, left, PRESENT_SHARE, columns)
+
+
+def kinds_prices(protection: Protection, left: Budget, present: Sequence[float]) -> list[Budget]:
+    """The prices of choices of kinds, given about how many cells of each column are not empty: what
+    each needs, and where that is cheap, what makes it certain. A column with half of its cells
+    empty needs four times as much (in rho); where not all can have what they need, those that need
+    little have it.
     """
-    needed = choice_price(protection, left, rows, (KINDS_STRENGTH, KINDS_SHARE), columns)
-    certain = CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE
-    luxury = choice_price(protection, left, rows, certain, columns)
-    return max(needed, luxury, key=lambda price: price.amount)
+    prices = []
+    for strength, share in (
+        (KINDS_STRENGTH, KINDS_SHARE),
+        (CERTAIN_KINDS_STRENGTH, CERTAIN_KINDS_SHARE),
+    ):
+        wanted = [exact(protection.price(strength / cells, left).amount) for cells in present]
+        rest, given = exact(left.amount) * exact(share), {}
+        for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+            given[place] = min(wanted[place], rest / (len(wanted) - done))
+            rest -= given[place]
+        prices.append([round_down(given[place]) for place in range(len(wanted))])
+    return [Budget(max(both), left.currency) for both in zip(*prices, strict=True)]
+
+
+def kinds_price(protection: Protection, left: Budget, rows: float, columns: int) -> Budget:
+    """The price of each choice of a kind where no cells are empty."""
+    return kinds_prices(protection, left, [max(rows, 1.0)] * columns)[0]
 
 
 # --------------------------------------------------------------------------- what to expect

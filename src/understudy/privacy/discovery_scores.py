@@ -7,6 +7,7 @@ Counts are exact and private; odds are public.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,22 +37,34 @@ KINDS = (
 )
 
 
+EIGHT_DIGITS = Format("date", "%Y%m%d")
+
+
 def count_kinds(tally: Tally) -> NDArray[np.int64]:
     """How many cells belong to each kind; a mark for a missing value may stand among numbers. A
-    number beyond every range, such as a code of 18 digits, belongs to the words alone.
+    number beyond every range, such as a code of 18 digits, belongs to the words alone. Eight digits
+    that are a day of the calendar are a date, not a number: few numbers look like one.
     """
     marks = int(tally.missing[1:].sum())
     numbers = np.zeros(len(CANDIDATES), dtype=np.int64)
     for place, found in tally.formats.items():
         numbers[place] = found.cells[1:-1].sum()
+    for kind in ("integer", "real"):
+        numbers[CANDIDATES.index(Format(kind))] -= numbers[CANDIDATES.index(EIGHT_DIGITS)]
     return np.concatenate([[tally.present], tally.vocabularies, numbers + marks]).astype(np.int64)
 
 
 def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
-    """How many cells lie in each range."""
+    """How many cells lie in each range. Zero tells nothing of the scale of reals, and is often the
+    commonest of them: it is not counted there.
+    """
     if place not in tally.formats:
         return np.zeros(len(ends.lows), dtype=np.int64)
-    return ends.count(tally.formats[place].cells)
+    cells = tally.formats[place].cells
+    if CANDIDATES[place].kind == "real":
+        cells = cells.copy()
+        cells[ends.places(np.zeros(1))] = 0
+    return ends.count(cells)
 
 
 def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
@@ -63,20 +76,31 @@ def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
     return tally.formats[place].on_grid
 
 
+MAX_KIND_FAILURE = 1e-4
+"""A kind is told with confidence where it is wrong with no larger probability."""
+
+
+def kind_margin(evidence: float) -> float:
+    """By how much a kind is favoured over another that claims the same words."""
+    return min(max(evidence / 4.5, 3.0), 9.0 + evidence / 60)
+
+
 def kind_odds(evidence: float) -> NDArray[np.float64]:
     """What speaks for a kind beforehand.
 
     Any words hold every cell, so a narrower domain that holds nearly all of them is favoured, also
     the least likely of formats. Of formats that claim the same words, the plain one is: cells
-    cannot tell them apart, so these odds decide alone, and by as much as there is evidence for
-    (e^-14 is a wrong choice in a million). Where a column is mostly empty, no kind is so much
-    likelier than others that few cells cannot tell.
+    cannot tell them apart, so these odds decide alone, and by as much as there is evidence for.
+
+    Parameters
+    ----------
+    evidence
+        By how much the log-odds of a kind fall if it holds none of the cells that are not empty.
     """
-    margin = min(max(evidence / 15, 4.0), 14.0)
-    integer = -6.0
-    words = integer - 3 * margin - 4.0 - 0.04 * evidence
-    vocabularies = [integer - margin - 2.0 - len(listed) / 10 for listed in VOCABULARIES]
-    formats = [integer + _format_odds(form, margin, evidence) for form in CANDIDATES]
+    margin = kind_margin(evidence)
+    words = -2 * margin - 12.0 - 0.04 * evidence
+    vocabularies = [-margin - 2.0 - len(listed) / 10 for listed in VOCABULARIES]
+    formats = [_format_odds(form, margin, evidence) for form in CANDIDATES]
     return np.array([words, *vocabularies, *formats])
 
 
@@ -85,50 +109,117 @@ def _format_odds(form: Format, margin: float, evidence: float) -> float:
     if form.kind == "integer" and not form.notation:
         return 0.0
     if form.kind == "real" and not form.notation:
-        return -margin - 1.0 - 0.005 * evidence
-    if form.kind == "date" and form.notation == "%Y%m%d":
-        # Every such date is a number, but hardly the other way round.
-        return margin - 3.0 + 0.01 * evidence
+        # Their step tells, too, whether they are whole.
+        return -min(margin, 8.0) - 0.005 * evidence
     if form.kind == "date" and not form.notation:
         return 1.0 - 0.005 * evidence  # every such date is a datetime at midnight, too
     odds = -margin - 0.01 * evidence
     if form.kind in ("integer", "real") and "234" in form.notation:
-        odds -= 2.0  # with thousands apart, rather than without
+        odds -= 1.0  # with thousands apart, rather than without
     if form.kind == "real":
         # "1,234" is a thousand rather than one and a bit.
-        odds -= margin + 2.0 + 0.005 * evidence
+        odds -= 1.1 * margin + 0.005 * evidence
     return odds
 
 
-def range_odds(kind: str, ends: Ends, evidence: float) -> NDArray[np.float64]:
-    """Narrow ranges are favoured, by a factor for each doubling of their width; most among codes,
-    where one value more or less is many rows, and least among large numbers, whose tails are long.
-    Dates have few candidates, whole years, and hardly tails: a year that no row has is seen.
+def bound_kind_failure(evidence: float) -> float:
+    """The probability that a column is taken for a kind that it is not, at most.
 
-    A slope of 0.001 times the evidence says that a range e times as wide must hold 0.1 % more of
-    the rows.
+    Let all cells that are not empty be words that are typical of the kind k. The choice takes a
+    kind j that claims none of them with probability at most exp(odds_j - odds_k - evidence), and
+    one that claims them, too, with at most exp(odds_j - odds_k). The bound is the sum over all
+    others, for the worst k.
+
+    Two choices are no failures. Formats that read the same words as other numbers or days
+    (05/06/2020): no evidence tells them apart. And reals for whole numbers, of which the step tells
+    that they are whole.
+    """
+    odds = kind_odds(evidence)
+    claims, fails = _rivals()
+    chances = np.exp(odds[None, :] - odds[:, None] - evidence * ~claims)
+    return float(min((chances * fails).sum(axis=1).max(), 1.0))
+
+
+@cache
+def _rivals() -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For each kind which others claim its typical words, and which of them are wrong."""
+    counts = []
+    for kind in KINDS:
+        tally = Tally(1)
+        tally.add([_typical_word(kind)], [1])
+        counts.append(count_kinds(tally) > 0)
+    claims = np.array(counts)
+    is_plain = np.array(
+        [kind.format is not None and not CANDIDATES[kind.format].notation for kind in KINDS]
+    )
+    is_words = np.array([kind.words for kind in KINDS])
+    fails = ~claims | is_plain[:, None] | is_words[None, :]
+    np.fill_diagonal(fails, False)
+    integer, real = (
+        KINDS.index(Kind(format=CANDIDATES.index(Format(kind)))) for kind in ("integer", "real")
+    )
+    fails[integer, real] = False
+    return claims, fails
+
+
+_TYPICAL = {"integer": 12, "real": 12.5, "date": 20_000, "time": 45_296, "datetime": 1_728_045_296}
+
+
+def _typical_word(kind: Kind) -> str:
+    if kind.words:
+        return "some words"
+    if kind.vocabulary is not None:
+        return VOCABULARIES[kind.vocabulary][0]
+    assert kind.format is not None
+    form = CANDIDATES[kind.format]
+    (word,) = form.write([_TYPICAL[form.kind]])
+    return word
+
+
+SLOPES = {1.0: 3.0, 100.0: 2.0, 1e4: 1.5, 1e6: 1.0}
+"""By how much the log-odds of a range fall with the logarithm of its width in steps, from each
+width on: least among large numbers, whose scale nobody knows beforehand.
+"""
+
+DEMANDED = {1.0: 0.0, 2.0: 0.007, 20.0: 0.003, 100.0: 0.001}
+"""What is added to a slope, per unit of evidence. 0.001 says that a range e times as wide must hold
+0.1 % more of the rows; among codes, where one value more or less is many rows, it is more.
+"""
+
+
+def range_odds(kind: str, ends: Ends, evidence: float, step: float = 1.0) -> NDArray[np.float64]:
+    """Narrow ranges are favoured, in units of the step that the numbers have; those that are
+    narrower than two steps are as good as excluded, but for whole numbers.
+
+    Dates have few candidates, whole years, and hardly tails: a year that no row has is seen.
     """
     if kind in ("date", "datetime"):
         return ends.end_odds - (8.0 + 0.02 * evidence) * np.log(ends.widths)
-    if kind != "integer":
-        return ends.end_odds - (4.0 + 0.001 * evidence) * np.log(ends.widths)
-    slopes = {
-        1.0: 3.0,
-        2.0: 3.0 + 0.007 * evidence,
-        20.0: 3.0 + 0.003 * evidence,
-        100.0: 2.0 + 0.001 * evidence,
-    }
-    bends = [*slopes, np.inf]
+    widths = ends.widths / step
     odds = ends.end_odds.copy()
-    for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
-        odds -= slope * np.log(np.clip(ends.widths, low, high) / low)
+    for slopes, weight in ((SLOPES, 1.0), (DEMANDED, evidence)):
+        bends = [*slopes, np.inf]
+        for (low, slope), high in zip(slopes.items(), bends[1:], strict=True):
+            odds -= weight * slope * np.log(np.clip(widths, low, high) / low)
+    if kind == "real":
+        odds[widths < MIN_STEPS] -= 10.0 + 2 * evidence
     return odds
 
 
+MIN_STEPS = 1.5
+"""A narrower range of reals holds one value of their grid."""
+
+LEVELS = {
+    "integer": (3.0, 2.6, 2.0, 1.6, 1.0, 0.6, 0.0),
+    "real": (5.0, 4.6, 4.0, 3.3, 3.0, 2.5, 2.0, 1.0, 0.0),
+}
+"""How coarse each grid is, in orders of magnitude or so; halves count for less."""
+
+
 def grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
-    """Coarse grids are favoured."""
-    step = 1.0 + 0.002 * evidence
-    grids = np.arange(len(grids_of(kind)), dtype=np.float64)
-    if kind == "integer":
-        return grids * step
-    return -grids * step
+    """Coarse grids are favoured, by as much as there is evidence for: three tenths of it from the
+    finest to the coarsest, so that a column of which half the cells tell is still told right.
+    """
+    levels = np.array(LEVELS.get(kind, (0.0,)))
+    step = min(0.3 * evidence / max(float(levels[0]), 1.0), 10.0) + 0.002 * evidence
+    return np.asarray(levels * step)

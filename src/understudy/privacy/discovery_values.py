@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.partition import (
     BOOLEAN_VOCABULARIES,
-    MAX_VALUE,
     SENTINELS,
     VOCABULARIES,
     Ends,
@@ -21,13 +20,21 @@ from understudy.counting.partition import (
 from understudy.data.attribute_reading import MAX_TEXT_LENGTH
 from understudy.data.attributes import Attribute, Category, Quantity, Text
 from understudy.data.formats import CANDIDATES, Format
-from understudy.data.inside_files import with_details
+from understudy.data.inside_files import decimals_of, with_details
 from understudy.data.tables import MARKS
 from understudy.privacy.bins import cut_bins, drop_empty_ends, trim
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import rows_to_be_seen
+from understudy.privacy.discovery_cells import (
+    NEXT_TO_ZERO,
+    CellGrid,
+    Precision,
+    Range,
+    lay_cells,
+)
 from understudy.privacy.discovery_questions import Asker, NoisyHistogram
 from understudy.privacy.discovery_scores import Kind
+from understudy.privacy.mechanisms import table_scale
 
 MAX_CATEGORIES = 1000
 MAX_FEW_VALUES = 20
@@ -39,28 +46,20 @@ MAX_UNIT_BINS = 32
 MAX_LEFT_OVER = 0.02
 """Of the rows: codes may leave this many to values that cannot be told from the noise."""
 
-MAX_STEP_PLACES = 6
-"""Reals with more places after the point than this are taken to have no step."""
+MIN_STEP = 1e-6
+"""Reals with a finer step are taken to have none."""
 
-MIN_HELD = 0.1
-"""Of the rows: where a range holds less, nothing was found."""
+ZOOM_SHARE = 0.25
+"""Of the price of a histogram: a first look, where values cannot be counted one by one."""
+
+ZOOM_SLACK = 0.5
+"""Of the part that seems to hold rows: what is kept on both sides of it."""
+
+MIN_HELD = 0.4
+"""Of the cells that are not empty: where a domain holds less, nothing was found."""
 
 MIN_CUTS = 8
 """A range with fewer round numbers inside is counted by finer ones."""
-
-MAX_UNIT_CELLS = 4096
-"""Ranges of up to this many values are counted value by value."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """The stretch of numbers that was chosen for a column."""
-
-    low: float
-    high: float
-    first: int
-    last: int
-    """The places of the ends among those of the kind."""
 
 
 def format_of(kind: Kind) -> Format:
@@ -91,6 +90,8 @@ class ValueFinder:
     """The noisy number of rows."""
     seen_later: float
     """About how many rows a cell must hold for a look at the inside of bins to see it."""
+    present: Mapping[str, float] = field(default_factory=dict)
+    """About how many cells of a column are not empty, or fewer."""
 
     def find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
         """Words with a noisy count above the threshold, "other" for the rest."""
@@ -127,7 +128,7 @@ class ValueFinder:
         counts = np.append(tally.vocabularies[place], tally.missing)
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         missing = _missing_mark(asked, asked.counts[1:])
-        if not self._holds_enough(asked.counts[:1]):
+        if not self._holds_enough(name, asked.counts[:1]):
             return self.give_up(name, missing, asked.counts[1:]), False
         values = VOCABULARIES[place]
         kind = "categorical"
@@ -136,41 +137,130 @@ class ValueFinder:
         return Category(name, kind, missing, values), True
 
     def find_numbers(
-        self, name: str, kind: Kind, stretch: Range, grid: int | None, cost: Budget
+        self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
     ) -> tuple[Attribute, bool]:
-        """Numbers, dates or times: listed one by one where they are few, else in bins."""
+        """Numbers: listed one by one where they are few, else in bins."""
         form = format_of(kind)
-        assert kind.format is not None
-        step = 1
-        if form.kind == "integer" and grid is not None and stretch.high - stretch.low >= 2 * grid:
-            step = grid
-        units = (stretch.high - stretch.low) / step
-        listed = (
-            form.kind == "integer"
-            and units <= MAX_UNIT_CELLS
-            and max(abs(stretch.low), abs(stretch.high)) <= MAX_VALUE
-        )
-        if listed:
-            return self._find_values(name, kind.format, stretch, step, cost)
-        tally = self.tallies[name]
+        if form.kind not in ("integer", "real"):
+            return self._find_moments(name, kind, stretch, cost)
+        if step is None:
+            step = 1.0
+        if step < MIN_STEP:
+            step = 0.0
         ends = ends_of(form.kind)
-        decimals = None
-        if form.kind == "real":
-            decimals = grid
-        kept = places_to_cut(ends, stretch, decimals)
+        grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
+        if not grid.unit:
+            look, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
+            stretch = self._zoom(name, kind, stretch, step, look)
+            grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
+        special: Sequence[float] = (0.0,)
+        if form.kind == "integer":
+            special = SENTINELS
+        far = np.array([v for v in special if not grid.edges[0] <= v < grid.edges[-1]], dtype=float)
+        counts = self._count_cells(name, kind, grid, far)
+        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
+        inside, outside = asked.counts[: len(grid.edges) - 1], asked.counts[len(grid.edges) - 1 :]
+        absent = outside[len(far) :]
+        missing = _missing_mark(asked, absent)
+        if not self._holds_enough(name, asked.counts[: -len(absent)]):
+            return self.give_up(name, missing, absent), False
+        sentinels = far[outside[: len(far)] > asked.stands_out_far(len(far))]
+        facts = _Found(name=name, form=form, missing=missing, grid=grid)
+        if grid.unit:
+            listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
+            if listed is not None:
+                return listed, True
+        found = asked.cells(grid.edges, inside)
+        if len(inside) > MAX_UNIT_BINS:
+            found = trim(found, self.seen_later)
+        if grid.unit and len(found.counts) <= MAX_UNIT_BINS:
+            bins = drop_empty_ends(found)
+        else:
+            bins = cut_bins(found)
+        width = grid.step or NEXT_TO_ZERO
+        if form.kind == "integer":
+            width = 1.0
+        return _quantity(facts, _with_sentinels(bins, sentinels.tolist(), width)), True
+
+    def _zoom(self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget) -> Range:
+        """The part of a range that seems to hold rows, from a first coarse look."""
+        form = format_of(kind)
+        grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, self._precision(cost))
+        counts = self._count_cells(name, kind, grid, np.zeros(0))[: len(grid.edges) - 1]
+        asked = self.asker.histogram(f"extent of {name}", counts, cost, 0.0)
+        held = trim(asked.cells(grid.edges, asked.counts), self.seen_later).edges
+        # The first look is too rough to say where a tail ends.
+        slack = ZOOM_SLACK * (held[-1] - held[0])
+        inside = grid.edges[(grid.edges >= held[0] - slack) & (grid.edges <= held[-1] + slack)]
+        return stretch.part(ends_of(form.kind), float(inside[0]), float(inside[-1]))
+
+    def _precision(self, cost: Budget) -> Precision:
+        protection = self.asker.protection
+        scale = table_scale(cost, protection.neighbours, protection.rows_per_person)
+        return Precision(
+            self.rows, NoisyHistogram(np.zeros(0, np.int64), scale, cost.currency).deviation
+        )
+
+    def _count_cells(
+        self, name: str, kind: Kind, grid: CellGrid, far: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Exact counts of cells, of numbers far from them, and of marks for missing values."""
+        tally = self.tallies[name]
+        assert kind.format is not None
+        inside, beyond = np.zeros(len(grid.edges) - 1, np.int64), np.zeros(len(far), np.int64)
+        if kind.format in tally.formats:
+            numbers = tally.formats[kind.format]
+            inside = numbers.count_between(grid.cuts)
+            for place, value in enumerate(far.tolist()):
+                near = np.array([value - grid.step / 2, value + (grid.step or NEXT_TO_ZERO) / 2])
+                beyond[place] = numbers.count_between(near)[0]
+        return np.concatenate([inside, beyond, tally.missing])
+
+    def _list_codes(
+        self,
+        asked: NoisyHistogram,
+        facts: _Found,
+        inside: NDArray[np.int64],
+        sentinels: NDArray[np.float64],
+        absent: int,
+    ) -> Quantity | None:
+        """The values of a column that has few, with gaps between them.
+
+        Noise hides the rarest of them: what is left over may be as much as half a deviation of it.
+        """
+        out = inside > asked.stands_out(len(inside))
+        codes = facts.grid.edges[:-1][out]
+        named = inside[out].sum()
+        if len(inside) <= MAX_UNIT_BINS and len(sentinels):
+            codes, named = facts.grid.edges[:-1], inside.sum()
+        codes = np.unique(np.concatenate([codes, sentinels]))
+        left = self.rows - max(absent, 0) - named
+        spread = asked.deviation * (out.sum() + 1) ** 0.5
+        gaps = len(codes) > 1 and (np.diff(codes) > 1.5 * facts.grid.step).any()
+        if not gaps or len(codes) > MAX_FEW_VALUES or left - spread / 2 > MAX_LEFT_OVER * self.rows:
+            return None
+        return _listed(facts, codes)
+
+    def _find_moments(
+        self, name: str, kind: Kind, stretch: Range, cost: Budget
+    ) -> tuple[Attribute, bool]:
+        """Dates and times, in bins."""
+        tally, form = self.tallies[name], format_of(kind)
+        ends = ends_of(form.kind)
+        kept = places_to_cut(ends, stretch)
         cells = np.zeros(len(kept) - 1, dtype=np.int64)
         if kind.format in tally.formats:
             below = np.cumsum(tally.formats[kind.format].cells)[:-1]
             cells = np.diff(below[kept])
         counts = np.concatenate([cells, tally.missing])
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        edges = ends.edges[kept]
-        found = asked.cells(edges, asked.counts[: len(cells)])
+        found = asked.cells(ends.edges[kept], asked.counts[: len(cells)])
         missing = _missing_mark(asked, asked.counts[len(cells) :])
-        if not self._holds_enough(found.counts):
+        if not self._holds_enough(name, found.counts):
             return self.give_up(name, missing, asked.counts[len(cells) :]), False
         bins = cut_bins(trim(found, self.seen_later))
-        return _quantity(name, form, missing, bins, grid), True
+        edges = tuple(int(edge) for edge in bins)
+        return Quantity(name, form.kind, missing, edges, False, form.notation or None), True
 
     def give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
         """A column in which nothing was found says so in every row: numbers from a range that is a
@@ -180,62 +270,19 @@ class ValueFinder:
             return Text(name, "text", replacement=missing)
         return Text(name, "text")
 
-    def _holds_enough(self, counts: NDArray[np.int64]) -> bool:
-        """Whether a range holds a fair share of the rows."""
-        return bool(counts.sum() > MIN_HELD * self.rows)
-
-    def _find_values(
-        self, name: str, place: int, stretch: Range, step: int, cost: Budget
-    ) -> tuple[Attribute, bool]:
-        """Whole numbers that are counted one by one: codes where they are few, else bins."""
-        tally, form = self.tallies[name], CANDIDATES[place]
-        low, high = int(stretch.low), int(stretch.high)
-        first = -(-low // step) * step
-        inside = np.arange(first, high, step)
-        far = [value for value in SENTINELS if not low <= value < high]
-        values = np.array(sorted([*inside.tolist(), *far]))
-        counts = np.concatenate([tally.values_of(place, values), tally.missing])
-        asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
-        noisy = asked.counts[: len(values)]
-        missing = _missing_mark(asked, asked.counts[len(values) :])
-        within = (values >= low) & (values < high)
-        line = np.where(within, asked.stands_out(len(values)), asked.stands_out_far(len(far)))
-        out = noisy > line
-        if not self._holds_enough(noisy):
-            return self.give_up(name, missing, asked.counts[len(values) :]), False
-        sentinels = values[~within & out]
-        codes = values[out]
-        if len(inside) <= MAX_UNIT_BINS:
-            codes = np.array(sorted([*inside.tolist(), *sentinels.tolist()]))
-        left = self.rows - max(int(asked.counts[len(values) :].max()), 0) - noisy[out].sum()
-        spread = asked.deviation * (out.sum() + 1) ** 0.5
-        few = 0 < len(codes) <= MAX_FEW_VALUES and left + spread <= MAX_LEFT_OVER * self.rows
-        if few and len(codes) <= codes[-1] - codes[0]:  # with gaps between them
-            listed = tuple(int(code) for code in codes)
-            return Category(name, "categorical", missing, listed, True), True
-        edges = np.append(inside, inside[-1] + step).astype(np.float64)
-        found = asked.cells(edges, noisy[within])
-        if len(inside) > MAX_UNIT_BINS:
-            found = trim(found, self.seen_later)
-        if len(found.counts) <= MAX_UNIT_BINS:
-            bins = drop_empty_ends(found)
-        else:
-            bins = cut_bins(found)
-        bins = _with_sentinels(bins, sentinels.tolist())
-        return _quantity(name, form, missing, bins, step), True
+    def _holds_enough(self, name: str, counts: NDArray[np.int64]) -> bool:
+        """Whether a domain holds a fair share of the cells that are not empty."""
+        return bool(counts.sum() > MIN_HELD * self.present.get(name, self.rows))
 
 
 # --------------------------------------------------------------------------- post-processing
 
 
-def places_to_cut(ends: Ends, stretch: Range, decimals: int | None = None) -> list[int]:
+def places_to_cut(ends: Ends, stretch: Range) -> list[int]:
     """The edges inside a range at which its cells are counted: the round ones, unless these are
-    few. None is finer than the numbers are.
+    few.
     """
     inside = list(range(stretch.first + 1, stretch.last))
-    if decimals is not None:
-        written = np.round(ends.edges, decimals) == ends.edges
-        inside = [place for place in inside if written[place]]
     between = [place for place in inside if ends.round[place]]
     if len(between) < MIN_CUTS:
         between = inside
@@ -259,28 +306,66 @@ def _name_for_rest(values: Sequence[str]) -> str:
     return next(name for name in names if name not in values)
 
 
-def _with_sentinels(bins: Sequence[float], sentinels: Sequence[int]) -> tuple[float, ...]:
+def _with_sentinels(
+    bins: Sequence[float], sentinels: Sequence[float], width: float
+) -> tuple[float, ...]:
     """A bin of its own for each number far from the rest."""
     edges = {*bins}
     for value in sentinels:
-        edges |= {value, value + 1}
+        edges |= {value, value + width}
     return tuple(sorted(edges))
 
 
-def _quantity(
-    name: str, form: Format, missing: str | None, bins: Sequence[float], grid: int | None
-) -> Quantity:
-    notation = form.notation or None
-    if form.kind == "real":
-        found = Quantity(name, "real", missing, tuple(bins), False, notation, decimals=grid)
-        if grid is None or grid > MAX_STEP_PLACES:
-            return found
-        return _with_step(found, 10.0**-grid)
-    edges = tuple(int(edge) for edge in bins)
-    found = Quantity(name, form.kind, missing, edges, False, notation)
-    if form.kind != "integer" or grid is None or grid <= 1:
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What is known of a column of numbers before its values are."""
+
+    name: str
+    form: Format
+    missing: str | None
+    grid: CellGrid
+
+    @property
+    def last_value_ends(self) -> float:
+        """How far above the last value of a grid its bin ends: reals hold their upper end."""
+        if self.form.kind == "integer":
+            return 1.0
+        return self.grid.step / 2
+
+
+def _listed(facts: _Found, codes: NDArray[np.float64]) -> Quantity:
+    """A bin for each of a list of values; what lies between them counts as the nearest."""
+    edges = [*codes.tolist(), float(codes[-1]) + facts.last_value_ends]
+    values = codes.tolist()
+    if facts.form.kind == "integer":
+        values = [int(code) for code in values]
+    return with_details(_plain_quantity(facts, edges), {"values": values})
+
+
+def _quantity(facts: _Found, bins: Sequence[float]) -> Quantity:
+    edges = list(bins)
+    step = facts.grid.step
+    if facts.form.kind == "real" and facts.grid.unit:
+        edges[-1] += facts.last_value_ends - step
+    found = _plain_quantity(facts, edges)
+    if not step or step == 1:
         return found
-    return _with_step(found, grid)
+    return _with_step(found, step)
+
+
+def _plain_quantity(facts: _Found, edges: Sequence[float]) -> Quantity:
+    form, decimals = facts.form, None
+    if form.kind == "integer":
+        edges = [int(edge) for edge in edges]
+    else:
+        decimals = 12
+        if facts.grid.step:
+            decimals = decimals_of(facts.grid.step)
+        edges = [round(edge, 12) for edge in edges]
+    notation = form.notation or None
+    return Quantity(
+        facts.name, form.kind, facts.missing, tuple(edges), False, notation, decimals=decimals
+    )
 
 
 def _with_step(attribute: Quantity, step: float) -> Quantity:

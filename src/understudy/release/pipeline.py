@@ -34,7 +34,7 @@ from understudy.privacy.mechanisms import Noise
 from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
-from understudy.release.preflight import check_found, check_outlook
+from understudy.release.preflight import check_found, check_outlook, check_present
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
 
@@ -317,6 +317,7 @@ class Release:
         discovery = Discovery(*facts, self.noise, share=share)
         keep_going = self.method.keep_going
         check_outlook(discovery.count_rows(), discovery, keep_going=keep_going)
+        check_present(discovery.count_present(), discovery, keep_going=keep_going)
         found = discovery.find()
         check_found(found, discovery, keep_going=keep_going)
         return found.schema

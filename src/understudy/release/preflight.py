@@ -7,6 +7,7 @@ Both refusals follow from released values alone: the noisy number of rows, and w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from understudy.errors import InputError
 from understudy.privacy.discovery import Discovered, Discovery
@@ -42,6 +43,22 @@ def check_outlook(
         f"{draft.source} has too few rows to discover what its columns hold at this budget. "
         f"{describe_outlook(outlook)}. Only the count of rows was paid for "
         f"({describe_price(ledger)}); {_remedies(keep_going, 'all the same with --keep-going')}."
+    )
+
+
+def check_present(
+    uncertain: Sequence[str], discovery: Discovery, *, keep_going: bool | None = False
+) -> None:
+    """Stop where a column has too few cells to tell its kind: counts alone have been paid for."""
+    if not uncertain or keep_going:
+        return
+    draft, ledger = discovery.draft, discovery.asker.ledger
+    ledger.stop(discovery.count_price)
+    going_on = "with --keep-going: what such a column holds may then be mistaken"
+    raise InputError(
+        f"{draft.source}: too few cells of {', '.join(uncertain)} are not empty to tell at this "
+        f"budget what they hold. Only counts were paid for ({describe_price(ledger)}); "
+        f"{_remedies(keep_going, going_on)}."
     )
 
 
