@@ -27,6 +27,7 @@ ROOMS = (
     "synthesizers",
     "learners",
     "local",
+    "anonymity",
     "federation",
     "evaluation",
     "inference",

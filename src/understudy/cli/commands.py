@@ -1,6 +1,7 @@
 """All commands, each of which adds itself to the command ``understudy`` when it is imported."""
 
 from understudy.cli import (  # noqa: F401
+    anonymise,
     ask,
     attack,
     audit,

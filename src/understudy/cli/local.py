@@ -34,6 +34,9 @@ local_app = typer.Typer(
 )
 app.add_typer(local_app, name="local")
 
+MAX_LINE = 10_000
+"""Letters of a line that is read from standard input."""
+
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan of the survey.")]
 Level = Annotated[
     float | None,
@@ -82,6 +85,10 @@ def local_plan(
             metavar="FILE", help="JSON: for each column, the question as persons read it."
         ),
     ] = None,
+    issuer: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Reports need a token of the issuer with this key."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan who is asked what, from public facts alone."""
@@ -97,9 +104,15 @@ def local_plan(
         raise InputError("Give SCHEMA and --epsilon, or the tables of an earlier wave by --after.")
     else:
         made = plan_survey(Schema.load(schema), epsilon, persons)
-    texts: dict[str, Any] = {"title": title}
+    texts: dict[str, Any] = {}
+    if title:
+        texts["title"] = title
     if wording is not None:
         texts["wording"] = read_json(wording, "wording")
+    if issuer is not None:
+        from understudy.local.blind_tokens import TokenIssuer
+
+        texts["token_key"] = TokenIssuer.load(issuer).public_key
     made = Plan.from_dict(made.to_dict() | texts)
     if output == "-":
         from understudy.cli.talk import print_json
@@ -175,7 +188,9 @@ def local_answer(
     book.check(survey)
     level = survey.level_of(epsilon)
     if token is not None:
-        token = check_token(token)
+        token = check_token(token, issued=bool(survey.token_key))
+    elif survey.token_key:
+        raise InputError("This survey counts reports with a token only; give yours by --token.")
     codes, notes = encode_person(_read_person(), survey.schema)
     for note in notes:
         talk.say(note)
@@ -257,6 +272,10 @@ def local_collect(
         Path | None,
         typer.Option(metavar="FILE", help="The list of tokens; reports without one do not count."),
     ] = None,
+    issuer: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The key of the issuer whose tokens the plan asks for."),
+    ] = None,
     poisoned: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="Tell how far this share of forged reports could pull."),
@@ -267,18 +286,13 @@ def local_collect(
     from understudy.data.files import writable_file
     from understudy.local.collecting import collect_reports
     from understudy.local.plans import Plan
-    from understudy.local.tokens import Tokens
 
-    check_distinct(plan, tokens, output, *(path for path in reports if not path.is_dir()))
+    check_distinct(plan, tokens, issuer, output, *(path for path in reports if not path.is_dir()))
     if poisoned is not None and not 0 <= poisoned < 1:
         raise InputError(f"--poisoned must be a share from 0 to below 1, not {poisoned:g}.")
     writable_file(output, "tables")
     survey = Plan.load(plan)
-    if tokens is None:
-        listed = None
-    else:
-        listed = Tokens.load(tokens)
-    collected = collect_reports(survey, reports, listed)
+    collected = collect_reports(survey, reports, _read_tokens(tokens, issuer))
     if not collected.reports:
         raise InputError(
             f"None of the reports counts ({_reasons(collected) or 'there are none'}); is "
@@ -292,6 +306,19 @@ def local_collect(
     _say_crowded(collected, talk)
     if poisoned is not None:
         _say_poisoned(collected, poisoned, talk)
+
+
+def _read_tokens(tokens: Path | None, issuer: Path | None) -> Any:
+    from understudy.local.blind_tokens import TokenIssuer
+    from understudy.local.tokens import Tokens
+
+    if tokens is not None and issuer is not None:
+        raise InputError("Give either --tokens or --issuer: a survey has tokens of one kind.")
+    if tokens is not None:
+        return Tokens.load(tokens)
+    if issuer is not None:
+        return TokenIssuer.load(issuer)
+    return None
 
 
 def _reasons(collected: Collected) -> str:
@@ -386,3 +413,69 @@ def local_tokens(
         f"{persons:,} tokens: {give}. Hand them out as from a hat, and do not note who gets which: "
         f"such a list would link answers to persons. The collector needs {output} only."
     )
+
+
+@local_app.command(
+    "issuer",
+    epilog=examples(
+        "understudy local issuer -o issuer.json",
+        "understudy local plan survey.json --epsilon 2 --issuer issuer.json -o plan.json",
+    ),
+)
+def local_issuer(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The secret key, for you alone.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Make the key of an issuer of tokens that nobody can link to persons."""
+    from understudy.local.blind_tokens import TokenIssuer
+
+    TokenIssuer.create().save(output)
+    Talk(quiet).say(f"Key: {output}. Plan with --issuer {output}; keep it to yourself.")
+
+
+@local_app.command(
+    "issue", epilog=examples("understudy local issue issuer.json < request > response")
+)
+def local_issue(
+    issuer: Annotated[Path, typer.Argument(metavar="KEY", help="The issuer's secret key.")],
+) -> None:
+    """Answer a person's request for a token: once for each person whom you invited.
+
+    The request stands on standard input, a line; the answer goes to standard output.
+    """
+    from understudy.local.blind_tokens import TokenIssuer
+
+    made = TokenIssuer.load(issuer).issue(sys.stdin.readline(MAX_LINE))
+    sys.stdout.write(made + "\n")
+
+
+@local_app.command("token", epilog=examples("understudy local token plan.json -o token.txt"))
+def local_token(
+    plan: PlanFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Your token, for --token.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Get a token that nobody can link to you, from the issuer of a survey.
+
+    The request goes to standard output: hand it to the issuer, who answers with a line for standard
+    input.
+    """
+    from understudy.data.files import write_text
+    from understudy.local.blind_tokens import TokenRequest
+    from understudy.local.plans import Plan
+
+    survey = Plan.load(plan)
+    if not survey.token_key:
+        raise InputError(f"The survey of {plan} needs no token.")
+    request = TokenRequest()
+    sys.stdout.write(request.text + "\n")
+    sys.stdout.flush()
+    talk = Talk(quiet)
+    talk.say("Hand this line to the issuer, and enter the answer here:")
+    token = request.finish(sys.stdin.readline(MAX_LINE), survey.token_key)
+    write_text(output, token + "\n", "token")
+    talk.say(f"Token: {output}. The issuer has never seen it.")

@@ -18,7 +18,7 @@ class Relation(Enum):
     replace = "replace"
 
 
-class Engine(Enum):
+class EngineName(Enum):
     """Who counts the rows of files, by name."""
 
     memory = "memory"
@@ -151,7 +151,7 @@ SafeForSpreadsheets = Annotated[
     ),
 ]
 CountedBy = Annotated[
-    Engine | None,
+    EngineName | None,
     typer.Option(
         "--engine",
         metavar="ENGINE",

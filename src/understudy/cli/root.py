@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -32,6 +34,20 @@ _incomplete: dict[str, tuple[Callable[[], Callable[..., None]], str]] = {}
 def complete_later(name: str, complete: Callable[[], Callable[..., None]], epilog: str) -> None:
     """Let a command have more options, which are looked up only when it runs or shows its help."""
     _incomplete[name] = complete, epilog
+
+
+def load_command(words: Sequence[str]) -> None:
+    """Let the command that is to run enter itself; all of them where that is not clear.
+
+    Parameters
+    ----------
+    words
+        The command line, without the program.
+    """
+    module = "commands"
+    if words and words[0] in _Commands.ORDER and find_spec(f"understudy.cli.{words[0]}"):
+        module = words[0]
+    import_module(f"understudy.cli.{module}")
 
 
 class _Commands(TyperGroup):

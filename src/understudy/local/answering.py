@@ -49,7 +49,8 @@ def answer_plan(
     words
         The stream of random words; by default the operating system's.
     token
-        The number of the report, where the survey has given one out; by default a random one.
+        The number of the report, where the survey has given one out, and what proves that; by
+        default a random number.
     """
     words = words or Words()
     question = int(plan.draw_questions(words.take(1))[0])
@@ -57,12 +58,14 @@ def answer_plan(
     answers = asked.answers(codes_of_one(codes))
     (report,) = asked.randomisers[level].perturb(answers, words).tolist()
     number = words.take(NUMBER_WORDS).astype("<u8", copy=False).tobytes().hex()
+    given = token or number
     return Report(
         plan=plan.id,
         question=question,
         level=level,
         answer=tuple(report),
-        number=token or number,
+        number=given[: 2 * NUMBER_BYTES],
+        token=given[2 * NUMBER_BYTES :],
     )
 
 

@@ -137,12 +137,33 @@ function hadamard(randomiser, value, words) {
   return [own * length + (opened | (digit << highest))];
 }
 
+/** A set of values: the true one if a word says so, the others by Floyd's method. */
+function subset(randomiser, value, words) {
+  const size = BigInt(randomiser.size);
+  const found = new Set();
+  let rest = BigInt(randomiser.thresholds.chosen);
+  if (words.next() < BigInt(randomiser.thresholds.keep)) {
+    found.add(value);
+    rest -= 1n;
+  }
+  for (let last = size - 1n - rest; last < size - 1n; last += 1n) {
+    let other = (value + 1n + words.below(last + 1n)) % size;
+    if (found.has(other)) other = (value + 1n + last) % size;
+    found.add(other);
+  }
+  const parts = new Array(Math.ceil(randomiser.size / 32)).fill(0n);
+  for (const each of found) parts[Number(each / 32n)] |= 1n << each % 32n;
+  return parts;
+}
+
 const RANDOMISERS = {
   direct,
   "randomised response": direct,
   "symmetric unary": unary,
   "optimal unary": unary,
   "optimal hashing": hashing,
+  "threshold histogram": unary,
+  "subset selection": subset,
   hadamard,
 };
 
@@ -188,9 +209,11 @@ export function answer(form, codes, { level = 0, words = new Words(), token = nu
     number += byte.toString(16).padStart(2, "0");
   }
   const written = report.map((part) => part.toString(16)).join(".");
+  const given = token ?? number;
+  const proof = given.length > 32 ? `,"t":"${given.slice(32)}"` : "";
   return (
     `{"v":${VERSION},"p":"${form.plan}","q":${place},"e":${level},` +
-    `"r":"${written}","n":"${token ?? number}"}`
+    `"r":"${written}","n":"${given.slice(0, 32)}"${proof}}`
   );
 }
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.data.sql import literal, new_engine
 from understudy.errors import InputError
+from understudy.local.blind_tokens import TokenIssuer
 from understudy.local.collected import Collected, Tally
 from understudy.local.plans import Plan
 from understudy.local.reports import COLUMNS, LINE, NUMBER_BYTES, VERSION, Rejection, read_line
@@ -31,19 +32,21 @@ CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 20
 MAX_NUMBER = (1 << 63) - 1
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
 """Of the files of a folder that are read as reports."""
 
 ROWS_AT_A_TIME = 50_000
 
 _LINE_OF_ROW = (
     """'{"v":1,"p":"' || plan || '","q":' || question || ',"e":' || level"""
-    """ || ',"r":"' || report || '","n":"' || number || '"}'"""
+    """ || ',"r":"' || report || '","n":"' || number || '"'"""
+    """ || CASE WHEN token = '' THEN '' ELSE ',"t":"' || token || '"' END || '}'"""
 )
 _IN_FORM = (
     f"version = '{VERSION}' AND regexp_full_match(plan, '[0-9a-f]{{16}}') "
     "AND regexp_full_match(question, '[0-9]{1,6}') AND regexp_full_match(level, '[0-9]{1,2}') "
-    "AND regexp_full_match(report, '[0-9a-f.]+') AND regexp_full_match(number, '[0-9a-f]{32}')"
+    "AND regexp_full_match(report, '[0-9a-f.]+') AND regexp_full_match(number, '[0-9a-f]{32}') "
+    "AND regexp_full_match(token, '([0-9a-f]{32})?')"
 )
 
 
@@ -55,6 +58,7 @@ class Columns(NamedTuple):
     levels: Sequence[Any]
     answers: Sequence[Any]
     numbers: Sequence[Any]
+    tokens: Sequence[Any]
 
 
 class Collector:
@@ -65,10 +69,11 @@ class Collector:
     plan
         What was asked; reports of its earlier waves count as well.
     tokens
-        Where a survey has given out one-use tokens: which they are.
+        Where a survey has given out one-use tokens: which they are, or who has issued them.
     """
 
-    def __init__(self, plan: Plan, tokens: Tokens | None = None) -> None:
+    def __init__(self, plan: Plan, tokens: Tokens | TokenIssuer | None = None) -> None:
+        check_issuer(plan, tokens)
         self.plan = plan
         self.tokens = tokens
         self.rejected: Counter[str] = Counter()
@@ -116,11 +121,14 @@ class Collector:
         rows = f"SELECT {names} FROM read_parquet({literal(str(path))})"
         try:
             with closing(new_engine()) as engine:
+                left = engine.execute(f"SELECT count(*) FROM ({rows})").fetchone()[0]
                 # Rows in good form go the way of lines, which is faster.
                 engine.execute(f"SELECT {_LINE_OF_ROW} FROM ({rows}) WHERE {_IN_FORM}")
                 while fetched := engine.fetchmany(ROWS_AT_A_TIME):
                     self.add_lines("\n".join(line for (line,) in fetched).encode())
-                engine.execute(f"FROM ({rows}) WHERE ({_IN_FORM}) IS NOT TRUE")
+                    left -= len(fetched)
+                if left:
+                    engine.execute(f"FROM ({rows}) WHERE ({_IN_FORM}) IS NOT TRUE")
                 while fetched := engine.fetchmany(ROWS_AT_A_TIME):
                     self._add_rows(fetched)
         except duckdb.Error:
@@ -152,31 +160,31 @@ class Collector:
     def _add_rows(self, rows: list[tuple[Any, ...]]) -> None:
         """Take rows of a Parquet file, in which everything is text, or missing."""
         read = []
-        for version, plan, question, level, answer, number in rows:
+        for version, plan, question, level, answer, number, token in rows:
             if version != str(VERSION):
                 self.rejected["junk" if version is None else "other version"] += 1
             elif level is None:
                 self.rejected["no level"] += 1
             else:
-                read.append((plan, _whole(question), _whole(level), answer, number))
+                read.append((plan, _whole(question), _whole(level), answer, number, token or ""))
         self._add_checked(read)
 
-    def _add_checked(self, read: list[tuple[Any, Any, Any, Any, Any]]) -> None:
+    def _add_checked(self, read: list[tuple[Any, ...]]) -> None:
         """Take reports whose fields may be anything."""
         whole = []
-        for plan, question, level, answer, number in read:
+        for plan, question, level, answer, number, token in read:
             if not isinstance(plan, str) or not isinstance(answer, str | None):
                 self.rejected["junk"] += 1
             elif answer is None or not isinstance(number, str) or len(number) < 2 * NUMBER_BYTES:
                 self.rejected["truncated"] += 1
-            elif not _is_number(number):
+            elif not _is_number(number) or not (token == "" or _is_number(token)):
                 self.rejected["junk"] += 1
             elif not _is_small(question):
                 self.rejected["no such question"] += 1
             elif not _is_small(level):
                 self.rejected["no such level"] += 1
             else:
-                fields = (plan, str(question), str(level), answer, number)
+                fields = (plan, str(question), str(level), answer, number, token)
                 whole.append(tuple(field.encode("ascii", "replace") for field in fields))
         if whole:
             self._add(Columns(*zip(*whole, strict=True)))
@@ -189,20 +197,33 @@ class Collector:
         questions = np.array(columns.questions).astype(np.int64)
         levels = np.array(columns.levels).astype(np.int64)
         known = self._reject(waves == 0, "other plan", np.ones(len(waves), dtype=bool))
-        there = questions < len(self.plan.questions)
-        asked = np.where(there, questions, 0)
-        wrong = ~there | (self._wave_of[asked] != waves)
+        in_plan = questions < len(self.plan.questions)
+        asked = np.where(in_plan, questions, 0)
+        wrong = ~in_plan | (self._wave_of[asked] != waves)
         known = self._reject(wrong, "no such question", known)
         known = self._reject(levels >= len(self.plan.epsilons), "no such level", known)
         numbers = np.frombuffer(bytes.fromhex(b"".join(columns.numbers).decode()), dtype="<u8")
         numbers = numbers.reshape(-1, NUMBER_BYTES // 8)
-        if self.tokens is not None:
-            known = self._reject(~self.tokens.hold(columns.numbers), "no token", known)
+        known = self._reject(~self._tokens_hold(columns, known), "no token", known)
         places = np.flatnonzero(known)
         for question, level, rows in _groups(asked[places], levels[places]):
-            there = places[rows]
-            answers = [columns.answers[place] for place in there.tolist()]
-            self._add_group(question, level, answers, numbers[there])
+            kept = places[rows]
+            answers = [columns.answers[place] for place in kept.tolist()]
+            self._add_group(question, level, answers, numbers[kept])
+
+    def _tokens_hold(self, columns: Columns, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each report that is known so far, whether it has the token that it needs."""
+        if self.tokens is None:
+            return known
+        if isinstance(self.tokens, Tokens):
+            return self.tokens.hold(columns.numbers)
+        held = np.zeros(len(known), dtype=bool)
+        places = np.flatnonzero(known)
+        held[places] = self.tokens.own(
+            [columns.numbers[place] for place in places.tolist()],
+            [columns.tokens[place] for place in places.tolist()],
+        )
+        return held
 
     def _reject(
         self, wrong: NDArray[np.bool_], reason: str, known: NDArray[np.bool_]
@@ -266,8 +287,16 @@ class Collector:
         return records[order[first & ~in_conflict]]
 
 
+def check_issuer(plan: Plan, tokens: Tokens | TokenIssuer | None) -> None:
+    """Refuse to count reports without the issuer whose tokens the plan asks for."""
+    if isinstance(tokens, TokenIssuer) and tokens.public_key != plan.token_key:
+        raise InputError("The issuer's key is not the one that stands in the plan.")
+    if plan.token_key and not isinstance(tokens, TokenIssuer):
+        raise InputError("The plan asks for tokens; name the key of their issuer by --issuer.")
+
+
 def collect_reports(
-    plan: Plan, sources: Iterable[str | Path], tokens: Tokens | None = None
+    plan: Plan, sources: Iterable[str | Path], tokens: Tokens | TokenIssuer | None = None
 ) -> Collected:
     """Add up the reports of files and folders.
 
@@ -278,7 +307,7 @@ def collect_reports(
     sources
         Files of reports, or folders of them.
     tokens
-        Where a survey has given out one-use tokens: which they are.
+        Where a survey has given out one-use tokens: which they are, or who has issued them.
     """
     with Collector(plan, tokens) as collector:
         for path in report_files(sources):

@@ -13,7 +13,7 @@ from understudy.data.cells import absent_code
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.local.plans import Plan
 from understudy.local.questions import Question
-from understudy.local.reports import VERSION
+from understudy.local.reports import NUMBER_BYTES, VERSION
 
 
 def client_source() -> str:
@@ -35,6 +35,8 @@ def client_form(plan: Plan) -> dict[str, Any]:
         "survey": plan.survey,
         "title": plan.title,
         "levels": list(plan.epsilons),
+        "token_letters": 2 * NUMBER_BYTES * (1 + bool(plan.token_key)),
+        "token_needed": bool(plan.token_key),
         "draw": [str(threshold) for threshold in plan.draw_thresholds],
         "questions": [_question_form(question) for question in plan.questions],
         "columns": [
@@ -63,8 +65,16 @@ def _column_form(attribute: Attribute, wording: str) -> dict[str, Any]:
     if isinstance(attribute, Quantity):
         form["edges"] = list(attribute.edges)
         form["whole"] = attribute.whole
+        form["range"] = [attribute.write(attribute.edges[0]), attribute.write(_last(attribute))]
     else:
         assert isinstance(attribute, Category)
         form["values"] = [str(value) for value in attribute.domain]
         form["outside"] = attribute.outside
     return form
+
+
+def _last(attribute: Quantity) -> float:
+    """The largest value of a quantity."""
+    if attribute.whole:
+        return attribute.edges[-1] - 1
+    return attribute.edges[-1]

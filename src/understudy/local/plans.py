@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -58,6 +59,9 @@ class Plan:
         For persons: what the survey is about, and how each column is asked for.
     earlier
         The ids of the plans of earlier waves.
+    token_key
+        Where a report counts only with a token: the public key of whoever gives them out (see
+        :mod:`understudy.local.blind_tokens`).
     """
 
     schema: Schema
@@ -67,10 +71,12 @@ class Plan:
     title: str = ""
     wording: Mapping[str, str] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
+    token_key: str = ""
 
     def __post_init__(self) -> None:
         self._check_levels()
         self._check_waves()
+        self._check_token_key()
         if not 1 <= len(self.questions) <= MAX_QUESTIONS:
             raise InputError(f"A plan must have 1 to {MAX_QUESTIONS:,} questions.")
         for question in self.questions:
@@ -86,6 +92,10 @@ class Plan:
             check_epsilon(epsilon)
         if len(set(self.epsilons)) < len(self.epsilons):
             raise InputError("A plan offers the same epsilon twice; each level has its own.")
+
+    def _check_token_key(self) -> None:
+        if not re.fullmatch("([0-9a-f]{64})?", self.token_key):
+            raise InputError("The token_key of a plan must be 64 hexadecimal digits, or empty.")
 
     def _check_waves(self) -> None:
         if len(self.earlier) >= MAX_WAVES or not all(map(is_id, self.earlier)):
@@ -197,7 +207,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a file; ``from_dict`` reads it back."""
-        return {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "title": self.title,
@@ -208,6 +218,9 @@ class Plan:
             "earlier": list(self.earlier),
             "questions": [question.to_dict() for question in self.questions],
         }
+        if self.token_key:  # only then, so that plans without keep their ids
+            document["token_key"] = self.token_key
+        return document
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The plan") -> Plan:
@@ -222,7 +235,7 @@ class Plan:
         """
         check_format(document, FORMAT, VERSION, source)
         known = {"format", "version", "title", "schema", "epsilons", "persons", "wording"}
-        known |= {"earlier", "questions"}
+        known |= {"earlier", "questions", "token_key"}
         if unknown := set(document) - known:
             raise InputError(f"{source} has an unknown entry {sorted(map(str, unknown))[0]!r}.")
         schema = Schema.from_dict(document.get("schema"), f"{source}'s schema")
@@ -235,6 +248,7 @@ class Plan:
                 title=_read_text(document.get("title", ""), "title"),
                 wording=_read_wording(document.get("wording", {}), schema),
                 earlier=_read_earlier(document.get("earlier", [])),
+                token_key=_read_text(document.get("token_key", ""), "token_key"),
             )
         except InputError as error:
             raise InputError(f"{source} cannot be used: {str(error).rstrip('.')}.") from error
@@ -320,11 +334,9 @@ def whole_weights(shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(weights)
 
 
-def plan_all_pairs(
-    schema: Schema, epsilons: Sequence[float], persons: int | None = None, **texts: Any
-) -> Plan:
-    """The simplest plan: every column and every pair of columns by their joint index, each asked of
-    as many persons.
+def plan_all_pairs(schema: Schema, epsilons: Sequence[float], persons: int | None = None) -> Plan:
+    """The simplest plan: every column and every pair of columns by their joint index, equally
+    often.
 
     Parameters
     ----------
@@ -334,18 +346,11 @@ def plan_all_pairs(
         The levels of privacy, the usual one first.
     persons
         How many persons are expected.
-    texts
-        ``title`` and ``wording`` of the plan.
     """
     names = [attribute.name for attribute in schema.modelled]
     chosen = [(name,) for name in names] + list(itertools.combinations(names, 2))
-    return Plan(
-        schema=schema,
-        epsilons=tuple(epsilons),
-        questions=tuple(ask_jointly(columns, schema, epsilons) for columns in chosen),
-        persons=persons,
-        **texts,
-    )
+    questions = tuple(ask_jointly(columns, schema, epsilons) for columns in chosen)
+    return Plan(schema=schema, epsilons=tuple(epsilons), questions=questions, persons=persons)
 
 
 def ask_jointly(columns: Sequence[str], schema: Schema, epsilons: Sequence[float]) -> Question:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.local.randomisers import CategoricalRandomiser, Randomiser
+from understudy.local.randomisers import CategoricalRandomiser, FiniteRandomiser, Randomiser
 
 MAX_ANSWERS = 1 << 20
 """Of one question; beyond it a table of estimates drowns in noise and fills memory."""
@@ -137,6 +137,9 @@ class Question:
                 "asked for: use fewer columns or coarser ones"
             )
         for randomiser in self.randomisers:
+            if not isinstance(randomiser, FiniteRandomiser):
+                # One forged report could say any number, and outweigh all others.
+                raise InputError(f"the randomiser {randomiser} has reports without bounds")
             if randomiser.size != self.size:
                 raise InputError(
                     f"a randomiser of the question {self} is for {randomiser.size:,} answers, and "

@@ -5,7 +5,8 @@
 v is the version of the format, p the id of the plan, q the number of the question that was drawn, e
 the number of the level of privacy, r the randomised answer (whole numbers in hexadecimal, joined by
 points), n a number of 128 random bits that is used for this report alone: it tells a report that
-arrives twice from two reports. There is nothing else in a report: no time, no name, no address.
+arrives twice from two reports. Where a plan asks for tokens there is also t, which proves that the
+issuer has given out the number. There is nothing else in a report: no time, no name, no address.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ VERSION = 1
 NUMBER_BYTES = 16
 """Of the number of a report: random, or a token."""
 
-COLUMNS = ("version", "plan", "question", "level", "report", "number")
+COLUMNS = ("version", "plan", "question", "level", "report", "number", "token")
 """Of a Parquet file of reports."""
 
 LINE = re.compile(
     rb'^\{"v":1,"p":"([0-9a-f]{16})","q":([0-9]{1,6}),"e":([0-9]{1,2}),'
-    rb'"r":"([0-9a-f.]+)","n":"([0-9a-f]{32})"\}$',
+    rb'"r":"([0-9a-f.]+)","n":"([0-9a-f]{32})"(?:,"t":"([0-9a-f]{32})")?\}$',
     re.MULTILINE,
 )
 """A report as we write it. Other ways to write the same JSON are read too, more slowly."""
@@ -50,12 +51,17 @@ class Report:
     level: int
     answer: tuple[int, ...]
     number: str
+    token: str = ""
+    """What proves that the number was given out, where that is asked for."""
 
     def to_json(self) -> str:
         """The report as a line, without its end."""
-        return _write_line(
+        line = _write_line(
             self.plan, self.question, self.level, write_answer(self.answer), self.number
         )
+        if self.token:
+            return f'{line[:-1]},"t":"{self.token}"}}'
+        return line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +81,14 @@ class Batch:
 
     def lines(self) -> Iterator[str]:
         """The reports as lines of JSON, without their ends."""
+        for answer, number in zip(self.answer_texts(), self.number_texts(), strict=True):
+            yield _write_line(self.plan, self.question, self.level, answer, number)
+
+    def number_texts(self) -> list[str]:
+        """The numbers as they are written."""
         letters = 2 * NUMBER_BYTES
         numbers = self.numbers.astype("<u8", copy=False).tobytes().hex()
-        for place, answer in enumerate(self.answer_texts()):
-            number = numbers[letters * place : letters * (place + 1)]
-            yield _write_line(self.plan, self.question, self.level, answer, number)
+        return [numbers[start : start + letters] for start in range(0, len(numbers), letters)]
 
     def answer_texts(self) -> list[str]:
         """The answers as they are written."""
@@ -98,8 +107,9 @@ def write_answer(answer: Sequence[int]) -> str:
     return ".".join(f"{number:x}" for number in answer)
 
 
-def read_line(line: bytes) -> tuple[str, Any, Any, Any, Any]:
-    """Plan, question, level, answer and number of a report, whichever way its JSON is written.
+def read_line(line: bytes) -> tuple[Any, ...]:
+    """Plan, question, level, answer, number and token of a report, whichever way its JSON is
+    written.
 
     Raises a :class:`Rejection` where the line is not a report of this version.
 
@@ -118,11 +128,12 @@ def read_line(line: bytes) -> tuple[str, Any, Any, Any, Any]:
         raise Rejection("junk")
     if document["v"] != VERSION or isinstance(document["v"], bool | float):
         raise Rejection("other version")
-    if set(document) == {"v", "p", "q", "r", "n"}:
+    names = set(document) - {"t"}
+    if names == {"v", "p", "q", "r", "n"}:
         raise Rejection("no level")
-    if set(document) != {"v", "p", "q", "e", "r", "n"}:
+    if names != {"v", "p", "q", "e", "r", "n"}:
         raise Rejection("junk")
-    return document["p"], document["q"], document["e"], document["r"], document["n"]
+    return *(document[name] for name in "pqern"), document.get("t", "")
 
 
 class Rejection(Exception):  # noqa: N818
@@ -161,7 +172,7 @@ def write_reports(path: str | Path, batches: Iterable[Batch]) -> int:
     path = writable_file(path, "file of reports")
     if path.suffix == ".parquet":
         with write_whole(path) as beside:
-            return write_parquet(beside, map(_as_table, batches))
+            return write_parquet(beside, [_as_table(list(batches))])
     if path.suffix != ".jsonl":
         raise InputError(f"Reports are written to .jsonl or .parquet, not to {path.name}.")
     written = 0
@@ -173,22 +184,24 @@ def write_reports(path: str | Path, batches: Iterable[Batch]) -> int:
     return written
 
 
-def _as_table(batch: Batch) -> Table:
-    size = len(batch)
-    numbers = batch.numbers.astype("<u8", copy=False).tobytes().hex()
-    letters = 2 * NUMBER_BYTES
-    rows = np.arange(size)
+def _as_table(batches: Sequence[Batch]) -> Table:
+    sizes = [len(batch) for batch in batches]
+    rows = np.arange(sum(sizes))
+    answers = [text for batch in batches for text in batch.answer_texts()]
+    plans = tuple(dict.fromkeys(batch.plan for batch in batches))
+    numbers = [number for batch in batches for number in batch.number_texts()]
+
+    def repeat(values: list[int]) -> NDArray[np.int64]:
+        return np.repeat(np.array(values, dtype=np.int64), sizes)
+
     return Table(
         {
-            "version": Column("integer", np.full(size, VERSION, dtype=np.int32)),
-            "plan": Column("text", np.zeros(size, dtype=np.int64), words=(batch.plan,)),
-            "question": Column("integer", np.full(size, batch.question, dtype=np.int32)),
-            "level": Column("integer", np.full(size, batch.level, dtype=np.int32)),
-            "report": Column("text", rows, words=tuple(batch.answer_texts())),
-            "number": Column(
-                "text",
-                rows,
-                words=tuple(numbers[letters * i : letters * (i + 1)] for i in range(size)),
-            ),
+            "version": Column("integer", repeat([VERSION] * len(batches))),
+            "plan": Column("text", repeat([plans.index(b.plan) for b in batches]), words=plans),
+            "question": Column("integer", repeat([batch.question for batch in batches])),
+            "level": Column("integer", repeat([batch.level for batch in batches])),
+            "report": Column("text", rows, words=tuple(answers)),
+            "number": Column("text", rows, words=tuple(numbers)),
+            "token": Column("text", np.zeros(len(rows), dtype=np.int64), words=("",)),
         }
     )

@@ -12,16 +12,26 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A number that is not below another one, with this many places. */
+function roundUp(number, places) {
+  const unit = 10 ** places;
+  return (Math.ceil(number * unit) / unit).toFixed(places);
+}
+
+/** How sure of something somebody can be at most who thought it as likely as not before. */
+function atMostSure(epsilon) {
+  const sure = 100 / (1 + Math.exp(-epsilon));
+  return roundUp(sure, sure > 99 ? 3 : 0);
+}
+
 /** The promise of a level of privacy, in numbers that hold for every report. */
 function promise(epsilon) {
   const times = Math.exp(epsilon);
-  const sure = (100 * times) / (1 + times);
   return (
-    `Whatever your answers are, your report could have come out under any other answers too: it ` +
-    `is at most ${times < 10 ? times.toFixed(1) : Math.round(times)} times as likely under one ` +
-    `set of answers as under another (epsilon ${epsilon}). Somebody who thinks that something ` +
-    `about you is as likely as not can be at most ${sure.toFixed(sure > 99 ? 2 : 0)} % sure of ` +
-    `it after seeing the report.`
+    `Any report that you may see below could have come out under any other answers too: it is at ` +
+    `most ${roundUp(times, times < 10 ? 1 : 0)} times as likely under some answers as under ` +
+    `others (epsilon ${epsilon}). Somebody who thinks that something about you is as likely as ` +
+    `not can be at most ${atMostSure(epsilon)} % sure of it after seeing your report.`
   );
 }
 
@@ -56,23 +66,24 @@ function pickOne(column, id, options) {
 const INPUT_TYPES = { date: "date", time: "time", datetime: "datetime-local" };
 const YES_NO = { false: "No", true: "Yes" };
 
+function labelOf(column, code) {
+  const label = column.labels[code];
+  return (column.kind === "boolean" && YES_NO[label]) || label;
+}
+
 function showColumn(column, place) {
   const id = `column-${place}`;
   if (column.values) {
-    const options = column.values.map((value) => [
-      value,
-      (column.kind === "boolean" && YES_NO[value]) || value,
-    ]);
+    const options = column.values.map((value, code) => [value, labelOf(column, code)]);
     if (column.missing) options.push(["", "No answer"]);
     return pickOne(column, id, options);
   }
-  const last = column.edges.length - 2;
   const input = make("input", { id, name: id, autocomplete: "off" });
   input.type = INPUT_TYPES[column.kind] || "text";
   if (input.type === "text") input.inputMode = column.whole ? "numeric" : "decimal";
   if (input.type === "time" || input.type === "datetime-local") input.step = "1";
   input.setAttribute("aria-describedby", `${id}-hint`);
-  const range = `${column.labels[0]} ... ${column.labels[last]}`;
+  const range = `From ${column.range[0]} to ${column.range[1]}`;
   const hint = column.missing ? `${range}; may be left empty` : range;
   return make(
     "div",
@@ -91,8 +102,7 @@ function showForm() {
     form.levels.forEach((epsilon, place) => {
       const input = make("input", { type: "radio", name: "level", value: String(place) });
       input.checked = place === 0;
-      const sure = (100 * Math.exp(epsilon)) / (1 + Math.exp(epsilon));
-      const text = `Epsilon ${epsilon}: nobody can be more than ${sure.toFixed(0)} % sure`;
+      const text = `Epsilon ${epsilon}: at most ${atMostSure(epsilon)} % sure`;
       at("level-list").append(
         make("label", { className: "choice" }, input, make("span", { textContent: text })),
       );
@@ -113,22 +123,33 @@ function entered() {
   return found;
 }
 
-/** The answers that are still needed, or cannot be used as they are. */
-function problems(answers) {
+/** Say which answers are missing or cannot be used, and go to the first of them. */
+function checkAnswers(answers) {
   const { misfits } = encode(form, answers);
-  if (!misfits.length) return "";
+  form.columns.forEach((column, place) => {
+    for (const input of document.getElementsByName(`column-${place}`)) {
+      input.setAttribute("aria-invalid", String(misfits.includes(column.name)));
+    }
+  });
+  if (!misfits.length) return;
+  const first = form.columns.findIndex((column) => column.name === misfits[0]);
+  document.getElementsByName(`column-${first}`)[0].focus();
   const named = misfits.map((name) => {
     const column = form.columns.find((one) => one.name === name);
     return `"${column.wording || column.name}"`;
   });
-  return `Please look again at ${named.join(", ")}: an answer is missing or outside the range.`;
+  throw new Error(
+    `Please look again at ${named.join(", ")}: an answer is missing or outside the range.`,
+  );
 }
 
 function readToken() {
   const text = at("token").value.toLowerCase().replace(/[\s-]/g, "");
-  if (text === "") return null;
-  if (!/^[0-9a-f]{32}$/.test(text)) {
-    throw new Error("The code has 32 digits and letters from a to f. Please copy it again.");
+  if (text === "" && !form.token_needed) return null;
+  if (text.length !== form.token_letters || !/^[0-9a-f]+$/.test(text)) {
+    throw new Error(
+      `The code has ${form.token_letters} digits and letters from a to f. Please copy it again.`,
+    );
   }
   return text;
 }
@@ -152,19 +173,39 @@ function book(line) {
   }
 }
 
-/** What a report says, in words, where it names one answer. */
-function inWords(question, report) {
-  if (question.odd || !["direct", "randomised response"].includes(question.randomisers[0].kind)) {
-    return "the numbers above, which speak for some answers and against others";
+/** The values that a report speaks for, where that can be read off it. */
+function spokenFor(randomiser, report) {
+  const parts = report.r.split(".").map((part) => BigInt(`0x${part}`));
+  if (["direct", "randomised response"].includes(randomiser.kind)) return [Number(parts[0])];
+  if (!/unary|subset|threshold/.test(randomiser.kind)) return null;
+  const values = [];
+  for (let value = 0; value < randomiser.size; value += 1) {
+    if ((parts[Math.floor(value / 32)] >> BigInt(value % 32)) & 1n) values.push(value);
   }
-  let rest = Number.parseInt(report.r, 16);
+  return values;
+}
+
+/** An answer to a question, in words. */
+function answerInWords(question, value) {
+  if (question.odd) return value ? "an odd number of these apply" : "an even number of these apply";
+  let rest = value;
   const labels = [];
   for (let place = question.columns.length - 1; place >= 0; place -= 1) {
     const column = form.columns.find((one) => one.name === question.columns[place]);
-    labels.unshift(column.labels[rest % question.sizes[place]]);
+    labels.unshift(labelOf(column, rest % question.sizes[place]));
     rest = Math.floor(rest / question.sizes[place]);
   }
-  return `${labels.join(", ")} (which may or may not be true)`;
+  return labels.join(" + ");
+}
+
+/** What a report says, in words. */
+function inWords(question, report) {
+  const values = spokenFor(question.randomisers[report.e], report);
+  if (values === null) return "numbers that speak for some answers and against others";
+  if (!values.length) return "none of the answers";
+  const said = values.slice(0, MAX_CHOICES).map((value) => answerInWords(question, value));
+  if (values.length > MAX_CHOICES) said.push(`${values.length - MAX_CHOICES} more`);
+  return said.join(", or ");
 }
 
 function showReport(line, again) {
@@ -179,7 +220,7 @@ function showReport(line, again) {
     make("dt", { textContent: "The question that was drawn for you (q)" }),
     make("dd", { textContent: question.columns.map(wording).join(" + ") }),
     make("dt", { textContent: "What the report says (r)" }),
-    make("dd", { textContent: inWords(question, report) }),
+    make("dd", { textContent: `${inWords(question, report)} (which may or may not be true)` }),
     make("dt", { textContent: "A number that is used for this report only (n)" }),
     make("dd", { textContent: "so that it is not counted twice" }),
   );
@@ -199,8 +240,7 @@ at("answers").addEventListener("submit", (event) => {
   at("problem").hidden = true;
   try {
     const answers = entered();
-    const problem = problems(answers);
-    if (problem) throw new Error(problem);
+    checkAnswers(answers);
     const level = Number(new FormData(at("answers")).get("level") || 0);
     const line = answer(form, encode(form, answers).codes, { level, token: readToken() });
     if (!book(line)) {
@@ -213,7 +253,6 @@ at("answers").addEventListener("submit", (event) => {
   } catch (error) {
     at("problem").textContent = error.message;
     at("problem").hidden = false;
-    at("problem").scrollIntoView({ block: "nearest" });
   }
 });
 
@@ -245,4 +284,8 @@ at("send").addEventListener("click", async () => {
 });
 
 showForm();
-if (booked()) showReport(booked(), true);
+try {
+  if (booked()) showReport(booked(), true);
+} catch {
+  // What is kept under this name is no report of this survey.
+}

@@ -61,13 +61,20 @@ def make_tokens(count: int) -> list[str]:
     return [secrets.token_hex(NUMBER_BYTES) for _ in range(count)]
 
 
-def check_token(token: str) -> str:
-    """Return a token if it can be one; it is a number of 32 hexadecimal digits."""
+def check_token(token: str, *, issued: bool = False) -> str:
+    """Return a token if it can be one.
+
+    Parameters
+    ----------
+    token
+        As the person has it.
+    issued
+        Whether it must be one that cannot be linked, which is twice as long.
+    """
     bare = token.strip().lower().replace("-", "").replace(" ", "")
-    if len(bare) != 2 * NUMBER_BYTES or not set(bare) <= set("0123456789abcdef"):
-        raise InputError(
-            f"A token has {2 * NUMBER_BYTES} digits and letters from a to f; copy it again."
-        )
+    letters = 2 * NUMBER_BYTES * (1 + issued)
+    if len(bare) != letters or not set(bare) <= set("0123456789abcdef"):
+        raise InputError(f"A token has {letters} digits and letters from a to f; copy it again.")
     return bare
 
 

@@ -25,8 +25,7 @@ from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
-from understudy.models.graphical.learner import Learner
-from understudy.models.measurements import Measurements
+from understudy.models.graphical.learner import GraphicalLearner
 from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
@@ -193,7 +192,7 @@ class Adaptive(Synthesizer):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One-way marginals, then rounds: select, measure, estimate, anneal."""
         self.check(curator.schema)  # a discovered domain is known only now
-        learner = Learner(curator)
+        learner = GraphicalLearner(curator)
         if not learner.sizes:
             return learn_rows_only(self, curator, budget, progress)
         groups = self._find_groups(learner)
@@ -211,14 +210,7 @@ class Adaptive(Synthesizer):
                 rounds.anneal(selection)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
-        model = Model(
-            self.parameters(),
-            curator.schema,
-            learner.network(),
-            curator.ledger,
-            round(learner.rows),
-            measurements=Measurements(tables=tuple(learner.measured)),
-        )
+        model = learner.model(self.parameters())
         if not held_out:
             return model
         held = [
@@ -240,7 +232,7 @@ class Adaptive(Synthesizer):
         sizes = {a.name: a.sizes_by_level() for a in schema.modelled if a.size > 1}
         return holdout_marginals(sizes, HOLDOUT_TABLES)
 
-    def _find_groups(self, learner: Learner) -> list[Group]:
+    def _find_groups(self, learner: GraphicalLearner) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, not too
         large.
         """
@@ -261,7 +253,7 @@ class Adaptive(Synthesizer):
             and learner.cells(group) <= self.max_cells
         ]
 
-    def _measure_one_way(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
+    def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is
         left.
         """
@@ -281,7 +273,7 @@ class Adaptive(Synthesizer):
         learner.refit(SWEEPS)
         return rest
 
-    def _one_way_factor(self, learner: Learner, cost: Budget) -> float:
+    def _one_way_factor(self, learner: GraphicalLearner, cost: Budget) -> float:
         """How many times the first share would bring the one-way noise down to what is wanted."""
         noise = learner.curator.mean_noise(cost)
         cells = statistics.fmean(learner.sizes.values())
@@ -314,7 +306,7 @@ class _Rounds:
     """
 
     def __init__(
-        self, method: Adaptive, learner: Learner, groups: list[Group], budget: Budget
+        self, method: Adaptive, learner: GraphicalLearner, groups: list[Group], budget: Budget
     ) -> None:
         self.method = method
         self.learner = learner

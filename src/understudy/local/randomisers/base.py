@@ -146,7 +146,7 @@ class FiniteRandomiser(Randomiser):
     @property
     def loss(self) -> float:
         """The logarithm of the largest ratio."""
-        return math.log(self.ratio.numerator) - math.log(self.ratio.denominator)
+        return math.log1p(self.ratio - 1)
 
     @abstractmethod
     def probability(self, report: Sequence[int], code: Any) -> Fraction:

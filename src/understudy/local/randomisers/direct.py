@@ -19,6 +19,7 @@ from understudy.local.randomisers.base import (
     check_reports,
     in_range,
 )
+from understudy.local.randomisers.drawing import KERNELS
 from understudy.local.randomisers.thresholds import exp_of, share_words
 from understudy.local.randomisers.words import WHOLE, UInts, Words
 
@@ -33,6 +34,11 @@ def draw_direct(codes: Integers, size: int, keep: int, other: int, words: UInts)
     """A word below ``keep`` reports the code; the next ``other`` words report the code after it,
     the next ``other`` ones the one after that, and so on round to the one before it.
     """
+    kernels = KERNELS.kernels_for(2e-8 * len(codes))
+    if kernels is not None:
+        reports = np.empty(len(codes), dtype=np.int64)
+        kernels.draw_direct(codes, size, np.uint64(keep), np.uint64(other), words, reports)
+        return reports
     offsets = (words - np.uint64(keep)) // np.uint64(other) + np.uint64(1)
     lies = (codes + offsets.astype(np.int64)) % size
     return np.where(words < np.uint64(keep), codes, lies)

@@ -52,7 +52,7 @@ def draw_in_batches(
     while done < persons:
         end = min(done + BATCH, persons)
         kernels = KERNELS.kernels_for(1.2e-6 * (end - done) * words_each)
-        if kernels is None:
+        if kernels is None or not words.endless:
             for place in range(done, end):
                 draw_one(place)
             done = end

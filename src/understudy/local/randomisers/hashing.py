@@ -54,8 +54,8 @@ class OptimalHashing(SupportRandomiser):
 
     A report is three numbers: factor a, summand b (both below 2^32) and bucket. Two words are read:
     of the first, a is the lower half and b the upper one; the second randomises the bucket as in
-    direct encoding. The hash of v is the place (a v + b mod 2^32) >> 15, one of 2^17; bucket j
-    holds the places from ceil(j 2^17 / buckets) on.
+    direct encoding. The hash of v is the place (a v + b mod 2^32) >> 15, one of 2^17; its bucket is
+    place x buckets >> 17.
 
     Whatever hash function was drawn, the report is direct encoding of a function of the value: the
     promise holds for each of them, not on average. Estimates have no bias since the hashes of two
@@ -130,9 +130,8 @@ class OptimalHashing(SupportRandomiser):
 
     def bucket_of(self, values: Any, factors: Any, summands: Any) -> Integers:
         """The buckets of values by hash functions."""
-        places = hash_values(values, factors, summands)
-        edges = np.array(bucket_edges(self.buckets)[1:], dtype=np.uint32)
-        return np.searchsorted(edges, places, side="right")
+        places = hash_values(values, factors, summands).astype(np.int64)
+        return places * self.buckets // PLACES
 
     def is_possible(self, reports: Any) -> NDArray[np.bool_]:
         """For each line, whether it is a hash function and a bucket."""

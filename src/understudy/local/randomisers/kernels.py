@@ -50,6 +50,68 @@ def draw_bits(
 
 
 @kernel(nogil=True)
+def draw_direct(
+    codes: Array, size: int, keep: Array, other: Array, words: Array, reports: Array
+) -> None:
+    """What :func:`understudy.local.randomisers.direct.draw_direct` says."""
+    for person in range(len(codes)):
+        report = codes[person]
+        if words[person] >= keep:
+            report += 1 + int((words[person] - keep) // other)
+            if report >= size:
+                report -= size
+        reports[person] = report
+
+
+@kernel(nogil=True)
+def count_bits(parts: Array, counts: Array) -> None:
+    """For each of the 32 bits of each part, how many lines have it.
+
+    Eight lines are added at a time, all 32 bits at once, by adders without carrying (Harley and
+    Seal): what is left of them are the ones, twos and fours of the counts so far, and eights, which
+    are counted bit by bit.
+    """
+    lines, width = parts.shape
+    whole = lines // 8 * 8
+    for part in range(width):
+        ones = twos = fours = np.uint32(0)
+        for line in range(0, whole, 8):
+            fours_a = fours_b = np.uint32(0)
+            for half in range(2):
+                start = line + 4 * half
+                a, b = parts[start, part], parts[start + 1, part]
+                mixed = ones ^ a
+                carry_a = (ones & a) | (mixed & b)
+                ones = mixed ^ b
+                a, b = parts[start + 2, part], parts[start + 3, part]
+                mixed = ones ^ a
+                carry_b = (ones & a) | (mixed & b)
+                ones = mixed ^ b
+                mixed = twos ^ carry_a
+                fours_now = (twos & carry_a) | (mixed & carry_b)
+                twos = mixed ^ carry_b
+                if half == 0:
+                    fours_a = fours_now
+                else:
+                    fours_b = fours_now
+            mixed = fours ^ fours_a
+            carried = (fours & fours_a) | (mixed & fours_b)
+            fours = mixed ^ fours_b
+            for bit in range(32):
+                counts[32 * part + bit] += 8 * ((carried >> np.uint32(bit)) & np.uint32(1))
+        for bit in range(32):
+            place = np.uint32(bit)
+            counts[32 * part + bit] += (
+                ((ones >> place) & np.uint32(1))
+                + 2 * ((twos >> place) & np.uint32(1))
+                + 4 * ((fours >> place) & np.uint32(1))
+            )
+        for line in range(whole, lines):
+            for bit in range(32):
+                counts[32 * part + bit] += (parts[line, part] >> np.uint32(bit)) & np.uint32(1)
+
+
+@kernel(nogil=True)
 def count_hashed(reports: Array, edges: Array, shift: int, counts: Array) -> None:
     """For each value the number of reports whose bucket its hash falls into.
 

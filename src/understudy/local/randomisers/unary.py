@@ -21,7 +21,7 @@ from understudy.local.randomisers.base import (
     SupportRandomiser,
     check_reports,
 )
-from understudy.local.randomisers.drawing import BATCH, draw_in_batches
+from understudy.local.randomisers.drawing import BATCH, KERNELS, draw_in_batches
 from understudy.local.randomisers.thresholds import exp_below, exp_of
 from understudy.local.randomisers.words import WHOLE, WORD_BITS, UInts, Words
 from understudy.privacy.budget import exact
@@ -54,6 +54,10 @@ def parts_possible(reports: Reports, size: int) -> NDArray[np.bool_]:
 def count_bits(reports: Reports, size: int) -> Integers:
     """How many lines have each bit."""
     counts = np.zeros(part_count(size) * PART, dtype=np.int64)
+    kernels = KERNELS.kernels_for(2e-8 * reports.size)
+    if kernels is not None:
+        kernels.count_bits(np.ascontiguousarray(reports, dtype=np.uint32), counts)
+        return counts[:size]
     for start in range(0, len(reports), BATCH):
         parts = np.ascontiguousarray(reports[start : start + BATCH], dtype="<u4")
         bits = np.unpackbits(parts.view(np.uint8), axis=1, bitorder="little")

@@ -20,6 +20,9 @@ WORD_BITS = 64
 WHOLE = 1 << WORD_BITS
 """How many words there are: a probability is a number of them."""
 
+READ_AHEAD = (1, 256)
+"""How many words are read where one is needed: of a stream that ends, and of an endless one."""
+
 UInts = NDArray[np.uint64]
 
 Read = Callable[[int], bytes]
@@ -34,8 +37,8 @@ class Words:
     read
         Where bytes come from; by default the operating system. Anything else is for tests and
         studies: its reports protect nobody.
-    read_ahead
-        How many words are read at once where one is needed.
+    endless
+        Whether more may be read than will be used.
 
     Examples
     --------
@@ -43,9 +46,10 @@ class Words:
     ['0x706050403020100', '0xf0e0d0c0b0a0908']
     """
 
-    def __init__(self, read: Read = os.urandom, *, read_ahead: int = 256) -> None:
+    def __init__(self, read: Read = os.urandom, *, endless: bool = True) -> None:
         self._read = read
-        self._read_ahead = read_ahead
+        self.endless = endless
+        self._words_read = 0
         self._left: UInts = np.empty(0, dtype=np.uint64)
         self._next: list[int] = []  # the words before those, the first one last
 
@@ -63,7 +67,7 @@ class Words:
             place += count
             return stream[place - count : place]
 
-        return cls(read, read_ahead=1)
+        return cls(read, endless=False)
 
     @classmethod
     def of_seed(cls, seed: int) -> Words:
@@ -75,12 +79,18 @@ class Words:
         """Whether nobody can know these words: they are the operating system's."""
         return self._read is os.urandom
 
+    @property
+    def used(self) -> int:
+        """How many words were used so far."""
+        return self._words_read - len(self._left) - len(self._next)
+
     def take(self, count: int) -> UInts:
         """The next words."""
         self._collect()
         missing = count - len(self._left)
         if missing > 0:
             fresh = np.frombuffer(self._read(missing * WORD_BITS // 8), dtype="<u8")
+            self._words_read += missing
             self._left = np.concatenate([self._left, fresh.astype(np.uint64, copy=False)])
         words, self._left = self._left[:count], self._left[count:]
         return words
@@ -88,7 +98,8 @@ class Words:
     def next(self) -> int:
         """The next word."""
         if not self._next:
-            self._next = self.take(max(len(self._left), self._read_ahead)).tolist()[::-1]
+            ahead = max(len(self._left), READ_AHEAD[self.endless])
+            self._next = self.take(ahead).tolist()[::-1]
         return self._next.pop()
 
     def give_back(self, words: UInts) -> None:
