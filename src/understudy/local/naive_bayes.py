@@ -222,7 +222,10 @@ class LocalCategoricalNB(_LocalNaiveBayes):
 
     def _conditional(self, effects: Any, name: str, size: int) -> Matrix:
         """P(value | class): independent, but for what stands out of the noise."""
-        shares = _shares_of(_shrink(effects.get((name,))), size)
+        alone = effects.get((name,))
+        if alone is not None:
+            alone = _shrink(alone)
+        shares = _shares_of(alone, size)
         table = np.outer(self.class_prior_, shares)
         told = effects.get((CLASS, name))
         if told is not None:
@@ -400,10 +403,8 @@ def find_discriminant_components(
     return np.asarray(vectors[:, ::-1][:, :components], dtype=np.float64)
 
 
-def _shrink(effect: Effect | None) -> Effect | None:
+def _shrink(effect: Effect) -> Effect:
     """The positive part of a James-Stein estimate: nothing, where noise explains all of it."""
-    if effect is None:
-        return None
     energy = float((effect.shares**2).sum())
     kept = max(1 - effect.freedom * effect.variance / max(energy, 1e-300), 0.0)
     return Effect(shares=kept * effect.shares, variance=effect.variance)
