@@ -55,14 +55,16 @@ def test_scikit_learns_contract() -> None:
 
 @pytest.mark.parametrize("protocol", ["duchi", "piecewise"])
 def test_normal_distributions_in_two_groups(protocol: str) -> None:
-    """Means of plus and minus a half on the scale of the bounds, told by some 8,000 reports each
-    at epsilon 4: deviations below 0.05, so that failing takes eight of them.
+    """Means of plus and minus a half and variances of 0.16, on the scale of the bounds, told by
+    some 80,000 reports each at epsilon 4: the variances have a deviation of about 0.02. Were one
+    0.04 and the other 0.28, six deviations off, 77 % would still be right; exactly known, 89 %.
     """
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 2 * ROWS)
-    X = (rng.normal(0, 0.3, 2 * ROWS) + np.where(y == 1, 1.0, -1.0))[:, None]
+    rows = 10 * ROWS
+    y = rng.integers(0, 2, rows)
+    X = (rng.normal(0, 0.8, rows) + np.where(y == 1, 1.0, -1.0))[:, None]
     model = LocalGaussianNB(epsilon=4.0, bounds=(-2, 2), classes=[0, 1], protocol=protocol)
-    assert model.fit(X, y).score(X, y) > 0.9
+    assert model.fit(X, y).score(X, y) > 0.7
 
 
 def test_a_public_projection_comes_first() -> None:

@@ -34,7 +34,6 @@ from understudy.local.randomisers import (
     OptimalUnary,
     Piecewise,
     SubsetSelection,
-    SummedHistogram,
     SymmetricUnary,
     ThresholdHistogram,
     best_randomiser,
@@ -57,12 +56,12 @@ PROTOCOLS: dict[str, type[CategoricalRandomiser]] = {
     "hadamard": HadamardResponse,
     "hashing": OptimalHashing,
     "oue": OptimalUnary,
-    "she": SummedHistogram,
     "subset": SubsetSelection,
     "sue": SymmetricUnary,
     "the": ThresholdHistogram,
 }
-"""Ways to report a class or a joint index; "best" takes that of the smallest variance."""
+"""Ways to report a class or a joint index; "best" takes that of the smallest variance. SHE is not
+among them: its reports have no bounds, so that one forged report would outweigh all others."""
 
 LEAST_VARIANCE = 1e-3
 """Of a feature within a class, on the scale from -1 to 1."""
@@ -133,7 +132,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         The public list of classes.
     protocol
         How a class or a joint index is reported: "best" (that of the smallest variance), "direct",
-        "sue", "oue", "she", "the", "hashing", "subset" or "hadamard".
+        "sue", "oue", "the", "hashing", "subset" or "hadamard".
     bins
         Numbers instead of codes: how many bins of equal width between ``bounds`` each feature gets.
     bounds
