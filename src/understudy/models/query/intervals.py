@@ -171,11 +171,16 @@ class ErrorModel:
         None where these are not known. The error of the number of rows is not in it.
         """
         sizes = {attribute.name: attribute.size for attribute in self._model.schema.modelled}
-        information = 0.0
+        information, of_joint = 0.0, 0.0
         for table in self._model.measurements.tables:
             if name in table.attributes and table.deviation > 0:
                 summed = math.prod(sizes[other] for other in table.attributes if other != name)
-                information += 1 / (table.deviation**2 * summed)
+                told = 1 / (table.deviation**2 * summed)
+                if table.joint:  # parts of one estimate repeat each other
+                    of_joint = max(of_joint, told)
+                else:
+                    information += told
+        information += of_joint
         if not information:
             return None
         excess = 1.0
