@@ -171,8 +171,7 @@ def find_spikes(
     noisy: NDArray[np.int64],
     spikes: NDArray[np.bool_],
     deviation: float,
-    rows: float,
-    precision: float,
+    whole: tuple[float, float],
 ) -> Shape:
     """A run with some single values that hold more rows than the rest, of which nothing else is
     known: it is what is left of the run's rows.
@@ -187,9 +186,10 @@ def find_spikes(
         Which of them are spikes.
     deviation
         The standard deviation of these counts.
-    rows, precision
+    whole
         How many rows the run holds by another count, and how sure that is.
     """
+    rows, precision = whole
     starts = np.zeros(len(noisy), dtype=np.int64)
     starts[1:] = spikes[1:] | spikes[:-1]
     runs = np.cumsum(starts)
@@ -306,14 +306,12 @@ def cut_within(
     for place in np.flatnonzero(alone & (rest[owners] >= smallest * total)):
         found |= set(shape.edges[place : place + 2])
     places = np.searchsorted(np.array(shape.edges), sorted(found)).tolist()
+    loose = np.concatenate([[0.0], np.cumsum(np.where(alone, 0, masses))])
     for start, end in pairwise(places):
-        held = np.cumsum(masses[start:end])
-        parts = 1
-        if len(held):
-            parts = 1 + int(held[-1] * bins / total / 2)
-        wanted = [held[-1] * part / parts for part in range(1, parts)]
-        cuts = start + 1 + np.searchsorted(held, wanted)
-        found |= {shape.edges[place] for place in cuts.tolist() if place < end}
+        held = loose[end] - loose[start]
+        parts = 1 + int(held * bins / total / 2)
+        wanted = [loose[start] + held * part / parts for part in range(1, parts)]
+        found |= {shape.edges[place] for place in np.searchsorted(loose, wanted).tolist()}
     return tuple(sorted(edge for edge in found if edge <= edges[-1]))
 
 
