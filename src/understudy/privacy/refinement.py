@@ -378,7 +378,6 @@ class _Parted:
                         counts,
                         spikes,
                         table.deviation,
-                        float(self.shape.rows[run]),
-                        float(self.shape.precisions[run]),
+                        (float(self.shape.rows[run]), float(self.shape.precisions[run])),
                     ),
                 )

@@ -73,7 +73,8 @@ class Shape:
         wide = sizes > 1
         around = np.zeros((2, len(sizes) + 4))
         around[:, 2:-2] = np.where(wide, rows, 0), np.where(wide, sizes, 0)
-        beside = sum(around[:, place : place + len(sizes)] for place in (0, 1, 3, 4))
+        shifted = [around[:, place : place + len(sizes)] for place in (0, 1, 3, 4)]
+        beside = np.sum(shifted, axis=0)
         few = np.bincount(self.runs) <= cells
         return few & (rows * beside[1] > times * beside[0] * sizes)
 
