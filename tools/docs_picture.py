@@ -2,7 +2,7 @@
 
 understudy demo -o demo-output
 python tools/docs_picture.py demo-output/report.html docs/assets/report.png
-python tools/docs_picture.py demo-output/owner-report.html docs/assets/owner-report.png "How columns"
+python tools/docs_picture.py demo-output/owner-report.html owner-report.png "How columns"
 
 With the beginning of a heading the picture has two halves: the top of the page, and what begins at
 that heading.
