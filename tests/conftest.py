@@ -75,6 +75,7 @@ PROGRAMS = {
     "PostgreSQL": ("PostgreSQL", "postgresql"),
     "Java": ("Java", "default-jre-headless"),
     "Chromium": ("Chromium", "chromium"),
+    "Node.js": ("Node.js", "nodejs"),
 }
 
 

@@ -19,11 +19,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import typer
 
-from running import run
+from running import Ran, run
 from understudy import InputError, OwnerWarning, PrivBayes, Schema
 from understudy.cli import app
 
@@ -100,6 +101,8 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "learning.md",
             "asking.md",
             "mechanisms.md",
+            "local.md",
+            "anonymity.md",
         ),
         *(f"api/{page.name}" for page in sorted((DOCS / "api").glob("*.md"))),
     ],
@@ -123,11 +126,11 @@ def test_a_page_runs(
             printed = output_of(block, names) or None
         elif block.language == "sh":
             for line in block.text.replace("\\\n", "").splitlines():
-                ran = run(*command(line))
+                ran = run_line(line)
                 assert ran.status == 0, f"{block.place}: {line}\n{ran.err}"
         elif block.language == "console":
             line, refusal = block.text.split("\n", 1)
-            ran = run(*command(line.removeprefix("$ ")))
+            ran = run_line(line.removeprefix("$ "))
             assert (ran.status, without_folder(ran.err)) == (2, refusal.strip()), block.place
 
 
@@ -144,6 +147,25 @@ def without_folder(message: str) -> str:
     reader.
     """
     return message.replace(f"{Path.cwd()}/", "").strip()
+
+
+def run_line(line: str) -> Ran:
+    """Run an understudy command, with ``< FILE`` and ``> FILE`` as a shell has them."""
+    words = command(line)
+    places = {}
+    for sign in ("<", ">"):
+        if sign in words:
+            at = words.index(sign)
+            places[sign] = words[at + 1]
+            del words[at : at + 2]
+    if "<" not in places:
+        ran = run(*words)
+    else:
+        with open(places["<"]) as given, mock.patch("sys.stdin", given):
+            ran = run(*words)
+    if ">" in places:
+        Path(places[">"]).write_text(ran.out)
+    return ran
 
 
 def command(line: str) -> list[str]:

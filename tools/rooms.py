@@ -26,6 +26,8 @@ ROOMS = (
     "asking",
     "synthesizers",
     "learners",
+    "local",
+    "anonymity",
     "federation",
     "evaluation",
     "inference",

@@ -148,8 +148,9 @@ def test_an_interval_is_not_wider_than_it_need_be(text: str) -> None:
 def test_the_error_is_the_deviation(text: str) -> None:
     answers = answers_to(text, "many", "epsilon")
     spread = np.std([answer.value for answer in answers])
-    # The deviation of 400 Laplace draws is off by 5.6 %, so by 32 % with a probability of 1e-8.
-    assert answers[0].error == pytest.approx(spread, rel=0.32)
+    # The deviation of 400 Laplace draws is off by 5.6 %, and a quarter too small once in 500,000
+    # times.
+    assert answers[0].error == pytest.approx(spread, rel=0.45)
 
 
 def test_a_count_has_noise_of_the_textbook() -> None:

@@ -11,7 +11,7 @@ import pytest
 from people import coded, people
 
 from examples import integers, words
-from understudy.attacks import anonymity
+from understudy.anonymity import classes
 from understudy.attacks.anonymity import k_anonymity, l_diversity, t_closeness
 from understudy.data.encoding import Coded, encode
 from understudy.data.schema import Schema
@@ -62,7 +62,7 @@ def test_one_group_is_the_table() -> None:
 @pytest.mark.parametrize("secret", ["ill", "weight"])
 @pytest.mark.parametrize("cells", [1 << 22, 40])
 def test_against_slow_code(secret: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anonymity, "_CELLS", cells)  # some groups at a time, or few
+    monkeypatch.setattr(classes, "MAX_COUNTS", cells)  # some groups at a time, or few
     table, names = coded(people(400, 5)), ["grade", "town"]
     groups: dict[tuple[int, ...], list[int]] = {}
     for row in range(400):

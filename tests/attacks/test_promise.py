@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from understudy.attacks import Promise
 from understudy.errors import InputError
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -65,9 +68,29 @@ def test_closest_records_keep_the_bound_and_can_reach_it() -> None:
     assert (share - 0.25) / 0.5 == pytest.approx(bound)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon must be"),
+        ({"epsilon": 1.0, "delta": 2.0}, "delta must be"),
+        ({"epsilon": 1.0, "neighbours": "both"}, "neighbours must be"),
+    ],
+)
+def test_a_guarantee_that_is_none_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Promise(**given)
+
+
+def test_a_ledger_promises_what_was_spent_unless_noise_was_seeded_or_nothing_read() -> None:
+    ledger = Ledger(2.0, neighbours="replace")
+    assert Promise.of(ledger) is None
+    ledger.debit("a count", Budget(0.5), "")
+    assert Promise.of(ledger) == Promise(0.5, 0.0, "replace")
+    ledger.private = False
+    assert Promise.of(ledger) is None
+
+
 def test_an_epsilon_that_promises_nothing_overflows_nothing() -> None:
     promise = Promise(1e6, 1e-9)
     assert promise.advantage == promise.nearer(100, 50) == 1.0
     assert promise.most(0.001) == 1.0
-    with pytest.raises(InputError, match="epsilon must be"):
-        Promise(-1.0)

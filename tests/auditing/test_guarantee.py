@@ -8,11 +8,13 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+import understudy.auditing.subjects
 import understudy.privacy.answering
 import understudy.privacy.central
 import understudy.privacy.questions
@@ -56,12 +58,20 @@ from understudy.synthesizers.registry import methods
 EPSILONS = (0.1, 1.0, 5.0)
 
 
-NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "controls")
+def follow_the_greedy_path(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several paths of answers are followed at an epsilon of 1, elsewhere one."""
+    if epsilon != 1:
+        followed = partial(exact_loss, paths=1)
+        monkeypatch.setattr(understudy.auditing.subjects, "exact_loss", followed)
+
+
+NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "local", "controls")
 METHODS = [name for name in audit_subjects() if name not in NO_METHODS]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_doors_lose_what_they_claim(epsilon: float) -> None:
+def test_the_doors_lose_what_they_claim(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_the_greedy_path(epsilon, monkeypatch)
     for finding in doors(epsilon):
         assert finding.verdict == "kept", finding
         assert finding.measured >= 0.8 * finding.claimed, finding
@@ -117,7 +127,10 @@ products of the row that goes and of the one that comes cannot all be at opposit
     "epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]]
 )
 @pytest.mark.parametrize("name", [name for method in METHODS for name in settings_of(method, 1.0)])
-def test_a_whole_fit_loses_no_more_than_it_claims(name: str, epsilon: float) -> None:
+def test_a_whole_fit_loses_no_more_than_it_claims(
+    name: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow_the_greedy_path(epsilon, monkeypatch)
     method = settings_of(name.split(",")[0], epsilon)[name]
     for finding in fit_exactly(name, method):
         assert finding.verdict == "kept", finding
@@ -260,13 +273,12 @@ def test_answers_lose_what_they_claim() -> None:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_discovery_loses_what_it_claims(epsilon: float) -> None:
-    # Runs take long: as many as can tell something are made at one epsilon only.
-    enough = epsilon == 1
-    for finding in discovery(epsilon, runs=ENOUGH if enough else 10, seed=1):
-        assert finding.verdict == (
-            "kept" if finding.test == "exact" or enough else "too few runs"
-        ), finding
+def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_the_greedy_path(epsilon, monkeypatch)
+    for finding in discovery(epsilon, runs=ENOUGH, seed=1):
+        if finding.test == "runs" and epsilon != 1:
+            return  # these take long and come last: at one epsilon only
+        assert finding.verdict == "kept", finding
         if finding.test == "exact" and finding.unit != "delta":
             # Choices of domains lose 0.69 on the pairs in which a cell is replaced: a choice is
             # complete only where one score rises and another falls. Whole runs lose 0.77 or more.

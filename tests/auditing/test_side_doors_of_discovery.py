@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -110,9 +110,17 @@ def test_nor_does_it_where_the_domain_is_discovered(
     assert seen_without(kind, name) == seen_as(kind, name, there)
 
 
+def typed_and_taken() -> Iterator[Any]:
+    """Each pair of typed tables, taken for each kind; with each change, for one of them in turn."""
+    for number, (name, (library, typed)) in enumerate(TYPED.items()):
+        for turn, kind in enumerate(KINDS):
+            marks = [pytest.mark.slow] if (number + turn) % 3 else []
+            identity = f"{name}, taken for {kind}"
+            yield pytest.param(library, typed, PLACES[turn], marks=marks, id=identity)
+
+
 @pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("library", "typed"), TYPED.values(), ids=TYPED.keys())
+@pytest.mark.parametrize(("library", "typed", "place"), list(typed_and_taken()))
 def test_types_decide_nothing_where_the_domain_is_discovered(
     library: str, typed: Typed, place: int, tmp_path: Path
 ) -> None:

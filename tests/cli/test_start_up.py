@@ -56,6 +56,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def loaded(folder: Path, *command: str, before: str = "") -> set[str]:
     """The heavy modules that a command loads, in a process of its own."""
+    return HEAVY & all_loaded(folder, *command, before=before)
+
+
+def all_loaded(folder: Path, *command: str, before: str = "") -> set[str]:
     source = str(Path(__file__).resolve().parents[2] / "src")
     ran = subprocess.run(
         [sys.executable, "-c", before + PROGRAM, *command],
@@ -66,12 +70,36 @@ def loaded(folder: Path, *command: str, before: str = "") -> set[str]:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    return HEAVY & set(json.loads((folder / "modules.json").read_text()))
+    return set(json.loads((folder / "modules.json").read_text()))
 
 
 @pytest.mark.parametrize("command", ["--help", "--version", "plan --help", "evaluate --help"])
 def test_help_loads_nothing_heavy(folder: Path, command: str) -> None:
     assert loaded(folder, *command.split()) == set()
+
+
+OTHER_COMMANDS = {"understudy.cli.ask", "understudy.cli.evaluate", "understudy.cli.federate"}
+
+
+def test_a_command_loads_no_other_and_help_loads_all(folder: Path) -> None:
+    one = all_loaded(folder, "ledger", "create", "one.ledger", "--epsilon", "3")
+    assert "understudy.cli.ledger" in one
+    assert not one & OTHER_COMMANDS
+    assert all_loaded(folder, "--help") >= OTHER_COMMANDS
+
+
+EACH_COMMAND = """
+import typer
+from understudy.cli.root import _Commands, app, load_command
+shared = {"membership"}  # stands in a file with another command, for which all are loaded
+for name in sorted(_Commands.ORDER, key=lambda name: name in shared):
+    load_command([name])
+    assert name in typer.main.get_command(app).commands, name
+"""
+
+
+def test_every_command_enters_itself_when_it_is_named() -> None:
+    subprocess.run([sys.executable, "-c", EACH_COMMAND], check=True)
 
 
 SMALL = {"numpy", "duckdb", "opendp", "understudy.synthesizers"}
@@ -116,3 +144,16 @@ def test_where_kernels_are_worth_it_they_are_loaded(folder: Path) -> None:
     before = "from understudy.machine.plain_first import always_compile\nalways_compile()\n"
     command = ("sample", "m.json", "--rows", "5", "-o", "more.csv")
     assert "numba" in loaded(folder, *command, before=before)
+
+
+def test_loading_a_command_searches_for_no_garbage(folder: Path) -> None:
+    before = "import gc, atexit\natexit.register(lambda: print(gc.get_stats()[0]['collections']))\n"
+    program = before + PROGRAM
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "show", "m.json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(ran.stdout.split()[-1]) < 20

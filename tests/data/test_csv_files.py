@@ -177,10 +177,10 @@ def test_the_first_person_is_not_published(tmp_path: Path, engine: str) -> None:
     assert "--no-header" in ran.err
     assert "Zbigniew" not in ran.err
     assert not out.exists()
-    ran = run(*command, "--no-header", "--epsilon", "5")
+    ran = run(*command, "--no-header", "--epsilon", "50")
     assert ran.status == 0, ran.err
     assert out.read_text().splitlines()[0] == "column_1,column_2,column_3"
-    model = Independent(epsilon=5.0).fit(table, header=False, engine=engine, notify=lambda _: None)
+    model = Independent(epsilon=50.0).fit(table, header=False, engine=engine, notify=lambda _: None)
     assert model.schema.names == ("column_1", "column_2", "column_3")
 
 
@@ -188,7 +188,8 @@ def test_every_command_that_reads_a_table_can_be_told(tmp_path: Path) -> None:
     table, schema = tmp_path / "t.csv", tmp_path / "s.json"
     table.write_text("".join(f"{i % 9},{i % 2}\n" for i in range(300)))
     assert run("schema", table, "-o", schema).status == 2
-    assert run("schema", table, "--no-header", "--keep-going", "-o", schema).status == 0
+    draft = ["schema", table, "--no-header", "--epsilon", "100", "-o", schema]
+    assert run(*draft).status == 0
     out = tmp_path / "out.csv"
     command = ["synthesize", table, "--schema", schema, "--method", "independent", "-o", out]
     assert run(*command, "--no-header").status == 0

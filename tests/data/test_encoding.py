@@ -452,7 +452,8 @@ DESCRIBED: list[dict[str, Any]] = [
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings.default.max_examples // 2,  # each reads two files
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     entry=st.sampled_from(DESCRIBED),

@@ -148,7 +148,8 @@ def test_the_command_line_and_python_read_the_same_table(tmp_path: Path, case: s
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings.default.max_examples // 2,  # each reads two files
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     lines=st.lists(st.binary(min_size=1, max_size=8), min_size=1, max_size=5),

@@ -145,6 +145,19 @@ def test_bounds_of_datetimes_are_seconds() -> None:
     assert moment.edges == (0, 30, 60)
 
 
+def test_edges_of_times_reach_to_the_end_of_the_day() -> None:
+    """As discovery finds them where the whole day occurs."""
+    entry = {"kind": "time", "edges": ["00:00:00", "12:00:00", "24:00:00"]}
+    schema = schema_of(clock=entry)
+    clock = schema["clock"]
+    assert isinstance(clock, Quantity)
+    assert clock.edges == (0, 43_200, 86_400)
+    assert schema.to_dict()["attributes"]["clock"] == entry
+    assert Schema.from_dict(schema.to_dict()) == schema
+    with pytest.raises(InputError, match="a time such as"):
+        schema_of(clock={"kind": "time", "min": "06:00", "max": "24:00:00"})
+
+
 def test_edges_can_be_given_one_by_one() -> None:
     affairs = attribute(kind="real", edges=[0, 0.1, 1, 60])
     assert isinstance(affairs, Quantity)

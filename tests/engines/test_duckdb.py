@@ -500,7 +500,7 @@ def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPat
     connection.execute("CREATE TABLE t AS SELECT i % 3 AS a FROM range(1000) r(i)")
     engine = DuckDBEngine("t", "T", connection=connection)
     coded = EngineTable(engine).coded(schema_of(a={"kind": "categorical", "values": [0, 1, 2]}))
-    engine._connection.execute(f"UPDATE {coded._named('grouped')} SET w = w + 1")
+    engine._connection.execute(f"UPDATE {coded._make_name('grouped')} SET w = w + 1")
     with pytest.raises(EngineError, match="T changed while it was being read"):
         coded.grouped([("a",)])
     engine.close()

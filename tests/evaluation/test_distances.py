@@ -69,8 +69,8 @@ def test_the_worst_come_first_and_a_sample_says_so() -> None:
     tables = compare_tables(
         random_table(50, 0, **sizes), random_table(50, 1, **sizes), categories(**sizes)
     )
-    everything = marginals_by_order(tables, 3, most=None)
-    sample = marginals_by_order(tables, 3, most=20, seed=1)
+    everything = marginals_by_order(tables, 3, max_marginals=None)
+    sample = marginals_by_order(tables, 3, max_marginals=20, seed=1)
     distances = [error.distance for error in everything.worst]
     assert len(distances) == 10
     assert distances == sorted(distances, reverse=True)

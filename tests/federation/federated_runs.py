@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from understudy.auditing.doors import Question, exact_loss
+from understudy.auditing.doors import RecordedQuestion, exact_loss
 from understudy.data.encoding import encode
 from understudy.federation import Holder, HolderPolicy, MemoryLink, federate
 from understudy.federation.delegates import DelegatedSum
@@ -61,7 +61,7 @@ class WholeNoise(ShareNoise):
 
 
 @dataclass(frozen=True)
-class Largest(Question):
+class Largest(RecordedQuestion):
     """Which of several sums is the largest, with geometric noise in each."""
 
     def log_probabilities(self):

@@ -103,7 +103,7 @@ def test_what_the_delegate_opens_is_masked_all_the_same():
     boxes = sealed_by(holders, top())
     delegated, seen = holders[1]._sessions["s1"].sum, 0
     for name in ("h0", "h2", "h3", "h4"):
-        content = delegated._opened(pick(boxes), name, "numbers", delegated.question, 16)
+        content = delegated._open_sealed(pick(boxes), name, "numbers", delegated.question, 16)
         mine = pair_mask("h1", {name: delegated.seeds[name]}, 2)
         seen = seen + content.view("<u8") + mine
         assert np.abs((content.view("<u8") + mine).view(np.int64)).min() > 2**30

@@ -45,10 +45,12 @@ def test_masks_cancel_over_all_and_over_no_fewer():
 
 
 def test_masks_look_random():
-    """All 64 bits of a mask are ones half of the time: within five deviations."""
+    """All 64 bits of a mask are ones half of the time: within seven deviations, which none of them
+    exceeds but with a probability of 2e-10.
+    """
     mask = masks(met("ab"), "x", size=20_000)["a"]
     ones = [int(((mask >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)]
-    assert max(abs(one - 10_000) for one in ones) < 5 * np.sqrt(5_000)
+    assert max(abs(one - 10_000) for one in ones) < 7 * np.sqrt(5_000)
 
 
 @pytest.mark.parametrize("changed", [("mask", "2", b"question"), ("mask", "1", b"another")])

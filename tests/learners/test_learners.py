@@ -137,7 +137,8 @@ def test_k_means_finds_clusters_and_keeps_no_labels():
     X = places[rng.integers(0, 3, 6000)] + rng.normal(size=(6000, 2))
     found = []
     for seed in range(5):
-        model = KMeans(3, epsilon=2.0, bounds=(-10, 10), random_state=seed).fit(X)
+        noise = SeededNoise(seed)
+        model = KMeans(3, epsilon=2.0, bounds=(-10, 10), random_state=seed, noise=noise).fit(X)
         assert not hasattr(model, "labels_")
         apart = np.linalg.norm(model.cluster_centers_[:, None] - places, axis=2)
         found.append(apart.min(axis=0).max() < 1)
@@ -207,12 +208,11 @@ def test_perturbation_in_an_engine_is_refused_and_costs_nothing(tmp_path):
     file = LedgerFile.create(tmp_path / "t.ledger", epsilon=1.0)
     with pytest.raises(InputError, match="moments"):
         learn(
-            LogisticRegression(1.0),
+            LogisticRegression(1.0, ledger=tmp_path / "t.ledger"),
             path,
             SCHEMA,
             target="sick",
             engine="duckdb",
-            ledger=tmp_path / "t.ledger",
         )
     assert file.left() == (1.0, 0.0)
 
@@ -331,7 +331,7 @@ def test_rows_without_a_target_are_not_scored(tmp_path):
         (LinearRegression(1.0), "ward", "not a number"),
         (KMeans(2), "ward", "leave out the target"),
         (GaussianNB(0.0), "sick", "epsilon"),
-        (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "ledger file to learn"),
+        (GaussianNB(1.0, ledger=Ledger(1.0)), "sick", "in memory"),
     ],
     ids=lambda one: str(one)[:30],
 )

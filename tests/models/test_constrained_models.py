@@ -317,7 +317,7 @@ def test_marginals_stay_what_they_were():
     table = Table({n: c for n, c in real.columns.items() if n != "payment"}, "The loans")
     plain = Schema.from_dict({"attributes": attributes})
     constrained = Schema.from_dict({"attributes": attributes, "constraints": rules})
-    method = methods()["adaptive"].make(epsilon=5.0)
+    method = methods()["mst"].make(epsilon=5.0)
     errors = []
     for schema in (plain, constrained):
         model = method.fit(table, schema=schema, noise=SeededNoise(4))

@@ -101,7 +101,6 @@ def tables(draw: Any) -> tuple[Table, Schema]:
     return decode(codes, schema, rng, rows), schema
 
 
-@settings(max_examples=150)
 @given(
     st.sampled_from(sorted(METHODS)),
     tables(),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy import InputError
+from understudy.privacy import budget
 from understudy.privacy.budget import (
     Budget,
     check_delta,
@@ -151,6 +152,27 @@ def test_rho_and_epsilon_are_inverse_and_rho_is_never_too_large(
     assert epsilon_of(rho, delta) <= epsilon
     assert epsilon_of(rho * (1 + 1e-9), delta) > epsilon * (1 - 1e-9)
     assert delta_of(rho, epsilon) <= delta * (1 + 1e-6)
+
+
+def test_rho_is_found_in_few_conversions_where_a_bisection_takes_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def convert(rho: float, delta: float) -> float:
+        asked.append(rho)
+        return epsilon_of(rho, delta)
+
+    monkeypatch.setattr(budget, "epsilon_of", convert)
+    for epsilon, delta in ((0.137, 1e-9), (1.37, 1e-6), (73.1, 1e-12)):
+        asked.clear()
+        rho = rho_of.__wrapped__(epsilon, delta)
+        assert len(asked) < 20
+        low, high = 0.0, 2.0 ** math.ceil(math.log2(max(rho, 1.0)) + 1e-9)
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if epsilon_of(middle, delta) <= epsilon else (low, middle)
+        assert rho == pytest.approx(low, rel=2e-12)
 
 
 def test_nothing_costs_nothing() -> None:

@@ -49,6 +49,7 @@ from understudy.privacy.discovery_scores import (
 )
 from understudy.privacy.discovery_values import ValueFinder
 from understudy.privacy.mechanisms import SCORE_GRID, SeededNoise, SystemNoise, table_scale
+from understudy.release.preflight import check_outlook
 
 ROWS = 20_000
 
@@ -126,7 +127,7 @@ def test_clear_data_is_found_out(seed: int, currency: Any, neighbours: Any) -> N
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_real_noise_finds_kinds_words_and_all_rows(currency: Any, neighbours: Any) -> None:
     """What no noise may get wrong: a range may be too wide once in a while, never too narrow."""
-    schema, ledger = discovered(SystemNoise(), currency, neighbours, epsilon=4.0)
+    schema, ledger = discovered(SystemNoise(), currency, neighbours, epsilon=12.0)
     assert ledger.private
     assert schema.names == clear_table(10).names
     kinds = {attribute.name: attribute.kind for attribute in schema}
@@ -343,7 +344,7 @@ def test_a_column_where_every_value_is_rare_becomes_text() -> None:
         {"name": words(*(f"person {i}" for i in range(2000))), "n": integers(*range(2000))}
     )
     ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
-    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9)
+    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, SeededNoise(0))
     found = run.run()
     assert isinstance(found.schema["name"], Text)
     assert found.empty == ("name",)
@@ -516,6 +517,13 @@ def test_the_ends_of_ranges_are_in_order(kind: str) -> None:
     assert len(ends.lows) == len(set(zip(ends.lows.tolist(), ends.highs.tolist(), strict=True)))
 
 
+def test_times_of_the_whole_day_survive_a_file() -> None:
+    found = found_of(*(f"{i % 24:02}:{i % 60:02}" for i in range(1200)))
+    assert (found.kind, found.edges[-1]) == ("time", 86_400)
+    schema = Schema((found,))
+    assert Schema.from_dict(schema.to_dict()) == schema
+
+
 def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:
     schema, _ = discovered(SeededNoise(3))
     assert Schema.from_dict(schema.to_dict()) == schema
@@ -640,6 +648,15 @@ def test_too_few_rows_stop_the_release_and_cost_the_count_alone(tmp_path: Path) 
     assert with_more.ledger.promise() == (1.0, 1e-9)
 
 
+def test_who_cannot_go_on_is_not_told_to() -> None:
+    """As one who asks a question, for which the domain of one column is discovered."""
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    run = Discovery(Draft(small_table()), ledger, ledger.budget, 1e-9, SeededNoise(0))
+    with pytest.raises(InputError, match=r"a larger --epsilon, or fewer columns\.$") as stop:
+        check_outlook(run.count_rows(), run, keep_going=None)
+    assert "--keep-going" not in str(stop.value)
+
+
 def test_the_stop_depends_on_the_noisy_count_alone() -> None:
     """The same answer to the count stops both of two tables, whatever else they hold."""
 
@@ -657,7 +674,7 @@ def test_the_stop_depends_on_the_noisy_count_alone() -> None:
 
 def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    rows = 20_000
+    rows = 5_000
     table = Table(
         {
             "n": Column("integer", rng.integers(0, 90, rows)),
@@ -669,14 +686,14 @@ def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Pa
     with pytest.raises(InputError, match=r"nothing in comment stands out of the noise"):
         method.fit(table, ledger=book)
     [release] = book.read()["releases"]
-    assert 0 < release["epsilon"] < 0.6
+    assert 0 < release["epsilon"] < 0.9
     model = replace(method, keep_going=True).fit(table, notify=lambda _: None)
     assert isinstance(model.schema["comment"], Text)
 
 
 @pytest.mark.parametrize("keep_going", [False, True])
 def test_where_every_column_is_empty_there_is_nothing_to_go_on_with(keep_going: bool) -> None:
-    table = Table({"comment": words(*(f"text {i}" for i in range(20_000)))})
+    table = Table({"comment": words(*(f"text {i}" for i in range(5_000)))})
     method = Independent(epsilon=1.0, delta=1e-9, keep_going=keep_going)
     with pytest.raises(InputError, match="nothing in comment stands out of the noise") as stop:
         method.fit(table, notify=lambda _: None)

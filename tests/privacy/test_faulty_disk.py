@@ -280,9 +280,10 @@ def test_a_release_is_on_the_books_before_anybody_has_it(
 # --------------------------------------------------------------------------- allocations
 
 ALLOCATIONS = """
-import sys
+import os, sys
 from pathlib import Path
 import _testcapi
+os.fsync = os.fstat  # nothing waits for the disk
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.data.files import write_json

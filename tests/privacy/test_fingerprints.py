@@ -111,8 +111,8 @@ def test_without_the_key_a_fingerprint_cannot_be_checked(
     tmp_path: Path, take: Callable[..., str]
 ) -> None:
     path = written(tmp_path / "t.csv", ROWS)
-    marks = {take(path, secrets.token_bytes(32)) for _ in range(20)}
-    assert len(marks) == 20
+    marks = {take(path, secrets.token_bytes(32)) for _ in range(5)}
+    assert len(marks) == 5
 
 
 @given(

@@ -161,7 +161,7 @@ def test_the_signature_is_gone_with_the_lock_and_names_no_table(
 
 
 def test_the_command_line_gives_up_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\ny,2\n" * 50)
+    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\ny,2\n" * 2000)
     book = LedgerFile.create(tmp_path / "u.ledger", 3.0, 1e-6)
     command = ["synthesize", tmp_path / "t.csv", "--ledger", book.path, "--method", "independent"]
     command += ["--delta", "1e-9", "--wait", "0", "-o", tmp_path / "out.csv", "--keep-going"]

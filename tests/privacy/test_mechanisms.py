@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from examples import coded, every_kind_schema, every_kind_table
 from understudy import Independent, Ledger
-from understudy.privacy.budget import Budget
+from understudy.privacy.budget import Budget, opendp
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import (
     SCORE_GRID,
@@ -23,7 +23,6 @@ from understudy.privacy.mechanisms import (
     Rule,
     SeededNoise,
     SystemNoise,
-    _noisy_max,
     choice_scale,
     gaussian_scale,
     laplace_scale,
@@ -200,9 +199,15 @@ def test_the_noise_of_a_table_covers_the_cells_that_one_row_touches(
 
 @given(amount=st.floats(1e-6, 20))
 def test_the_scale_of_a_choice_satisfies_opendp_for_both_rules(amount: float) -> None:
-    distance = float(SCORE_GRID + 2)
-    assert _noisy_max(choice_scale(amount, "epsilon"), "permute_and_flip").map(distance) <= amount
-    assert _noisy_max(choice_scale(amount, "rho"), "exponential").map(distance) <= amount
+    dp = opendp()
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.linf_distance(T="f64")
+
+    def price(measure: Any, scale: float) -> float:
+        choice = dp.m.make_noisy_max(*space, measure, scale=scale)
+        return float(choice.map(float(SCORE_GRID + 2)))
+
+    assert price(dp.max_divergence(), choice_scale(amount, "epsilon")) <= amount
+    assert price(dp.zero_concentrated_divergence(), choice_scale(amount, "rho")) <= amount
     assert choice_scale(amount, "epsilon") == pytest.approx(2 * SCORE_GRID / amount, rel=1e-5)
 
 

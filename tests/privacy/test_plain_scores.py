@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.machine import plain_first
@@ -30,7 +30,6 @@ def many_tables(draw: st.DrawFn) -> tuple[Any, Any, Any]:
     return np.concatenate(tables), offsets, np.array(children)
 
 
-@settings(max_examples=200)
 @given(many_tables())
 def test_scores_are_the_same(tables: tuple[Any, Any, Any]) -> None:
     flat, offsets, children = tables

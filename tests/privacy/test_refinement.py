@@ -13,7 +13,7 @@ from understudy.data.schema import Quantity
 from understudy.errors import InputError
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells
+from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
 from understudy.privacy.refinement import refine
 
 ROWS = 12_000
@@ -219,6 +219,13 @@ def test_numbers_of_missing_cells_that_chance_explains_are_not_kept() -> None:
     together = np.array([9000, 300, 50, 20, 10, 300, 320])
     assert len(find_missing_cells(NoisyTable(together, 5.0, False))) == 7
     assert find_missing_cells(NoisyTable(together, 500.0, False)) == ()
+
+
+def test_weekdays_of_no_rows_are_not_told() -> None:
+    """However far from zero the noise happens to be."""
+    drowned = np.array([-90, 0, 3, -5, 1, 0, 2])
+    assert find_weekdays(NoisyTable(drowned, 1.0, False)) == ()
+    assert find_weekdays(NoisyTable(np.abs(drowned), 1.0, False))[0] > 0.8
 
 
 # ----------------------------------------------------------------- sensitivity, exhaustively

@@ -488,7 +488,7 @@ def test_the_person_column_is_never_asked_about() -> None:
         }
     )
     person: Any = {"person": "patient", "max_rows_per_person": 4}
-    method = Independent(epsilon=5.0, keep_going=True, **person)
+    method = Independent(epsilon=100.0, keep_going=True, **person)
     model = method.fit(table, notify=lambda _: None)
     assert isinstance(model.schema["patient"], Identifier)
     assert model.ledger.entries[0].question == "number of rows"

@@ -110,9 +110,9 @@ def trace(
     tmp_path: Path, engine: str, schema: Schema | None, monkeypatch: pytest.MonkeyPatch
 ) -> Trace:
     statements: Counter[str] = Counter()
-    connect = DuckDBEngine._connected
+    connect = DuckDBEngine._connect
     monkeypatch.setattr(
-        DuckDBEngine, "_connected", lambda engine: Connection(connect(engine), statements)
+        DuckDBEngine, "_connect", lambda engine: Connection(connect(engine), statements)
     )
     lots = random.Random(1)
     with (tmp_path / "people.csv").open("w", newline="") as file:
@@ -121,10 +121,10 @@ def trace(
         for row in range(300):
             age, sex, town = lots.randint(18, 90), lots.choice("FM"), lots.choice("abc")
             writer.writerow([age, sex, town, row // 2])
-    ledger = LedgerFile.create(tmp_path / "l.ledger", 10.0, 1e-3, unit="person")
+    ledger = LedgerFile.create(tmp_path / "l.ledger", 200.0, 1e-3, unit="person")
     # What lies inside bins is further questions, for which rows are coded by further schemas.
     questions: Any = {"keep_going": True, "refinement": 0}
-    method = MST(epsilon=5.0, delta=1e-6, person="who", max_rows_per_person=2, **questions)
+    method = MST(epsilon=100.0, delta=1e-6, person="who", max_rows_per_person=2, **questions)
     with traced() as found:
         method.fit(
             tmp_path / "people.csv",

@@ -9,7 +9,7 @@ from understudy.evaluation.result import (
     Clustering,
     ColumnComparison,
     Evaluation,
-    Finding,
+    GradedFinding,
     LearnerScores,
     LearningTask,
     MarginalError,
@@ -21,7 +21,7 @@ from understudy.evaluation.result import (
     Propensity,
     RangeErrors,
     RangeQuery,
-    Shape,
+    TableShapes,
     TestAgreement,
 )
 
@@ -29,7 +29,7 @@ from understudy.evaluation.result import (
 def evaluation(names: tuple[str, ...] = ("age", "sex", "town"), label: str = "value") -> Evaluation:
     """Columns of three kinds by turns: many bins, two values with missing ones, many categories."""
     return Evaluation(
-        shape=Shape(
+        shape=TableShapes(
             "real.csv", "synthetic.csv", 1000, 900, names, ("id",), (f"{label} lies outside.",)
         ),
         marginals=tuple(_errors(order, names) for order in (1, 2)),
@@ -55,10 +55,10 @@ def evaluation(names: tuple[str, ...] = ("age", "sex", "town"), label: str = "va
         propensity=Propensity(1900, 0.61, 0.9, ((names[0], 0.6), (names[1], 0.51)), 0.01, 0.005),
         network=NetworkQuality(0.5, 0.4, (NodeInformation(names[1], names[:1], 0.5, 0.4),)),
         findings=(
-            Finding("marginals", "good", f"Tables of two columns of {label} differ by 2%."),
-            Finding("ranges", "fair", "Counts are off by 3%."),
-            Finding("clustering", "fair", "Groups are alike."),
-            Finding("learning", "poor", f"What is learned about {names[1]} is of no use."),
+            GradedFinding("marginals", "good", f"Tables of two columns of {label} differ by 2%."),
+            GradedFinding("ranges", "fair", "Counts are off by 3%."),
+            GradedFinding("clustering", "fair", "Groups are alike."),
+            GradedFinding("learning", "poor", f"What is learned about {names[1]} is of no use."),
         ),
         seed=0,
     )

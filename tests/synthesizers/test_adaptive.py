@@ -212,8 +212,8 @@ def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.Monkey
     """Each chord of a ring fits by itself; the second one of a look would make the cliques too
     large.
     """
-    rows, known = wide(34)
-    limit = 34 * 9
+    rows, known = wide(16)
+    limit = 16 * 9
     model = Adaptive(epsilon=20.0, delta=1e-6, max_cells=limit).fit(
         rows, known, noise=SeededNoise(0)
     )

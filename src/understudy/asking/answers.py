@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.data.schema import Attribute, Quantity
+from understudy.models.query.one_answer import OneAnswer
 from understudy.models.query.syntax import Kind
 
 RANKS: tuple[Kind, ...] = ("median", "quantile", "min", "max")
@@ -46,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answers:
+class Answers(OneAnswer[Answer]):
     """The answer to a question.
 
     Attributes
@@ -84,22 +85,6 @@ class Answers:
     def error(self) -> float | None:
         """The standard deviation of the noise in the only answer."""
         return self._only.error
-
-    @property
-    def low(self) -> float:
-        """The lower end of its interval."""
-        return self._only.low
-
-    @property
-    def high(self) -> float:
-        """The upper end of its interval."""
-        return self._only.high
-
-    @property
-    def _only(self) -> Answer:
-        if len(self.answers) != 1:
-            raise ValueError("there is an answer for each group; see answers")
-        return self.answers[0]
 
     def __repr__(self) -> str:
         lines = [self.line(answer) for answer in self.answers[:MAX_LINES]]

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from understudy.asking.answers import Answer, Expected
-from understudy.asking.functions import Function, per_rows, share_error, share_of
-from understudy.asking.intervals import KnownNoise, Shares
+from understudy.asking.functions import LinearFunction, per_rows, share_error, share_of
+from understudy.asking.intervals import KnownNoise
 from understudy.privacy.linear import LinearQueries, QueryMatrix
 from understudy.privacy.mechanisms import distribution_of
-from understudy.privacy.questions import Question
 
 
-class Counts(Function):
+class Counts(LinearFunction):
     """Rows of each group, or rows for which each of several conditions holds."""
 
     @cached_property
@@ -26,10 +25,6 @@ class Counts(Function):
 
     def _matrix(self) -> QueryMatrix:
         return QueryMatrix.counting(self.classes, len(self.labels))
-
-    def questions(self) -> Sequence[Question]:
-        """One vector of counts."""
-        return [self._question]
 
     def expect(self) -> Expected:
         """The noise is all there is."""
@@ -102,7 +97,7 @@ class LabelCounts(Counts):
         return f"A row counts for the first {most} of the {number} conditions that hold for it."
 
 
-class Share(Function):
+class Share(LinearFunction):
     """The share of rows that fit, of all rows or of each group.
 
     Rows that fit and rows that do not are two counts, of which a row is in one. Where the number of
@@ -123,14 +118,6 @@ class Share(Function):
             return self.linear(QueryMatrix.counting(np.where(fits, groups, -1), 1))
         classes = np.where(groups >= 0, 2 * groups + ~fits, -1)
         return self.linear(QueryMatrix.counting(classes, 2 * len(self.labels)))
-
-    @cached_property
-    def _shares(self) -> Shares:
-        return Shares(self.noise_of(self._question))
-
-    def questions(self) -> Sequence[Question]:
-        """Both counts of each group."""
-        return [self._question]
 
     def expect(self) -> Expected:
         """In proportion to one over the rows."""

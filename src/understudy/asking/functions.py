@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.asking.answers import Answer, Expected
-from understudy.asking.intervals import KnownNoise
+from understudy.asking.intervals import KnownNoise, Shares
 from understudy.asking.layout import Grid, Layout, find_grid
 from understudy.errors import InputError
 from understudy.models.query.raw import RawQuantity
@@ -158,6 +158,23 @@ class Function(ABC):
         if self.grid.exact:
             return f"{said}."
         return f"{said}; all are rounded to multiples of {self.grid.step:.12g}."
+
+
+class LinearFunction(Function):
+    """A function of noisy sums over the rows, all asked for by one question."""
+
+    @property
+    @abstractmethod
+    def _question(self) -> LinearQueries:
+        """The sums that are needed."""
+
+    @cached_property
+    def _shares(self) -> Shares:
+        return Shares(self.noise_of(self._question))
+
+    def questions(self) -> Sequence[Question]:
+        """All sums at once."""
+        return [self._question]
 
 
 def bounds_of(query: Query, attribute: RawQuantity) -> tuple[float, float]:

@@ -68,6 +68,11 @@ class Grid:
         return (self.last - self.first) * self.step
 
     @property
+    def steps(self) -> int:
+        """Between the lowest point and the highest, and at least 1: what weights are parts of."""
+        return max(self.last - self.first, 1)
+
+    @property
     def rounding(self) -> float:
         """How far a value between the bounds may lie from its point."""
         if self.exact:

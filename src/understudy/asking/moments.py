@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.asking.answers import Answer, Expected
-from understudy.asking.functions import Function, per_rows, share_error, share_of, show_size
-from understudy.asking.intervals import RISK, KnownNoise, Shares, variance_interval
+from understudy.asking.functions import LinearFunction, per_rows, share_error, share_of, show_size
+from understudy.asking.intervals import RISK, KnownNoise, variance_interval
 from understudy.privacy.linear import LinearQueries, QueryMatrix
 from understudy.privacy.mechanisms import distribution_of
-from understudy.privacy.questions import Question
 
 ROWS_RISK = 0.002
 """Of the risk of a sum, what goes to the number of rows whose rounding it holds."""
@@ -24,7 +23,7 @@ ROWS_SHARE = 50
 """A row adds this part of the largest number to the count of rows: 2 % more noise."""
 
 
-class Sum(Function):
+class Sum(LinearFunction):
     """The sum of clipped numbers.
 
     Where numbers are rounded to a grid, each of n rows may be off by half a step, so the interval
@@ -48,10 +47,6 @@ class Sum(Function):
         if self._row_weight:
             weights.append(np.full_like(weights[0], self._row_weight))
         return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), np.stack(weights)))
-
-    def questions(self) -> Sequence[Question]:
-        """One sum per group, and the rows in it where numbers are rounded."""
-        return [self._question]
 
     def expect(self) -> Expected:
         """The noise, and the rounding of each row."""
@@ -104,7 +99,7 @@ class Sum(Function):
         return max(rows, 0.0)
 
 
-class Mean(Function):
+class Mean(LinearFunction):
     """The mean of clipped numbers.
 
     With u = (x - low) / (high - low), a row adds u to one number and 1 - u to another, so both
@@ -114,22 +109,10 @@ class Mean(Function):
     needs_grid = True
 
     @cached_property
-    def _reach(self) -> int:
-        return max(self.asked_grid.last - self.asked_grid.first, 1)
-
-    @cached_property
     def _question(self) -> LinearQueries:
         steps = np.maximum(self.layout.points(), 0)
-        weights = np.stack([steps, self._reach - steps])
+        weights = np.stack([steps, self.asked_grid.steps - steps])
         return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), weights))
-
-    @cached_property
-    def _shares(self) -> Shares:
-        return Shares(self.noise_of(self._question))
-
-    def questions(self) -> Sequence[Question]:
-        """Two numbers per group."""
-        return [self._question]
 
     def expect(self) -> Expected:
         """In proportion to the width of the bounds over the rows."""
@@ -146,7 +129,7 @@ class Mean(Function):
         [(numbers, scale)] = answers
         noise = KnownNoise(distribution_of(self.priced.budget.currency), scale)
         grid, found = self.asked_grid, []
-        width = self._reach * grid.step
+        width = self.asked_grid.steps * grid.step
         for label, (up, down) in zip(self.labels, numbers.reshape(-1, 2).tolist(), strict=True):
             low, high = self._shares.interval(up, down)
             share = share_of(up, down, low, high)
@@ -164,7 +147,7 @@ class Mean(Function):
         return found
 
 
-class Variance(Function):
+class Variance(LinearFunction):
     """The variance of clipped numbers, over the rows (not one less), or its root.
 
     With u as for a mean, a row adds (1 - u)^2, 2 u (1 - u) and u^2 to three numbers: together 1.
@@ -173,19 +156,11 @@ class Variance(Function):
     needs_grid = True
 
     @cached_property
-    def _reach(self) -> int:
-        return max(self.asked_grid.last - self.asked_grid.first, 1)
-
-    @cached_property
     def _question(self) -> LinearQueries:
         up = np.maximum(self.layout.points(), 0)
-        down = self._reach - up
+        down = self.asked_grid.steps - up
         weights = np.stack([down**2, 2 * up * down, up**2])
         return self.linear(QueryMatrix.weighing(self.classes, len(self.labels), weights))
-
-    def questions(self) -> Sequence[Question]:
-        """Three numbers per group."""
-        return [self._question]
 
     def expect(self) -> Expected:
         """In proportion to the squared width of the bounds over the rows."""
@@ -223,8 +198,12 @@ class Variance(Function):
             variance = float(numbers[2] / rows) - mean**2
         variance = min(max(variance, low), high)
         slopes = [mean**2 - variance, mean**2 - variance - mean, (1 - mean) ** 2 - variance]
-        error = noise.deviation * float(np.linalg.norm(slopes)) / max(rows, float(self._reach**2))
-        width, rounding = self._reach * self.asked_grid.step, self.asked_grid.rounding
+        error = (
+            noise.deviation
+            * float(np.linalg.norm(slopes))
+            / max(rows, float(self.asked_grid.steps**2))
+        )
+        width, rounding = self.asked_grid.steps * self.asked_grid.step, self.asked_grid.rounding
         ends = [math.sqrt(end) * width for end in (low, variance, high)]
         ends = [max(ends[0] - rounding, 0.0), ends[1], min(ends[2] + rounding, width / 2)]
         error = min(error, 1.0) * width**2

@@ -23,7 +23,6 @@ from understudy.data.frames import Frame, as_table
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import InputError
-from understudy.privacy.budget import Neighbours
 from understudy.release.callbacks import Progress, no_progress
 
 __all__ = [
@@ -46,9 +45,7 @@ def attack(
     holdout: Frame | None = None,
     quasi_identifiers: Sequence[str] | None = None,
     secret: str | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    neighbours: Neighbours = "add_remove",
+    promise: Promise | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Attacks:
@@ -74,8 +71,9 @@ def attack(
     secret
         The attribute that nobody should learn, for attribute inference, l-diversity and
         t-closeness.
-    epsilon, delta, neighbours
-        The guarantee that the synthetic table was made with, if any.
+    promise
+        The guarantee that the synthetic table was made with, if any: ``Promise(epsilon=1.0)``, or
+        ``Promise.of(model.ledger)``.
     seed
         For the samples that are taken of large tables.
     progress
@@ -83,18 +81,18 @@ def attack(
 
     Examples
     --------
-    >>> known = {"quasi_identifiers": ["age", "sex"], "secret": "illness", "epsilon": 1.0}
+    >>> known = {"quasi_identifiers": ["age", "sex"], "secret": "illness"}
     >>> tables = "train.csv", "synthetic.csv", "schema.json"
-    >>> result = attack(*tables, holdout="holdout.csv", **known)  # doctest: +SKIP
+    >>> promise = Promise(epsilon=1.0)
+    >>> result = attack(  # doctest: +SKIP
+    ...     *tables, holdout="holdout.csv", **known, promise=promise
+    ... )
     >>> result["attribute inference"].verdict  # doctest: +SKIP
     'nothing seen'
     """
     # The evaluation loads slowly, and whoever attacks a synthesizer does not need it.
     from understudy.evaluation.comparison import compare_tables
 
-    promise = None
-    if epsilon is not None:
-        promise = Promise(epsilon, delta, neighbours)
     _check_seed(seed)
     sides = compare_tables(
         real, synthetic, Schema.load(schema) if isinstance(schema, str | Path) else schema

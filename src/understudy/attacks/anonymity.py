@@ -13,15 +13,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.rows import groups, has_order
+from understudy.anonymity.classes import Classes, find_classes
+from understudy.anonymity.measures import (
+    count_distinct,
+    entropy_diversity,
+    ordered_distance,
+    total_variation,
+)
+from understudy.attacks.rows import has_order
 from understudy.attacks.verdicts import Attack
 from understudy.data.encoding import Coded
 
 SMALL = 5
 """Groups of fewer rows are counted as small."""
-
-_CELLS = 1 << 22
-"""Counts of groups by secrets that are held at a time."""
 
 _PROMISED = (
     "Epsilon promises nothing about it and does not need it: this is a property of these rows, "
@@ -112,47 +116,34 @@ def t_closeness(
     )
 
 
+def _find_classes(table: Coded, names: Sequence[str]) -> Classes:
+    return find_classes(
+        [table.codes[name] for name in names], [table.schema[name].size for name in names]
+    )
+
+
 def _group_sizes(table: Coded, names: Sequence[str]) -> NDArray[np.int64]:
-    (found,), count = groups([table], names)
-    return np.bincount(found, minlength=count)
+    return _find_classes(table, names).sizes
 
 
 def _diversity(table: Coded, names: Sequence[str], secret: str) -> tuple[int, float]:
-    distinct, entropy = [], []
-    for counts in _by_group(table, names, secret):
-        shares = counts / counts.sum(axis=1, keepdims=True)
-        logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-        distinct.append(int((counts > 0).sum(axis=1).min()))
-        entropy.append(float(np.exp(-(shares * logs).sum(axis=1)).min()))
-    return min(distinct), min(entropy)
+    blocks = list(_tabulate(table, names, secret))
+    distinct = min(int(count_distinct(counts).min()) for counts in blocks)
+    return distinct, min(float(entropy_diversity(counts).min()) for counts in blocks)
 
 
 def _closeness(table: Coded, names: Sequence[str], secret: str) -> float:
     attribute = table.schema[secret]
     overall = np.bincount(table.codes[secret], minlength=attribute.size) / table.rows
-    farthest = 0.0
-    for counts in _by_group(table, names, secret):
-        apart = counts / counts.sum(axis=1, keepdims=True) - overall
-        if has_order(attribute):
-            away = np.abs(np.cumsum(apart, axis=1)).sum(axis=1) / max(attribute.size - 1, 1)
-        else:
-            away = np.abs(apart).sum(axis=1) / 2
-        farthest = max(farthest, float(away.max()))
-    return farthest
+    measure = total_variation
+    if has_order(attribute):
+        measure = ordered_distance
+    return max(float(measure(counts, overall).max()) for counts in _tabulate(table, names, secret))
 
 
-def _by_group(table: Coded, names: Sequence[str], secret: str) -> Iterator[NDArray[np.int64]]:
-    """Counts of the secret's values, one line a group, some groups at a time."""
-    (found,), count = groups([table], names)
-    size = table.schema[secret].size
-    order = np.argsort(found, kind="stable")
-    found, codes = found[order], table.codes[secret][order].astype(np.int64)
-    step = max(1, _CELLS // size)
-    for first in range(0, count, step):
-        low, high = np.searchsorted(found, (first, first + step))
-        here = min(step, count - first)
-        cells = (found[low:high] - first) * size + codes[low:high]
-        yield np.bincount(cells, minlength=here * size).reshape(here, size)
+def _tabulate(table: Coded, names: Sequence[str], secret: str) -> Iterator[NDArray[np.int64]]:
+    classes = _find_classes(table, names)
+    return classes.tabulate(table.codes[secret], table.schema[secret].size)
 
 
 def _rows(count: int) -> str:

@@ -244,8 +244,8 @@ def membership(
             0.0,
             lambda done: told(game.fits + done, "attacking copies"),
         )
-        checked = _finding("copies", copies, None, game)
-    found = _finding(name, outcome, promise, game)
+        checked = _make_attack("copies", copies, None, game)
+    found = _make_attack(name, outcome, promise, game)
     return Membership(
         found, checked, outcome.targets, promise, game.rows, rules.shadows, rules.knows
     )
@@ -315,7 +315,7 @@ class _Game:
             look, self.rest[0], stand_in, [numbers, *([number] for number in numbers)]
         )
         judging = self._looks(look, self.rest[1], stand_in, [numbers] * (len(numbers) + 1))
-        games = [self._judged(number, learning, judging, delta) for number in numbers]
+        games = [self._judge_target(number, learning, judging, delta) for number in numbers]
         targets, alarms = (
             tuple(target for target, _ in games),
             np.stack([alarm for _, alarm in games]),
@@ -354,7 +354,7 @@ class _Game:
             for extra, targets in zip(groups, looked_for, strict=True)
         ]
 
-    def _judged(
+    def _judge_target(
         self, number: int, learning: list[list[_Look]], judging: list[list[_Look]], delta: float
     ) -> tuple[Target, Floats]:
         """How the game went for a target, and its alarms on all fits for judging: a line for each
@@ -557,7 +557,7 @@ def _cells(column: Column, places: Ints) -> Column:
 # --------------------------------------------------------------------------- the finding
 
 
-def _finding(name: str, outcome: _Outcome, promise: Promise | None, game: _Game) -> Attack:
+def _make_attack(name: str, outcome: _Outcome, promise: Promise | None, game: _Game) -> Attack:
     targets = outcome.targets
     shown = max(target.epsilon for target in targets)
     worst = max(targets, key=lambda target: target.advantage)

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from understudy.privacy.budget import Neighbours, check_delta, check_epsilon, check_neighbours
+from understudy.privacy.ledger import Ledger
 
 _LARGEST = 700.0
 """exp of more overflows; such an epsilon promises nothing anyway."""
@@ -43,6 +44,14 @@ class Promise:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_neighbours(self.neighbours)
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Promise | None:
+        """What was spent, as a promise; none where noise was seeded or nothing was read."""
+        epsilon, delta = ledger.spent()
+        if not ledger.private or not epsilon:
+            return None
+        return cls(epsilon, delta, ledger.neighbours)
 
     @property
     def advantage(self) -> float:

@@ -45,7 +45,7 @@ def audit_subjects() -> tuple[str, ...]:
     audited = [
         name for name, method in methods().items() if method.kind.asks and not method.defaults
     ]
-    return ("doors", "discovery", "mechanisms", "ask", *audited, "learners", "controls")
+    return ("doors", "discovery", "mechanisms", "ask", *audited, "learners", "local", "controls")
 
 
 RUNS = 2000
@@ -80,10 +80,10 @@ def audit(
     subject
         The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a
         schema), "mechanisms" (each of :mod:`understudy.mechanisms`), "ask" (questions to the rows),
-        a synthesizer's name (in several settings), "learners" or "controls" (the broken methods,
-        which must all be flagged). Or a synthesizer as you set it up. Or any function, from a
-        mechanism to a whole run, that takes a table and returns numbers, a model or a synthetic
-        table.
+        a synthesizer's name (in several settings), "learners", "local" (randomisers) or "controls"
+        (the broken methods, which must all be flagged). Or a synthesizer as you set it up. Or any
+        function, from a mechanism to a whole run, that takes a table and returns numbers, a model
+        or a synthetic table.
     epsilon
         The claim; a synthesizer brings its own, and so do the controls.
     delta
@@ -173,7 +173,7 @@ def _findings(
     seed: int | None,
 ) -> Iterator[Finding]:
     # Compilers and engines load when they are needed, as everywhere.
-    from understudy.auditing import asking, controls, discovery, learners, mechanisms
+    from understudy.auditing import asking, controls, discovery, learners, mechanisms, randomisers
     from understudy.auditing.subjects import doors, features, fit_exactly, fit_often, settings_of
 
     if subject == "doors":
@@ -184,6 +184,8 @@ def _findings(
         yield from mechanisms.audit_mechanisms(epsilon, runs, confidence, seed)
     elif subject == "learners":
         yield from learners.audit_learners(epsilon, runs, confidence, seed)
+    elif subject == "local":
+        yield from randomisers.audit_randomisers(epsilon, runs, confidence, seed)
     elif subject == "ask":
         yield from asking.answers(epsilon)
     elif subject == "controls":

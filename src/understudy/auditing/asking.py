@@ -45,14 +45,14 @@ def answers(epsilon: float) -> Iterator[Finding]:
         for relation in RELATIONS:
             pairs = [number_pair(relation)]
             yield from exact_findings(
-                f"ask {name}, {relation}", epsilon, _asked(text, epsilon), pairs
+                f"ask {name}, {relation}", epsilon, _make_asking_run(text, epsilon), pairs
             )
     for name in ("mean", "labels", "median of groups"):
         pairs = [number_pair("add_remove")]
-        asked = _asked(QUESTIONS[name], epsilon, DELTA)
+        asked = _make_asking_run(QUESTIONS[name], epsilon, DELTA)
         yield from exact_findings(f"ask {name}, delta {DELTA:g}", epsilon, asked, pairs, DELTA)
         pairs = [number_pair("add_remove", person_rows=MOST)]
-        asked = _asked(QUESTIONS[name], epsilon, most=MOST)
+        asked = _make_asking_run(QUESTIONS[name], epsilon, most=MOST)
         yield from exact_findings(f"ask {name}, {MOST} rows per person", epsilon, asked, pairs)
 
 
@@ -75,7 +75,9 @@ def _choose_rank(curator: CentralCurator) -> object:
     return curator.answer(question)
 
 
-def _asked(text: str, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+def _make_asking_run(
+    text: str, epsilon: float, delta: float = 0.0, most: int = 1
+) -> Callable[[Pair], Run]:
     """A run that asks one question."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:

@@ -36,7 +36,7 @@ class Control:
     broken
         Whether the audit must flag it.
     unit
-        What the claim is in: "epsilon", "rho" or "delta".
+        What the claim is in: "epsilon", "rho", "delta", or "bias" for an estimate that is wrong.
     least
         For one that wastes its budget instead of breaking its promise: the share of the claim that
         the right version loses.

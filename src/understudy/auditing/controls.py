@@ -38,6 +38,10 @@ from understudy.auditing.neighbours import (
     refinement_pairs,
     worst_pairs,
 )
+from understudy.auditing.randomiser_controls import (
+    randomiser_controls,
+    sound_randomiser_controls,
+)
 from understudy.auditing.sums import clipped_loss, unclipped_loss, uncounted_loss
 from understudy.data.encoding import encode
 from understudy.data.marginals import Marginal, marginal
@@ -829,6 +833,7 @@ def controls() -> tuple[Control, ...]:
             exact=lambda: kinds_loss(1.0, True),
         ),
         *mechanism_controls(),
+        *randomiser_controls(),
     )
 
 
@@ -927,4 +932,5 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             else ()
         ),
         *sound_mechanism_controls(epsilon),
+        *sound_randomiser_controls(epsilon),
     )

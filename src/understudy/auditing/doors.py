@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Question:
+class RecordedQuestion:
     """What goes into the noise once.
 
     Attributes
@@ -70,7 +70,7 @@ class Question:
     scale: float
     draws: int = 0
 
-    def same(self, other: Question) -> bool:
+    def same(self, other: RecordedQuestion) -> bool:
         """Whether the other run asks the same, whatever its counts are."""
         return (self.kind, self.scale, self.draws, self.inputs.shape) == (
             other.kind,
@@ -107,7 +107,7 @@ class PausedRun:
     returned: object = None
 
     def __init__(self, run: Run, table: Frame) -> None:
-        self._asked: SimpleQueue[Question | BaseException | None] = SimpleQueue()
+        self._asked: SimpleQueue[RecordedQuestion | BaseException | None] = SimpleQueue()
         self._answers: SimpleQueue[Counts | int | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, args=(run, table), daemon=True)
 
@@ -121,12 +121,12 @@ class PausedRun:
         except BaseException as error:
             self._asked.put(error)
 
-    def begin(self) -> Question | None:
+    def begin(self) -> RecordedQuestion | None:
         """The first question, or none."""
         self._thread.start()
         return self._next()
 
-    def answer(self, answer: Counts | int) -> Question | None:
+    def answer(self, answer: Counts | int) -> RecordedQuestion | None:
         """Give the answer to a question; the next one, or none."""
         self._answers.put(answer)
         return self._next()
@@ -137,13 +137,13 @@ class PausedRun:
             self._answers.put(None)
             self._thread.join()
 
-    def _next(self) -> Question | None:
+    def _next(self) -> RecordedQuestion | None:
         asked = self._asked.get()
         if isinstance(asked, BaseException):
             raise asked
         return asked
 
-    def _ask(self, question: Question) -> Counts | int:
+    def _ask(self, question: RecordedQuestion) -> Counts | int:
         self._asked.put(question)
         answer = self._answers.get()
         if answer is None:
@@ -155,22 +155,23 @@ class PausedRun:
     def laplace(self, counts: Counts, scale: float) -> Counts:
         """A table."""
         return np.array(
-            self._ask(Question("laplace", counts.astype(np.float64), scale)), dtype=np.int64
+            self._ask(RecordedQuestion("laplace", counts.astype(np.float64), scale)), dtype=np.int64
         )
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """A table."""
         return np.array(
-            self._ask(Question("gaussian", counts.astype(np.float64), scale)), dtype=np.int64
+            self._ask(RecordedQuestion("gaussian", counts.astype(np.float64), scale)),
+            dtype=np.int64,
         )
 
     def choose(self, scores: Floats, scale: float, rule: Rule) -> int:
         """A choice."""
-        return int(self._ask(Question(rule, np.array(scores, dtype=np.float64), scale)))
+        return int(self._ask(RecordedQuestion(rule, np.array(scores, dtype=np.float64), scale)))
 
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """Draws."""
-        question = Question("draw", counts.astype(np.float64), float(smoothing), draws)
+        question = RecordedQuestion("draw", counts.astype(np.float64), float(smoothing), draws)
         return np.array(self._ask(question), dtype=np.int64)
 
 
@@ -282,7 +283,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _answer(
-    a: Question, b: Question, rng: np.random.Generator, stray: float
+    a: RecordedQuestion, b: RecordedQuestion, rng: np.random.Generator, stray: float
 ) -> tuple[Counts | int, float, float]:
     """An answer to a question, the log-ratio of its probabilities, and the question's rho."""
     if a.kind == "laplace":

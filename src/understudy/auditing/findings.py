@@ -35,7 +35,7 @@ class Finding:
         stated.
     unit
         "epsilon", "epsilon at delta" with its delta, "rho" (zCDP), "mu" (Gaussian differential
-        privacy), or "delta".
+        privacy), "delta", or "bias": how far estimates are off on average.
     confidence
         1 where the value is exact.
     source

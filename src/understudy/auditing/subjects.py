@@ -171,13 +171,17 @@ def _refinements(epsilon: float) -> Iterator[Finding]:
         pairs = refinement_pairs(relation, rows)
         for delta in (0.0, DELTA):
             name = f"inside of bins, {'zCDP, ' if delta else ''}{relation}"
-            yield from exact_findings(name, epsilon, _refined(epsilon, delta), pairs, delta)
+            yield from exact_findings(
+                name, epsilon, _make_refinement_run(epsilon, delta), pairs, delta
+            )
     pairs = (refinement_person_pair(MOST, rows),)
     name = f"inside of bins, {MOST} rows per person"
-    yield from exact_findings(name, epsilon, _refined(epsilon, most=MOST), pairs)
+    yield from exact_findings(name, epsilon, _make_refinement_run(epsilon, most=MOST), pairs)
 
 
-def _refined(epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+def _make_refinement_run(
+    epsilon: float, delta: float = 0.0, most: int = 1
+) -> Callable[[Pair], Run]:
     """A run that refines a schema, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:

@@ -29,7 +29,10 @@ from understudy.cli.talk import Talk, grid_of, print_json, print_sentence, safe
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.attacks import Attack
+    from understudy.attacks import Attack, Attacks, Promise
+    from understudy.data.schema import Schema
+    from understudy.data.tables import Table
+    from understudy.models.model import Model
 
 _COLOURS = {
     "look at this": "red",
@@ -47,6 +50,17 @@ OwnersSchema = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
+
+
+def quasi_identifiers_option(**settings: Any) -> Any:
+    """What others may know, for commands that attack."""
+    told = "Attributes that others may know of a person."
+    return typer.Option("--quasi-identifiers", metavar="A,B,C", help=told, **settings)
+
+
+def secret_option(**settings: Any) -> Any:
+    """What nobody should learn, for commands that attack."""
+    return typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **settings)
 
 
 @app.command(
@@ -71,17 +85,8 @@ def attack(
             help="Rows set aside at random, not used: without them little can be judged.",
         ),
     ] = None,
-    quasi_identifiers: Annotated[
-        str,
-        typer.Option(
-            "--quasi-identifiers",
-            metavar="A,B,C",
-            help="Attributes that others may know of a person.",
-        ),
-    ] = "",
-    secret: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The attribute that nobody should learn.")
-    ] = None,
+    quasi_identifiers: Annotated[str, quasi_identifiers_option()] = "",
+    secret: Annotated[str | None, secret_option()] = None,
     model: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The released model: its schema and guarantee are used."),
@@ -103,7 +108,7 @@ def attack(
     quiet: QuietResult = False,
 ) -> None:
     """Attack a synthetic table, for you and not for release. Status 1 if something needs a look."""
-    from understudy.attacks import attack as run_attacks
+    from understudy.attacks import Promise
     from understudy.data.schema import Schema
     from understudy.models.model import Model
 
@@ -113,11 +118,7 @@ def attack(
     public = None
     if schema is not None:
         public = Schema.load(schema)
-    claim: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "neighbours": relation_of(neighbours),
-    }
+    promise = None
     if model is not None:
         if epsilon is not None or delta:
             raise InputError(
@@ -125,21 +126,15 @@ def attack(
             )
         released = Model.load(model)
         public = public or released.schema
-        claim = claim_of(released, talk)
-    elif delta and epsilon is None:
+        promise = promise_of(released, talk)
+    elif epsilon is not None:
+        promise = Promise(epsilon, delta, relation_of(neighbours) or "add_remove")
+    elif delta:
         raise InputError("--delta goes with --epsilon; give both, or neither.")
-    with talk.working("attacking") as progress:
-        result = run_attacks(
-            frame_at(real, reading),
-            synthetic,
-            public,
-            holdout=None if holdout is None else frame_at(holdout, reading),
-            quasi_identifiers=names_between(quasi_identifiers),
-            secret=secret,
-            seed=seed,
-            progress=progress,
-            **claim,
-        )
+    known = adversary_of(holdout, quasi_identifiers, secret, reading)
+    result = run_attacks(
+        frame_at(real, reading), synthetic, public, talk, promise=promise, seed=seed, **known
+    )
     if as_json:
         print_json(result.to_dict())
     else:
@@ -246,17 +241,39 @@ def membership(
         raise typer.Exit(1)
 
 
-def claim_of(released: Any, talk: Talk) -> dict[str, Any]:
-    """The guarantee of a model; none where its noise was seeded or where nothing was read."""
-    epsilon, delta = released.ledger.spent()
-    if not released.ledger.private or not epsilon:
-        if epsilon:
-            why = "its noise was seeded"
-        else:
+def run_attacks(
+    real: Table | Path, synthetic: Path, schema: Schema | Path | None, talk: Talk, **options: Any
+) -> Attacks:
+    """Attack, and show how far it is."""
+    from understudy.attacks import attack
+
+    with talk.working("attacking") as progress:
+        return attack(real, synthetic, schema, progress=progress, **options)
+
+
+def adversary_of(
+    holdout: Path | None, quasi_identifiers: str, secret: str | None, reading: Any
+) -> dict[str, Any]:
+    """Whom an attack is judged by, what others may know, and what they should not learn."""
+    others = None
+    if holdout is not None:
+        others = frame_at(holdout, reading)
+    known = names_between(quasi_identifiers)
+    return {"holdout": others, "quasi_identifiers": known, "secret": secret}
+
+
+def promise_of(released: Model, talk: Talk) -> Promise | None:
+    """The guarantee of a model; the user is told where there is none, and why."""
+    from understudy.attacks import Promise
+
+    promise = Promise.of(released.ledger)
+    if promise is None:
+        if released.ledger.private:
             why = "it read nothing"
+        else:
+            why = "its noise was seeded"
         talk.say(f"The model makes no promise: {why}.")
-        return {}
-    return {"epsilon": epsilon, "delta": delta, "neighbours": released.ledger.neighbours}
+    return promise
 
 
 def _show(title: str, attacks: Sequence[Attack]) -> None:

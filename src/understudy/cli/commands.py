@@ -1,6 +1,7 @@
 """All commands, each of which adds itself to the command ``understudy`` when it is imported."""
 
 from understudy.cli import (  # noqa: F401
+    anonymise,
     ask,
     attack,
     audit,
@@ -10,6 +11,7 @@ from understudy.cli import (  # noqa: F401
     holder,
     learn,
     ledger,
+    local,
     plan,
     predict,
     query,

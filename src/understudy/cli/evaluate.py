@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.attack import claim_of
+from understudy.cli.attack import (
+    adversary_of,
+    promise_of,
+    quasi_identifiers_option,
+    run_attacks,
+    secret_option,
+)
 from understudy.cli.checks import check_distinct, frame_at
 from understudy.cli.options import QuietResult, names_between
 from understudy.cli.reading import reads_files
@@ -21,10 +27,9 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.attacks import Attacks
-    from understudy.data.tables import Table
+    from understudy.data.schema import Schema
     from understudy.evaluation import Evaluation
     from understudy.evaluation.result import LearningTask
-    from understudy.models.model import Model
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
@@ -87,7 +92,7 @@ def evaluate(
             help="Compare tables of this many columns; repeatable. 1, 2 and 3 when not given.",
         ),
     ] = None,
-    most: Annotated[
+    max_marginals: Annotated[
         int,
         typer.Option(
             metavar="N",
@@ -107,19 +112,8 @@ def evaluate(
             metavar="FILE", help="Rows set aside at random, not used, to judge by.", **_ATTACKS
         ),
     ] = None,
-    quasi_identifiers: Annotated[
-        str,
-        typer.Option(
-            "--quasi-identifiers",
-            metavar="A,B,C",
-            help="Attributes that others may know of a person.",
-            **_ATTACKS,
-        ),
-    ] = "",
-    secret: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The attribute that nobody should learn.", **_ATTACKS),
-    ] = None,
+    quasi_identifiers: Annotated[str, quasi_identifiers_option(**_ATTACKS)] = "",
+    secret: Annotated[str | None, secret_option(**_ATTACKS)] = None,
     reading: Any = None,
     quiet: QuietResult = False,
 ) -> None:
@@ -133,14 +127,11 @@ def evaluate(
     if output is not None:
         writable_file(output, "report")
     _check_extra()
-    if seed < 0 or most < 0:
+    if seed < 0 or max_marginals < 0:
+        wrong, given = "max-marginals", max_marginals
         if seed < 0:
-            wrong = "seed"
-        else:
-            wrong = "most"
-        raise InputError(
-            f"--{wrong} must be a whole number at or above 0, not {seed if seed < 0 else most}."
-        )
+            wrong, given = "seed", seed
+        raise InputError(f"--{wrong} must be a whole number at or above 0, not {given}.")
     talk = Talk(quiet)
     released = None
     if model is not None:
@@ -154,19 +145,20 @@ def evaluate(
             target=target,
             learners=learners if learners in ("fast", "thesis", "all") else names_between(learners),
             orders=tuple(dict.fromkeys(order or ())) or None,
-            most=most or None,
+            max_marginals=max_marginals or None,
             seed=seed,
             model=released,
             progress=progress,
         )
     attacks = None
     if holdout is not None or quasi_identifiers or secret is not None:
-        others = None
-        if holdout is not None:
-            others = frame_at(holdout, reading)
-        attacks = _run_attacks(
-            rows, synthetic, schema, others, quasi_identifiers, secret, released, seed, talk
-        )
+        promise = None
+        public: Path | Schema | None = schema
+        if released is not None:
+            promise = promise_of(released, talk)
+            public = schema or released.schema
+        known = adversary_of(holdout, quasi_identifiers, secret, reading)
+        attacks = run_attacks(rows, synthetic, public, talk, promise=promise, seed=seed, **known)
     if output is not None:
         from understudy.reports.owner import write_owner_report
 
@@ -194,7 +186,7 @@ def write_owner_page(
     from understudy.models.model import Model
     from understudy.reports.owner import write_owner_report
 
-    if _lacking():
+    if _find_lacking_packages():
         return False
     released = Model.load(model)
     with talk.working("comparing") as progress:
@@ -203,46 +195,19 @@ def write_owner_page(
     return True
 
 
-def _lacking() -> list[str]:
+def _find_lacking_packages() -> list[str]:
     needed = {"sklearn": "scikit-learn", "scipy": "scipy", "xgboost": "xgboost"}
     return [name for module, name in needed.items() if find_spec(module) is None]
 
 
 def _check_extra() -> None:
-    lacking = _lacking()
+    lacking = _find_lacking_packages()
     if lacking:
         raise InputError(
             f"An evaluation needs {', '.join(lacking)}; install it by `pip install "
             '"understudy[evaluation]"`. Without '
             "it, `understudy attack` works, and in Python "
             "understudy.evaluation.marginals.marginal_errors."
-        )
-
-
-def _run_attacks(
-    real: Table | Path,
-    synthetic: Path,
-    schema: Path | None,
-    holdout: Table | Path | None,
-    quasi_identifiers: str,
-    secret: str | None,
-    released: Model | None,
-    seed: int,
-    talk: Talk,
-) -> Attacks:
-    from understudy.attacks import attack
-
-    with talk.working("attacking") as progress:
-        return attack(
-            real,
-            synthetic,
-            schema if schema is not None or released is None else released.schema,
-            holdout=holdout,
-            quasi_identifiers=names_between(quasi_identifiers),
-            secret=secret,
-            seed=seed,
-            progress=progress,
-            **({} if released is None else claim_of(released, talk)),
         )
 
 
@@ -274,7 +239,7 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
     console.print(grid)
     console.print(_columns(found))
     for task in found.learning:
-        console.print(_learning(task))
+        console.print(_make_learning_grid(task))
     if attacks is not None:
         grid = grid_of("Attacks", "attack", "what was found", "verdict")
         for attack in attacks:
@@ -318,7 +283,7 @@ def _columns(found: Evaluation) -> Any:
     return grid
 
 
-def _learning(task: LearningTask) -> Any:
+def _make_learning_grid(task: LearningTask) -> Any:
     measure = task.measures[0]
     grid = grid_of(
         f"Learning {safe(task.target)}: {measure} on real rows",

@@ -156,7 +156,7 @@ def federate(
                 colluders=colluders,
                 structure=structure.value,
                 progress=progress,
-                told=talk.say,
+                notify=talk.say,
             )
     # The budget is spent: the model goes first, so that a pipe that closes early does not lose it.
     if model is not None:

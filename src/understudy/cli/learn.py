@@ -126,6 +126,7 @@ def learn(
     check_distinct(str(table), output, ledger, schema)
     if books is not None:
         books.read()
+        learner.set_params(ledger=books)
     notes: list[str] = []
     with talk.working("reading and learning") as progress:
         trained = train(
@@ -133,7 +134,6 @@ def learn(
             str(table),
             schema,
             target=target,
-            ledger=books,
             unit=ProtectedUnit(
                 neighbours=relation_of(neighbours) or "add_remove",
                 person=person,

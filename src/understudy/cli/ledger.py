@@ -57,10 +57,10 @@ def ledger_create(
         f"Ledger: {file}, allowance epsilon {epsilon:g}, delta {delta:g}. Give it to every "
         f"release: --ledger {file}"
     )
-    talk.say(_needed_delta(delta))
+    talk.say(_describe_needed_delta(delta))
 
 
-def _needed_delta(allowance: float) -> str:
+def _describe_needed_delta(allowance: float) -> str:
     """What delta the next release will need, and whether this ledger has it."""
     from understudy.privacy.budget import DEFAULT_DELTA
 

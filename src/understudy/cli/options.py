@@ -18,7 +18,7 @@ class Relation(Enum):
     replace = "replace"
 
 
-class Engine(Enum):
+class EngineName(Enum):
     """Who counts the rows of files, by name."""
 
     memory = "memory"
@@ -151,7 +151,7 @@ SafeForSpreadsheets = Annotated[
     ),
 ]
 CountedBy = Annotated[
-    Engine | None,
+    EngineName | None,
     typer.Option(
         "--engine",
         metavar="ENGINE",
@@ -162,6 +162,15 @@ RowsAnywhere = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
+        help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
+        "elsewhere "
+        "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",
+    ),
+]
+OptionalRowsAnywhere = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TABLE]",
         help="The sensitive table: a CSV or Parquet file, a folder or pattern of them, or a table "
         "elsewhere "
         "(postgresql://user@host/database?table=NAME, spark://host:port?table=NAME).",

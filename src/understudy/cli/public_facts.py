@@ -160,9 +160,8 @@ def _next_interview(wanted: Wanted) -> str:
     table, output = wanted.table or "TABLE", wanted.output
     if output == "-":
         output = "schema.json"
-    return (
-        f"understudy schema {_quoted(table, '--from', output)} --interactive -o {_quoted(output)}"
-    )
+    asked = _quote_command(table, "--from", output)
+    return f"understudy schema {asked} --interactive -o {_quote_command(output)}"
 
 
 def _next_release(wanted: Wanted, options: Sequence[str]) -> str:
@@ -170,8 +169,8 @@ def _next_release(wanted: Wanted, options: Sequence[str]) -> str:
     if output == "-":
         output = "schema.json"
     words = ["understudy", "synthesize", wanted.table or "TABLE", "--schema", output, *options]
-    return f"{_quoted(*words)} --epsilon 1 -o synthetic.csv"
+    return f"{_quote_command(*words)} --epsilon 1 -o synthetic.csv"
 
 
-def _quoted(*words: str) -> str:
+def _quote_command(*words: str) -> str:
     return shlex.join(words)

@@ -72,7 +72,7 @@ def reads_files(command: Command) -> Command:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         options = {name: given.pop(name) for name in _OPTIONS}
-        command(**given, reading=_reading(options))
+        command(**given, reading=_collect_reading(options))
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -80,7 +80,7 @@ def reads_files(command: Command) -> Command:
     return run
 
 
-def _reading(options: dict[str, Any]) -> Reading:
+def _collect_reading(options: dict[str, Any]) -> Reading:
     marks = options.pop("missing_marks")
     if marks is None:
         return {**options, "missing_marks": ()}  # type: ignore[typeddict-item]

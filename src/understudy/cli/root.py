@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -34,13 +36,27 @@ def complete_later(name: str, complete: Callable[[], Callable[..., None]], epilo
     _incomplete[name] = complete, epilog
 
 
+def load_command(words: Sequence[str]) -> None:
+    """Let the command that is to run enter itself; all of them where that is not clear.
+
+    Parameters
+    ----------
+    words
+        The command line, without the program.
+    """
+    module = "commands"
+    if words and words[0] in _Commands.ORDER and find_spec(f"understudy.cli.{words[0]}"):
+        module = words[0]
+    import_module(f"understudy.cli.{module}")
+
+
 class _Commands(TyperGroup):
     """Commands as a newcomer meets them, not as they were imported."""
 
     ORDER = (
         *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
         *("learn", "predict"),
-        *("evaluate", "attack", "membership", "audit", "holder", "federate", "demo"),
+        *("evaluate", "attack", "membership", "audit", "holder", "federate", "local", "demo"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +18,12 @@ from understudy.cli.options import (
     LedgerPath,
     MethodNeighbour,
     NewRows,
+    OptionalRowsAnywhere,
     Out,
     Partitions,
     Person,
     Quiet,
     Rows,
-    RowsAnywhere,
     RowsPerPerson,
     SafeForSpreadsheets,
     SameTable,
@@ -60,13 +60,15 @@ if TYPE_CHECKING:
         "understudy synthesize patients.csv --method marginals --marginal age,sex",
         "# rows that stay in a database",
         "understudy synthesize 'postgresql://me@db/d?table=patients' --schema s.json",
+        "# from reports that persons randomised themselves",
+        "understudy synthesize --reports tables.json -o synthetic.csv",
         "# as many rows as you like, in a folder of Parquet files",
         "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
     ),
 )
 @reads_files
 def synthesize(
-    table: RowsAnywhere,
+    table: OptionalRowsAnywhere = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     output: Out = "-",
@@ -110,6 +112,20 @@ def synthesize(
     contact: Annotated[
         str, typer.Option(metavar="TEXT", help="Whom to ask about it, for the report.")
     ] = "",
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of a table: what `understudy local collect` made of persons' reports.",
+        ),
+    ] = None,
+    shuffled: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DELTA",
+            help="With --reports: also state the guarantee of shuffled reports, at this delta.",
+        ),
+    ] = None,
     ledger: LedgerPath = None,
     same_table: SameTable = False,
     new_rows: NewRows = False,
@@ -137,6 +153,26 @@ def synthesize(
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
     talk = Talk(quiet)
+    outputs = Outputs(
+        output=output,
+        to=to,
+        rows=rows,
+        seed=seed,
+        model=model,
+        report=report,
+        title=title,
+        contact=contact,
+        partitions=partitions,
+        safe_for_spreadsheets=safe_for_spreadsheets,
+    )
+    if reports is not None:
+        _check_reports_alone(table, schema, ledger, engine)
+        synthesize_from_reports(reports, options, outputs, shuffled=shuffled, talk=talk)
+        return
+    if table is None:
+        raise InputError("Name the sensitive table, or give the tables of a survey by --reports.")
+    if shuffled is not None:
+        raise InputError("--shuffled is about reports of persons; give it with --reports.")
     run_synthesis(
         make_synthesizer(
             options,
@@ -155,22 +191,58 @@ def synthesize(
             engine=None if engine is None else engine.value,
             reading=reading or {},
         ),
-        Outputs(
-            output=output,
-            to=to,
-            rows=rows,
-            seed=seed,
-            model=model,
-            report=report,
-            title=title,
-            contact=contact,
-            partitions=partitions,
-            safe_for_spreadsheets=safe_for_spreadsheets,
-        ),
+        outputs,
         ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
         talk=talk,
         explain=explain,
     )
+
+
+def _check_reports_alone(
+    table: str | None, schema: Path | None, ledger: Path | None, engine: Any
+) -> None:
+    """Reports bring their schema and their books; no table goes with them."""
+    others = {"TABLE": table, "--schema": schema, "--ledger": ledger, "--engine": engine}
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(
+                f"{name} does not go with --reports: the tables of a survey hold its plan, and "
+                "each person has paid already."
+            )
+
+
+def synthesize_from_reports(
+    reports: Path,
+    options: Mapping[str, Any],
+    outputs: Outputs,
+    *,
+    shuffled: float | None,
+    talk: Talk,
+) -> None:
+    """From the tables of a survey to synthetic rows."""
+    from understudy.local.collected import Collected
+    from understudy.local.release import local_epsilon, suit_reports, synthesize_reports
+    from understudy.synthesizers.registry import find_method
+
+    outputs.check()
+    check_distinct(reports, outputs.place, outputs.model, outputs.report)
+    collected = Collected.load(reports)
+    shared = {"epsilon": local_epsilon(collected), "neighbours": "replace", "refinement": 0.0}
+    method = make_synthesizer(dict(options), "local", **shared)
+    given = {name.replace("_", "-") for name, value in options.items() if value is not None}
+    suited = {
+        parameter.name: suit_reports(find_method(method.name))[parameter.name]
+        for parameter in find_method(method.name).parameters
+        if parameter.name in suit_reports(find_method(method.name))
+        and parameter.option not in given
+    }
+    with talk.working("estimating and learning") as progress:
+        released = synthesize_reports(
+            collected, replace(method, **suited), shuffled=shuffled, progress=progress
+        )
+    outputs.write(released, talk)
+    talk.say(released.ledger.statement())
+    outputs.say_places(talk)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from understudy.counting.layout import Axes, Columns, Marginals, MergedTables, PackedColumns
+from understudy.counting.layout import (
+    Axes,
+    CodeColumns,
+    MarginalLayout,
+    MergedTables,
+    PackedColumns,
+)
 from understudy.counting.plain import REPEATED, TOO_LARGE
 from understudy.machine.compiled import kernel
 
@@ -43,7 +49,7 @@ def outline(
 
     ``cells[m]`` becomes TOO_LARGE above `limit`, or REPEATED if an attribute occurs twice. Axes
     with one value do not enter the mask: they never move an index. `numbers` and `starts` are the
-    axes of the marginals, as in :class:`Marginals`.
+    axes of the marginals, as in :class:`MarginalLayout`.
     """
     for m in range(len(cells)):
         product = 1
@@ -229,9 +235,9 @@ def _bit(axis: int) -> Number:
 def count_merged(
     chosen: Array,
     tables: MergedTables,
-    marginals: Marginals,
+    marginals: MarginalLayout,
     axes: Axes,
-    columns: Columns,
+    columns: CodeColumns,
     first: int,
     last: int,
     flat: Array,
@@ -269,9 +275,9 @@ def count_merged(
 @kernel(nogil=True)
 def count_alone(
     chosen: Array,
-    marginals: Marginals,
+    marginals: MarginalLayout,
     axes: Axes,
-    columns: Columns,
+    columns: CodeColumns,
     first: int,
     last: int,
     flat: Array,
@@ -286,7 +292,7 @@ def count_alone(
 
 @kernel(nogil=True)
 def tally(
-    columns: Columns,
+    columns: CodeColumns,
     marginal: Array,
     sizes: Array,
     first: int,
@@ -492,7 +498,7 @@ def _place(
 @kernel(nogil=True)
 def count_packed(
     chosen: Array,
-    marginals: Marginals,
+    marginals: MarginalLayout,
     sizes: Array,
     packed: PackedColumns,
     rows: int,

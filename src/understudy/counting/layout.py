@@ -20,7 +20,7 @@ class Axes(NamedTuple):
     """int64 (axes,)"""
 
 
-class Marginals(NamedTuple):
+class MarginalLayout(NamedTuple):
     """The marginals to count, one after the other, and the places of their tables."""
 
     axes: Array
@@ -42,7 +42,7 @@ class MergedTables(NamedTuple):
     """int64 (tables + 1,)"""
 
 
-class Columns(NamedTuple):
+class CodeColumns(NamedTuple):
     """Rows as columns of codes, in one matrix per code width."""
 
     narrow: Array

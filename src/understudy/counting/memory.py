@@ -182,7 +182,7 @@ class MemoryCounter(Counter):
         flat, offsets = _make_room(cells)
         packed = self._find_packed(starts, axes)
         merged = ~packed & (cells <= kernels.MERGED_CELLS)
-        asked = layout.Marginals(axes=axes, starts=starts, offsets=offsets)
+        asked = layout.MarginalLayout(axes=axes, starts=starts, offsets=offsets)
         self._count_packed(np.flatnonzero(packed), asked, flat)
         self._count_merged(np.flatnonzero(merged), masks, cells, asked, flat)
         self._count_alone(np.flatnonzero(~packed & ~merged), asked, flat)
@@ -311,7 +311,7 @@ class MemoryCounter(Counter):
         for name, column in columns.items():
             self._codes.column(self._numbers[name, 0])[:] = column
 
-    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, layout.Columns]]:
+    def _stretches(self, axes: NDArray[np.intp]) -> Iterator[tuple[int, layout.CodeColumns]]:
         """The codes of all rows at these axes, some rows at a time, and how many these are.
 
         Where all axes are at level 0, the columns are there. Generalised ones are made for a
@@ -387,7 +387,9 @@ class MemoryCounter(Counter):
         rest = np.diff(starts) - depth - (single[starts[1:]] - single[starts[:-1]])
         return np.asarray((rest == 0) & (depth > 0) & (depth <= _load_kernels().PACKED_AXES))
 
-    def _count_packed(self, chosen: NDArray[np.intp], asked: layout.Marginals, flat: Ints) -> None:
+    def _count_packed(
+        self, chosen: NDArray[np.intp], asked: layout.MarginalLayout, flat: Ints
+    ) -> None:
         def work(part: NDArray[np.intp]) -> None:
             _load_kernels().count_packed(part, asked, self._sizes, self._packed, self._rows, flat)
 
@@ -398,7 +400,7 @@ class MemoryCounter(Counter):
         chosen: NDArray[np.intp],
         masks: NDArray[np.uint64],
         cells: Ints,
-        asked: layout.Marginals,
+        asked: layout.MarginalLayout,
         flat: Ints,
     ) -> None:
         """Count marginals of up to MERGED_CELLS cells, from merged tables."""
@@ -416,7 +418,7 @@ class MemoryCounter(Counter):
         )
 
         def work(
-            part: NDArray[np.intp], columns: layout.Columns, first: int, last: int, into: Ints
+            part: NDArray[np.intp], columns: layout.CodeColumns, first: int, last: int, into: Ints
         ) -> None:
             _load_kernels().count_merged(
                 part, tables, asked, self._axes, columns, first, last, into
@@ -431,14 +433,16 @@ class MemoryCounter(Counter):
         _load_kernels().merge(masks, cells, self._closures, self._axes, self._kept, owner, tables)
         return owner, tables
 
-    def _count_alone(self, chosen: NDArray[np.intp], asked: layout.Marginals, flat: Ints) -> None:
+    def _count_alone(
+        self, chosen: NDArray[np.intp], asked: layout.MarginalLayout, flat: Ints
+    ) -> None:
         """Count marginals of more than MERGED_CELLS cells, one by one."""
         if not len(chosen):
             return
         each = [asked.axes[asked.starts[m] : asked.starts[m + 1]] for m in chosen]
 
         def work(
-            part: NDArray[np.intp], columns: layout.Columns, first: int, last: int, into: Ints
+            part: NDArray[np.intp], columns: layout.CodeColumns, first: int, last: int, into: Ints
         ) -> None:
             _load_kernels().count_alone(part, asked, self._axes, columns, first, last, into)
 
@@ -457,10 +461,10 @@ class MemoryCounter(Counter):
 
     def _share_tables_or_rows(
         self,
-        work: Callable[[NDArray[np.intp], layout.Columns, int, int, Ints], None],
+        work: Callable[[NDArray[np.intp], layout.CodeColumns, int, int, Ints], None],
         tables: NDArray[np.intp],
         rows: int,
-        columns: layout.Columns,
+        columns: layout.CodeColumns,
         flat: Ints,
     ) -> None:
         """Give each thread some of the tables or, if tables are few and rows many, some of the rows
@@ -538,9 +542,9 @@ class _Matrices:
         ]
         return column
 
-    def with_weights(self, weights: NDArray[np.uint32]) -> layout.Columns:
+    def with_weights(self, weights: NDArray[np.uint32]) -> layout.CodeColumns:
         """The columns with the weights of their rows, for a kernel."""
-        return layout.Columns(self.narrow, self.middle, self.wide, self.place, weights)
+        return layout.CodeColumns(self.narrow, self.middle, self.wide, self.place, weights)
 
     @property
     def nbytes(self) -> int:

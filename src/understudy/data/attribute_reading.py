@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from understudy.data.attributes import (
@@ -43,6 +44,9 @@ OPTIONS = {
 }
 """What may be said of an attribute, by its kind."""
 
+ROLES = ("identifier", "quasi-identifier", "sensitive", "insensitive")
+"""What any attribute may be to an anonymiser."""
+
 
 class AttributeReader:
     """Reads and checks the entries of one schema; every complaint names the schema, the column, the
@@ -56,6 +60,13 @@ class AttributeReader:
 
     def attribute(self, name: Any, entry: Any) -> Attribute:
         """One column of the schema."""
+        if isinstance(entry, Mapping) and "role" in entry:
+            self.column = str(name)
+            role = entry["role"]
+            if role not in ROLES:
+                raise self.bad(f"the role {role!r} is unknown; use one of {', '.join(ROLES)}")
+            without = {option: given for option, given in entry.items() if option != "role"}
+            return replace(self.attribute(name, without), role=role)
         if not isinstance(name, str) or not name:
             raise self.bad("a column has no name; give it one")
         self.column = name

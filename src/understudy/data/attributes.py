@@ -24,11 +24,13 @@ from understudy.data.generalisation import (
     join_neighbours,
     to_nested_lists,
 )
-from understudy.data.inside import Heap, Inside, Segment
+from understudy.data.inside import DAY, Heap, Inside, Segment
 from understudy.data.inside_files import decimals_of, details_to_dict
 
 BOOLEAN_VALUES = ("false", "true")
 DEFAULT_BINS = 16
+END_OF_DAY = "24:00:00"
+"""The last edge of times; written as a time of day it would be the first one."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Attribute:
     missing: str | None = None
     """How a missing value is written (the empty string: an empty cell); ``None`` when none
     can be.
+    """
+    role: str | None = field(default=None, kw_only=True, compare=False)
+    """What the column is to an anonymiser, see :mod:`understudy.anonymity.roles`; of no meaning to
+    a model.
     """
 
     modelled: ClassVar[bool] = True
@@ -77,6 +83,8 @@ class Attribute:
         entry: dict[str, Any] = {"kind": self.kind, **self._details()}
         if self.missing is not None:
             entry["missing"] = self.missing or True
+        if self.role is not None:
+            entry["role"] = self.role
         return entry
 
     def _details(self) -> dict[str, Any]:
@@ -208,6 +216,8 @@ class Quantity(Attribute):
         return details | details_to_dict(self)
 
     def _plain(self, number: float) -> Value:
+        if (self.kind, number) == ("time", DAY):
+            return END_OF_DAY
         if self.is_moment:
             (word,) = Format(self.kind).write([number])
             return word

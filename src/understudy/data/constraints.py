@@ -211,7 +211,7 @@ class _Reader:
             return [[*otherwise, [atom]] for atom in self._below(then, '"then"')]
         rules = []
         for name, wanted in self._conditions(then, '"then"').items():
-            attribute = self._modelled(name)
+            attribute = self._find_modelled(name)
             kept = [[atom] for atom in self._read.condition(attribute, wanted)]
             rules.append([*otherwise, *kept, *if_missing(attribute)])
         return rules
@@ -223,7 +223,7 @@ class _Reader:
         names, lines = entry["combinations"], entry.get("only")
         if not isinstance(names, list) or len(names) < 2 or len(set(map(str, names))) < len(names):
             raise self._bad('"combinations" must be a list of two or more different columns')
-        attributes = [self._modelled(name) for name in names]
+        attributes = [self._find_modelled(name) for name in names]
         if not isinstance(lines, list) or not lines:
             raise self._bad('it needs "only", a list of the combinations that may occur')
         alternatives: list[list[Atom]] = []
@@ -240,7 +240,7 @@ class _Reader:
     def _dependency(self, number: int, entry: Mapping[str, Any], text: str) -> None:
         given = self._string(entry["dependency"], "the dependency")
         determinant, dependent = self._parser(given).dependency()
-        first, second = self._modelled(determinant), self._modelled(dependent)
+        first, second = self._find_modelled(determinant), self._find_modelled(dependent)
         if first is second:
             raise self._bad("a column cannot depend on itself; name two")
         if "mapping" not in entry:
@@ -299,7 +299,7 @@ class _Reader:
         parser = self._parser(self._string(given, what))
         comparisons = parser.comparisons()
         for name in sorted(parser.names):
-            self._modelled(name)
+            self._find_modelled(name)
             self._numeric(name)
         kinds = {self._attributes[name].kind for name in parser.names}
         if {"date", "datetime"} <= kinds:
@@ -336,12 +336,12 @@ class _Reader:
         return [
             [atom]
             for name, wanted in self._conditions(given, what).items()
-            for atom in self._read.otherwise(self._modelled(name), wanted)
+            for atom in self._read.otherwise(self._find_modelled(name), wanted)
         ]
 
     # ---- columns and texts
 
-    def _modelled(self, name: Any) -> Attribute:
+    def _find_modelled(self, name: Any) -> Attribute:
         attribute = self._attributes.get(name) if isinstance(name, str) else None
         if attribute is None:
             close = difflib.get_close_matches(str(name), list(self._attributes), n=1)

@@ -46,7 +46,7 @@ def fake_texts(attribute: Text, rng: np.random.Generator, rows: int) -> Column |
     if attribute.length is not None:
         return _distinct(_letters(attribute.length, rng, rows))
     if attribute.fake is not None:
-        return _distinct(_made_up(attribute, rng, rows))
+        return _distinct(_make_up(attribute, rng, rows))
     if attribute.replacement is None:
         return None
     return Column("text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,))
@@ -92,7 +92,7 @@ def _letters(length: tuple[int, int], rng: np.random.Generator, rows: int) -> li
     return [letters[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _made_up(attribute: Text, rng: np.random.Generator, rows: int) -> list[str]:
+def _make_up(attribute: Text, rng: np.random.Generator, rows: int) -> list[str]:
     check_fakes(Schema((attribute,)))
     make = _maker(attribute, int(draw_key(rng)))
     return [make() for _ in range(rows)]

@@ -30,10 +30,10 @@ def marked_columns(
     quote, text
         How names and texts are written.
     """
-    return ", ".join(_marked(quote(name), kind, marks, text) for name, kind in kinds.items())
+    return ", ".join(_mark_sql(quote(name), kind, marks, text) for name, kind in kinds.items())
 
 
-def _marked(name: str, kind: str, marks: Sequence[str], text: Callable[[str], str]) -> str:
+def _mark_sql(name: str, kind: str, marks: Sequence[str], text: Callable[[str], str]) -> str:
     if kind == "text":
         found = f"trim({name}) IN ({', '.join(text(mark) for mark in marks)})"
     else:

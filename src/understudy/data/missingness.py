@@ -54,7 +54,7 @@ def gather_missing(
     columns = may_be_missing(schema)
     exchanged = dict(codes)
     counts = count_missing(schema, codes, rows)
-    wanted = _wanted(counts, np.array(schema.missing_cells), rng)
+    wanted = _choose_missing_counts(counts, np.array(schema.missing_cells), rng)
     surplus = np.maximum(counts - wanted, 0)
     lacking = np.maximum(wanted - counts, 0)
     left = counts.copy()
@@ -79,7 +79,7 @@ def gather_missing(
     return exchanged
 
 
-def _wanted(
+def _choose_missing_counts(
     counts: NDArray[Any], shares: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[Any]:
     """How many missing cells each row should have: those that have most now have most then."""

@@ -32,7 +32,7 @@ def read_workbook(path: Path, options: ReadOptions) -> Texts:
             name = _choose(path, "sheet", book.sheet_names, options)
             rows = book.get_sheet_by_name(name).to_python()
     except (calamine.CalamineError, OSError) as error:
-        raise _damaged(path, "a workbook", error) from error
+        raise _make_damage_error(path, "a workbook", error) from error
     if not rows:
         raise InputError(f"The table {path} is empty; it needs a header and rows.")
     names = read_names([_text(cell) or "" for cell in rows[0]], path, options)
@@ -59,7 +59,7 @@ def read_sqlite(path: Path, options: ReadOptions) -> Texts:
             check_names(names, path)
             return _by_column(names, cursor.fetchall())
     except sqlite3.Error as error:
-        raise _damaged(path, "an SQLite database", error) from error
+        raise _make_damage_error(path, "an SQLite database", error) from error
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> Texts:
@@ -92,7 +92,7 @@ def read_statistics(path: Path, options: ReadOptions) -> Texts:
     try:
         columns, _ = read(str(path), output_format="dict", encoding=options.encoding)
     except (pyreadstat.ReadstatError, OSError, ValueError) as error:
-        raise _damaged(path, "a Stata or SPSS file", error) from error
+        raise _make_damage_error(path, "a Stata or SPSS file", error) from error
     check_names(list(columns), path)
     return {name: _texts(cells) for name, cells in columns.items()}
 
@@ -121,7 +121,7 @@ def read_arrow(path: Path) -> Any:
     try:
         return feather.read_table(str(path))
     except (ValueError, OSError) as error:  # Arrow's own errors are of these classes
-        raise _damaged(path, "a Feather file", error) from error
+        raise _make_damage_error(path, "a Feather file", error) from error
 
 
 # --------------------------------------------------------------------------- cells
@@ -223,6 +223,6 @@ def _library(module: str, what: str, path: Path, extra: str = "files") -> Any:
         ) from None
 
 
-def _damaged(path: Path, what: str, error: Exception) -> InputError:
+def _make_damage_error(path: Path, what: str, error: Exception) -> InputError:
     first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(f"The table {path} cannot be read as {what} ({first}); is it damaged?")

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.data.attributes import DEFAULT_BINS, Quantity
+from understudy.data.attributes import DEFAULT_BINS, END_OF_DAY, Quantity
 from understudy.data.formats import Format
+from understudy.data.inside import DAY
 from understudy.data.inside_files import with_details
 from understudy.data.time_formats import EPOCH
 
@@ -59,10 +60,16 @@ def _read_edges(kind: str, given: Any) -> tuple[float, ...]:
         raise ValueError(
             f'"edges" has {len(given)} entries; more than {MAX_DOMAIN_SIZE} bins cannot be modelled'
         )
-    edges = tuple(_read_number(kind, edge, "an edge") for edge in given)
+    edges = tuple(_read_edge(kind, edge) for edge in given)
     if any(b <= a for a, b in itertools.pairwise(edges)):
         raise ValueError('"edges" must rise from one to the next')
     return _check_bounds(edges)
+
+
+def _read_edge(kind: str, given: Any) -> float:
+    if (kind, given) == ("time", END_OF_DAY):
+        return DAY
+    return _read_number(kind, given, "an edge")
 
 
 def _make_equal_edges(kind: str, entry: Mapping[str, Any]) -> tuple[float, ...]:

@@ -106,7 +106,7 @@ class Boxes:
             if isinstance(atom, Among):
                 found &= self.rules.among(atom, self.codes)
             elif isinstance(atom, Within):
-                low[atom.name], high[atom.name] = self._narrowed(atom, low, high)
+                low[atom.name], high[atom.name] = self._narrow_bounds(atom, low, high)
                 found &= low[atom.name] <= high[atom.name]
         for atom in alternative:
             if isinstance(atom, Below):
@@ -121,19 +121,19 @@ class Boxes:
         """Narrow the bounds by an alternative."""
         for atom in alternative:
             if isinstance(atom, Within):
-                self.low[atom.name], self.high[atom.name] = self._narrowed(
+                self.low[atom.name], self.high[atom.name] = self._narrow_bounds(
                     atom, self.low, self.high
                 )
             elif isinstance(atom, Below):
                 self.active.append((atom, ~self.rules.any_missing(atom, self.codes)))
         self.carry()
 
-    def _narrowed(
+    def _narrow_bounds(
         self, atom: Within, low: Mapping[str, Numbers], high: Mapping[str, Numbers]
     ) -> tuple[Numbers, Numbers]:
         grid, name, rows = self.rules.grids[atom.name], atom.name, len(self.rows)
-        lower = _raised(grid, low[name], np.full(rows, atom.low))
-        return lower, _lowered(grid, lower, high[name], np.full(rows, atom.high))
+        lower = _raise_bound(grid, low[name], np.full(rows, atom.low))
+        return lower, _lower_bound(grid, lower, high[name], np.full(rows, atom.high))
 
     # ---- inequalities
 
@@ -158,11 +158,11 @@ class Boxes:
         bound = rest / weight
         low, high = self.low[name], self.high[name]
         if weight > 0:
-            found = _lowered(grid, low, high, bound, strict)
+            found = _lower_bound(grid, low, high, bound, strict)
             changed = needed & (found < high)
             self.high[name] = np.where(changed, found, high)
         else:
-            found = _raised(grid, low, bound, strict)
+            found = _raise_bound(grid, low, bound, strict)
             changed = needed & (found > low)
             self.low[name] = np.where(changed, found, low)
         # A box that is empty stays so: there is no sense in moving its ends any further.
@@ -277,13 +277,13 @@ class _Search:
                 return
 
 
-def _raised(grid: ValueGrid, low: Numbers, bound: Numbers, strict: bool = False) -> Numbers:
+def _raise_bound(grid: ValueGrid, low: Numbers, bound: Numbers, strict: bool = False) -> Numbers:
     """A lower bound, moved up to the grid where another one asks for it."""
     enough = low > bound if strict else low >= bound
     return np.where(enough, low, np.maximum(low, grid.up(bound, strict)))
 
 
-def _lowered(
+def _lower_bound(
     grid: ValueGrid, low: Numbers, high: Numbers, bound: Numbers, strict: bool = False
 ) -> Numbers:
     """An upper bound, moved down to the grid where another one asks for it.

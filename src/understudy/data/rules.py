@@ -98,11 +98,11 @@ class Rules:
             sides = [np.ones(size, dtype=bool) for size in shape]
             for atom in alternative:
                 assert isinstance(atom, Among)
-                sides[rule.names.index(atom.name)] &= self._fitting(atom)
+                sides[rule.names.index(atom.name)] &= self._fit_atom(atom)
             table[np.ix_(*sides)] = True
         return table
 
-    def _fitting(self, atom: Among) -> Mask:
+    def _fit_atom(self, atom: Among) -> Mask:
         fits = np.zeros(self.schema[atom.name].size, dtype=bool)
         fits[list(atom.codes)] = True
         return fits
@@ -152,7 +152,7 @@ class Rules:
 
     def among(self, atom: Among, codes: Mapping[str, NDArray[Any]]) -> Mask:
         """Where the code is one of those of an atom."""
-        found: Mask = self._fitting(atom)[codes[atom.name]]
+        found: Mask = self._fit_atom(atom)[codes[atom.name]]
         return found
 
     def _missing(self, name: str, codes: Mapping[str, NDArray[Any]]) -> Mask:

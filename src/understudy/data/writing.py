@@ -133,7 +133,7 @@ JOINING_MEMORY = "256MB"
 MAX_LISTED_WORDS = 10_000
 
 
-def _written_by_sql(column: Column) -> bool:
+def _is_written_by_sql(column: Column) -> bool:
     """Whether DuckDB writes the column as we do, and faster."""
     plain = re.fullmatch(r"(%[YmdHMS]|[^%])*", column.format)
     return column.kind in ("date", "datetime") and plain is not None
@@ -144,7 +144,7 @@ def _register(engine: Any, table: Table, *, marks_in_text: bool) -> str:
     arrays: dict[str, NDArray[Any]] = {}
     parts = []
     for place, (name, column) in enumerate(table.columns.items()):
-        if marks_in_text and column.format and not _written_by_sql(column):
+        if marks_in_text and column.format and not _is_written_by_sql(column):
             column = in_words(column, column.kind)
         value = f"v{place}"
         arrays[value] = column.values

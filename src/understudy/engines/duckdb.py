@@ -80,14 +80,14 @@ class DuckDBEngine:
                 if connection is not None:
                     self._connection = connection
                 else:
-                    self._connection = self._connected()
+                    self._connection = self._connect()
             with self._speaking("looked at"):
                 self.types = self._types()
         except BaseException:
             self.close()
             raise
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         assert self._folder is not None
         return duckdb.connect(
             str(self._folder.path / "coded.duckdb"),

@@ -84,7 +84,7 @@ class PostgresEngine:
                 for setting in _SETTINGS:
                     self._connection.execute(setting)
                 if table:
-                    self.relation = self._found(table)
+                    self.relation = self._find_table(table)
                 else:
                     self.relation = f"({query}) AS source"
                 self.types = self._types()
@@ -92,7 +92,7 @@ class PostgresEngine:
             self.close()
             raise
 
-    def _found(self, table: str) -> str:
+    def _find_table(self, table: str) -> str:
         """The table's full name: a temporary one of the same name must not come before it."""
         quoted = ".".join(self.dialect.quoted(part) for part in table.split("."))
         found = self._connection.execute(

@@ -170,9 +170,9 @@ class EngineRows:
         engine = self.engine
         names = ", ".join(f"e{cell.place}" for cell in self.cells)
         with coded_query(table, self.cells, person, most) as query:
-            engine.keep(self._named("coded"), query)
+            engine.keep(self._make_name("coded"), query)
         engine.check_unchanged()
-        (self.rows,) = self._one(f"SELECT count(*) FROM {self._named('coded')}")
+        (self.rows,) = self._one(f"SELECT count(*) FROM {self._make_name('coded')}")
         self.left_out = self._left_out(table.read(self.cells, person), person, most)
         if self.rows == 0 and not self.left_out:  # whether any of them is somebody's is private
             raise InputError(f"{self.source} has no rows; nothing can be learned from it.")
@@ -193,7 +193,7 @@ class EngineRows:
         """Keep equal rows once, with a weight, where that leaves at most half of them; a sample is
         asked first.
         """
-        coded, grouped = self._named("coded"), self._named("grouped")
+        coded, grouped = self._make_name("coded"), self._make_name("grouped")
         if self.rows > 2 * SAMPLE_ROWS:
             share = SAMPLE_ROWS / self.rows
             sample = (
@@ -222,7 +222,9 @@ class EngineRows:
         found: list[Outside] = []
         sets = [(attribute.name,) for attribute in self.schema.modelled]
         counted = [
-            found for some in make_batches(sets, COLUMNS_AT_A_TIME) for found in self._grouped(some)
+            found
+            for some in make_batches(sets, COLUMNS_AT_A_TIME)
+            for found in self._group_codes(some)
         ]
         for attribute, cell, (codes, weights) in zip(
             self.schema.modelled, self.cells, counted, strict=True
@@ -241,7 +243,7 @@ class EngineRows:
     def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         """A cuboid for each set of attributes, in one pass over the rows."""
         cuboids = []
-        for names, (codes, weights) in zip(sets, self._grouped(sets), strict=True):
+        for names, (codes, weights) in zip(sets, self._group_codes(sets), strict=True):
             for i, name in enumerate(names):  # one by one, as they may be large
                 narrow = np.min_scalar_type(self.schema[name].size - 1)
                 codes[i] = self._folded[self._places[name]].astype(narrow)[codes[i]]
@@ -250,7 +252,7 @@ class EngineRows:
 
     def missing_cells(self) -> NDArray[np.int64]:
         """How many rows have 0, 1, 2, ... missing cells."""
-        cells = [cell for cell, a in self._modelled() if a.missing is not None]
+        cells = [cell for cell, a in self._pair_modelled() if a.missing is not None]
         found = np.zeros(len(cells) + 1, dtype=np.int64)
         if not cells or self.rows == 0:
             found[0] = self.rows
@@ -258,7 +260,7 @@ class EngineRows:
         absent = " + ".join(
             f"CASE WHEN e{cell.place} = {cell.missing} THEN 1 ELSE 0 END" for cell in cells
         )
-        relation = self._named("grouped" if self._weighted else "coded")
+        relation = self._make_name("grouped" if self._weighted else "coded")
         weight = "sum(w)" if self._weighted else "count(*)"
         numbers, weights = self.engine.numbers(
             f"SELECT CAST(m AS INTEGER) AS m, CAST({weight} AS INTEGER) AS n FROM "
@@ -270,10 +272,10 @@ class EngineRows:
             raise changed_error(self.source)
         return found
 
-    def _modelled(self) -> Iterator[tuple[CellCode, Attribute]]:
+    def _pair_modelled(self) -> Iterator[tuple[CellCode, Attribute]]:
         return zip(self.cells, self.schema.modelled, strict=True)
 
-    def _grouped(
+    def _group_codes(
         self, sets: Sequence[tuple[str, ...]]
     ) -> list[tuple[list[NDArray[Any]], NDArray[Any]]]:
         """Extended codes and weights, for each set."""
@@ -283,10 +285,10 @@ class EngineRows:
         used = sorted({self._places[name] for names in sets for name in names})
         if len(sets) > 1 and len(used) > COLUMNS_AT_A_TIME:
             half = len(sets) // 2
-            return self._grouped(sets[:half]) + self._grouped(sets[half:])
+            return self._group_codes(sets[:half]) + self._group_codes(sets[half:])
         # they add up to MAX_ROWS at most
         weight = f"CAST({'sum(w)' if self._weighted else 'count(*)'} AS INTEGER)"
-        relation = self._named("grouped" if self._weighted else "coded")
+        relation = self._make_name("grouped" if self._weighted else "coded")
         wanted = [", ".join(f"e{self._places[name]}" for name in names) for names in sets]
         if len(sets) == 1:
             columns = "".join(f"{name}, " for name in wanted[0].split(", ") if name)
@@ -302,7 +304,7 @@ class EngineRows:
             answers = [(codes, weights)]
         else:
             columns = ", ".join(
-                f"COALESCE(CAST(e{place} AS {self._signed(place)}), -1) AS e{place}"
+                f"COALESCE(CAST(e{place} AS {self._signed_type(place)}), -1) AS e{place}"
                 for place in used
             )
             grouping = ", ".join(f"({names})" for names in wanted)
@@ -319,7 +321,7 @@ class EngineRows:
                 raise changed_error(self.source)
         return answers
 
-    def _signed(self, place: int) -> str:
+    def _signed_type(self, place: int) -> str:
         """A type that holds the codes of a column, and -1."""
         if self.cells[place].codes <= 1 << 15:
             return "SMALLINT"
@@ -348,7 +350,7 @@ class EngineRows:
             kept += f", kept as {self.distinct:,} different ones with their numbers"
         return [kept]
 
-    def _named(self, name: str) -> str:
+    def _make_name(self, name: str) -> str:
         return f"understudy_{name}_{self._tag}"
 
     def _one(self, query: str) -> list[int]:

@@ -43,7 +43,7 @@ def plain_number(notation: str, value: str, dialect: Dialect) -> str:
     parts = (signs.before, signs.group, signs.mark, signs.after)
     if not all(_HARMLESS.fullmatch(part) for part in parts):
         return ""
-    before, group, mark, after = (_quoted(part) for part in parts)
+    before, group, mark, after = (_quote_pattern(part) for part in parts)
     whole = "[0-9]{1,15}"
     if group:
         whole = f"([0-9]{{1,3}}({group}[0-9]{{3}}){{1,4}}|{whole})"
@@ -76,7 +76,7 @@ def plain_moment(notation: str, value: str, dialect: Dialect) -> str:
         elif piece.startswith("%") or not _HARMLESS.fullmatch(piece):
             return ""
         else:
-            pattern += _quoted(piece)
+            pattern += _quote_pattern(piece)
         place += _WIDTHS.get(piece, len(piece))
     if not {"%Y", "%m", "%d"} <= set(places):
         return ""
@@ -89,6 +89,6 @@ def plain_moment(notation: str, value: str, dialect: Dialect) -> str:
     return f"CASE WHEN {dialect.matches(value, pattern)} THEN {dialect.try_cast(iso, moment)} END"
 
 
-def _quoted(text: str) -> str:
+def _quote_pattern(text: str) -> str:
     """A text as a regular expression that every engine reads alike."""
     return "".join(f"[{sign}]" for sign in text)

@@ -85,11 +85,11 @@ class EngineSummer:
     def sum(self, summation: Summation) -> ExactSums:
         """Exact sums."""
         coding = _Coding(summation, self._schema, self._table, self._person)
-        with self._coded(coding) as relation:
+        with self._open_coded(coding) as relation:
             return _Query(coding, relation, self._table, self._rows).sum()
 
     @contextmanager
-    def _coded(self, coding: _Coding) -> Iterator[str]:
+    def _open_coded(self, coding: _Coding) -> Iterator[str]:
         """What stands after FROM for the coded cells.
 
         Cells that are asked about a second time are copied, so that files are read no third time.
@@ -200,7 +200,7 @@ class _Query:
         """Fill in some sums; returns how many rows each group has."""
         group_names = [f"g{place}" for place in range(len(shape))]
         sums = ["count(*) AS n", *(self._total(product, i) for i, product in enumerate(products))]
-        query = f"SELECT {', '.join([*group_names, *sums])} FROM {self._shortened()}"
+        query = f"SELECT {', '.join([*group_names, *sums])} FROM {self._shorten_sql()}"
         if group_names:
             query += f" GROUP BY {', '.join(group_names)}"
         columns = [
@@ -283,7 +283,7 @@ class _Query:
         folded = self.coding.folded(Axis(term.attribute.name))
         return [(code, term.values[own]) for code, own in enumerate(folded.tolist())]
 
-    def _grouped(self) -> str:
+    def _group_sql(self) -> str:
         """With the nearest point, if there are some, as the last group."""
         nearest = self.summation.nearest
         if nearest is None:
@@ -306,10 +306,10 @@ class _Query:
         chosen = f"SELECT *, CASE {cases} END AS {group} FROM ({closest}) closest"
         return f"({chosen}{self.dialect.fence}) groups"
 
-    def _centred(self) -> str:
+    def _centre_sql(self) -> str:
         """With each group's centres taken off."""
         if not self.summation.centres:
-            return self._grouped()
+            return self._group_sql()
         flat = self._flat_group()
         columns = self._group_columns()
         lines = list(zip(*self.summation.centres, strict=True))
@@ -321,7 +321,7 @@ class _Query:
             if not self.summation.complete:
                 value = f"CASE WHEN m{place} THEN {self._real(0)} ELSE {value} END"
             columns.append(f"{value} AS v{place}")
-        numbered = f"SELECT *, {flat} AS g FROM {self._grouped()}"
+        numbered = f"SELECT *, {flat} AS g FROM {self._group_sql()}"
         query = f"SELECT {', '.join(columns)} FROM ({numbered}{self.dialect.fence}) numbered"
         return f"({query}{self.dialect.fence}) centred"
 
@@ -338,30 +338,30 @@ class _Query:
             flat = f"({flat}) * {points} + g{len(self.summation.by)}"
         return flat
 
-    def _directed(self) -> str:
+    def _direct_sql(self) -> str:
         """With the components along directions instead of the terms."""
         directions = self.summation.directions
         if directions is None:
-            return self._centred()
+            return self._centre_sql()
         columns = self._group_columns()
         for line, numbers in enumerate(directions.lines):
             parts = [f"v{i} * {self._real(number)}" for i, number in enumerate(numbers) if number]
             total = " + ".join(parts) or self._real(0)
             halves_up = f"floor(({total}) / {self._real(STEPS)} + {self._real(0.5)})"
             columns.append(f"CAST({halves_up} AS {self.dialect.types['real']}) AS w{line}")
-        query = f"SELECT {', '.join(columns)} FROM {self._centred()}{self.dialect.fence}"
+        query = f"SELECT {', '.join(columns)} FROM {self._centre_sql()}{self.dialect.fence}"
         names = [f"w{line} AS v{line}" for line in range(len(directions.lines))]
         renamed = ", ".join([*self._group_columns(), *names])
         return f"(SELECT {renamed} FROM ({query}) along{self.dialect.fence}) directed"
 
-    def _shortened(self) -> str:
+    def _shorten_sql(self) -> str:
         """With rows that are too long shortened to the radius."""
         radius = self.summation.radius
         if radius is None:
-            return self._centred()
+            return self._centre_sql()
         places = range(self.summation.width)
         squares = " + ".join(f"v{place} * v{place}" for place in places)
-        measured = f"SELECT *, {squares} AS q FROM {self._directed()}{self.dialect.fence}"
+        measured = f"SELECT *, {squares} AS q FROM {self._direct_sql()}{self.dialect.fence}"
         factor = (
             f"CASE WHEN q > {self._real(radius**2)} THEN "
             f"{self._real(self.summation.shrink)} / sqrt(q) ELSE {self._real(1)} END"

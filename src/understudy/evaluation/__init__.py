@@ -37,7 +37,7 @@ def evaluate(
     target: str | Sequence[str] | None = None,
     learners: str | Sequence[str] = "fast",
     orders: Sequence[int] | None = None,
-    most: int | None = MAX_MARGINALS,
+    max_marginals: int | None = MAX_MARGINALS,
     seed: int = 0,
     model: Model | None = None,
     progress: Progress = no_progress,
@@ -65,7 +65,7 @@ def evaluate(
     orders
         Of how many attributes marginals are compared; by default 1, 2 and 3, as far as there are
         columns.
-    most
+    max_marginals
         The most marginals of an order that are compared, a uniform sample where there are more;
         ``None`` for all.
     seed
@@ -88,7 +88,7 @@ def evaluate(
     from understudy.evaluation.pairs import pairs
     from understudy.evaluation.propensity import propensity
     from understudy.evaluation.ranges import range_errors
-    from understudy.evaluation.result import Shape
+    from understudy.evaluation.result import TableShapes
 
     if any(find_spec(module) is None for module in ("scipy", "sklearn", "xgboost")):
         raise InputError(
@@ -137,7 +137,7 @@ def evaluate(
     marginals = []
     for order in orders:
         step(f"comparing {order}-way marginals")
-        marginals.append(marginals_by_order(tables, order, most, seed))
+        marginals.append(marginals_by_order(tables, order, max_marginals, seed))
     step("asking range queries")
     ranges = range_errors(tables, seed=seed)
     step("comparing pairs")
@@ -157,7 +157,7 @@ def evaluate(
         told_apart = propensity(tables, seed=seed)
     progress("done", steps, steps)
 
-    shape = Shape(
+    shape = TableShapes(
         tables.real.table.source,
         tables.synthetic.table.source,
         tables.real.rows,

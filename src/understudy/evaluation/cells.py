@@ -216,7 +216,7 @@ def cut_words(
 def _in_order(words: list[str], said: Attribute | None) -> list[str]:
     """In the order of the schema where it has one, else numbers by size and texts by letters."""
     if isinstance(said, Category):
-        place = {_plain(_written(value)): code for code, value in enumerate(said.domain)}
+        place = {_plain(_write_value(value)): code for code, value in enumerate(said.domain)}
         return sorted(words, key=lambda word: (place.get(_plain(word), len(place)), word))
     numbers = [_as_number(word) for word in words]
     if all(number is not None for number in numbers):
@@ -231,7 +231,7 @@ def _as_number(word: str) -> float | None:
         return None
 
 
-def _written(value: object) -> str:
+def _write_value(value: object) -> str:
     if isinstance(value, str):
         return value
     return write_number(float(value))  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def _adaboost(seed: int) -> Learner:
     return AdaBoostClassifier(random_state=seed)
 
 
-def _boosting(seed: int) -> Learner:
+def _make_boosting(seed: int) -> Learner:
     from sklearn.ensemble import GradientBoostingClassifier
 
     return GradientBoostingClassifier(random_state=seed)
@@ -113,7 +113,7 @@ CLASSIFIERS: dict[str, Callable[[int], Learner]] = {
     "random forest": _forest,
     "MLP": _perceptron,
     "AdaBoost": _adaboost,
-    "gradient boosting": _boosting,
+    "gradient boosting": _make_boosting,
     "Gaussian NB": _bayes,
     "LDA": _linear_discriminant,
     "QDA": _quadratic_discriminant,

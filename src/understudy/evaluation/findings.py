@@ -47,14 +47,14 @@ from understudy.evaluation.result import (
     Clustering,
     ColumnComparison,
     Evaluation,
-    Finding,
     Grade,
+    GradedFinding,
     LearningTask,
     MarginalErrors,
     NetworkQuality,
     Pairs,
     RangeErrors,
-    Shape,
+    TableShapes,
     TestAgreement,
 )
 from understudy.evaluation.value_findings import losses, of_values
@@ -88,7 +88,7 @@ def with_findings(found: Evaluation) -> Evaluation:
     return replace(told, verdict=judge(told))
 
 
-def _findings(found: Evaluation) -> Iterator[Finding]:
+def _findings(found: Evaluation) -> Iterator[GradedFinding]:
     for marginals in found.marginals:
         yield _of_marginals(marginals)
     yield from of_values(found)
@@ -104,7 +104,7 @@ def _findings(found: Evaluation) -> Iterator[Finding]:
         yield _of_network(found.network, found.shape)
 
 
-def _of_marginals(found: MarginalErrors) -> Finding:
+def _of_marginals(found: MarginalErrors) -> GradedFinding:
     what = f"{_WORDS.get(found.order, f'{found.order}-way')} tables"
     if found.measured == found.of:
         sample = ""
@@ -125,7 +125,7 @@ def _of_marginals(found: MarginalErrors) -> Finding:
     )
 
 
-def _of_ranges(found: RangeErrors) -> Finding:
+def _of_ranges(found: RangeErrors) -> GradedFinding:
     sentence = (
         f"Counts of rows in random ranges are off by at most {percent(found.median_relative)} in "
         "half of "
@@ -140,7 +140,9 @@ def _of_ranges(found: RangeErrors) -> Finding:
     return make_finding("ranges", grade, sentence)
 
 
-def _of_pairs(found: Pairs, columns: tuple[ColumnComparison, ...], shape: Shape) -> Finding:
+def _of_pairs(
+    found: Pairs, columns: tuple[ColumnComparison, ...], shape: TableShapes
+) -> GradedFinding:
     """Both tables' information less its bias.
 
     Of n rows, two columns of r and c values that have nothing to do with each other show (r - 1)(c
@@ -182,15 +184,15 @@ def _values_held(column: ColumnComparison, side: str) -> int:
     return int(np.count_nonzero(shares))
 
 
-def _of_learning(task: LearningTask) -> Finding:
+def _of_learning(task: LearningTask) -> GradedFinding:
     """The learner that does best on real rows, against itself."""
     chief = task.measures[0]
     if not task.synthetic_rows:
         sentence = f"No synthetic row has a value of {task.target} to learn from."
-        return Finding("learning", "poor", sentence)
+        return GradedFinding("learning", "poor", sentence)
     usable = usable_learners(task)
     if not usable:
-        return Finding(
+        return GradedFinding(
             "learning",
             "unknown",
             f"No learner could be trained on both tables to tell {task.target}.",
@@ -231,10 +233,10 @@ def _explain_r2(r2: float) -> str:
     return "nothing (no fit: always saying the mean does better)"
 
 
-def _of_clustering(found: Clustering, shape: Shape) -> Finding:
+def _of_clustering(found: Clustering, shape: TableShapes) -> GradedFinding:
     gain = found.cost_one - found.cost_real
     if gain <= 1e-9 * max(found.cost_one, 1.0):
-        return Finding(
+        return GradedFinding(
             "clustering", "good", "The real rows are so alike that there is nothing to group."
         )
     lost = (found.cost_synthetic - found.cost_real) / gain
@@ -251,7 +253,7 @@ def _of_clustering(found: Clustering, shape: Shape) -> Finding:
     return make_finding("clustering", graded(lost, GOOD_LOSS, FAIR_LOSS, by_chance), sentence)
 
 
-def _of_tests(found: TestAgreement, shape: Shape) -> Finding:
+def _of_tests(found: TestAgreement, shape: TableShapes) -> GradedFinding:
     same = found.both + found.neither
     rows = min(shape.real_rows, shape.synthetic_rows)
     alarms = f"{found.false_alarms} false alarm{'s' if found.false_alarms != 1 else ''}"
@@ -269,7 +271,7 @@ def _of_tests(found: TestAgreement, shape: Shape) -> Finding:
     return make_finding("inference", grade, sentence)
 
 
-def _of_network(found: NetworkQuality, shape: Shape) -> Finding:
+def _of_network(found: NetworkQuality, shape: TableShapes) -> GradedFinding:
     if found.real > 0:
         off = abs(found.synthetic - found.real) / found.real
     else:
@@ -286,4 +288,4 @@ def _of_network(found: NetworkQuality, shape: Shape) -> Finding:
     if clipped:  # measured on the model's codes, where clipped values look like others
         sentence += f" Up to {percent(clipped)} of the real values of a column were clipped for it."
         grade = worse(grade, "poor" if clipped > MAX_OUTSIDE else "fair")
-    return Finding("network", grade, sentence)
+    return GradedFinding("network", grade, sentence)

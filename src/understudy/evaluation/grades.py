@@ -10,7 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.evaluation.result import Finding, Grade, LearnerScores, LearningTask, MarginalErrors
+from understudy.evaluation.result import (
+    Grade,
+    GradedFinding,
+    LearnerScores,
+    LearningTask,
+    MarginalErrors,
+)
 
 GRADES: tuple[Grade, ...] = ("poor", "unknown", "fair", "good")
 """The worst first."""
@@ -114,9 +120,9 @@ def standard_error(task: LearningTask, score: float) -> float:
     return 2 * math.sqrt(share / rows) * (1 - share) + 1 / rows
 
 
-def make_finding(subject: str, grade: Grade, sentence: str) -> Finding:
+def make_finding(subject: str, grade: Grade, sentence: str) -> GradedFinding:
     """A finding; one that is open says why."""
-    return Finding(subject, grade, sentence + (TOO_FEW if grade == "unknown" else ""))
+    return GradedFinding(subject, grade, sentence + (TOO_FEW if grade == "unknown" else ""))
 
 
 def percent(share: float) -> str:

@@ -29,16 +29,16 @@ def marginal_errors(
     synthetic: Table,
     schema: Schema,
     order: int,
-    most: int | None = MAX_MARGINALS,
+    max_marginals: int | None = MAX_MARGINALS,
     seed: int = 0,
 ) -> dict[Marginal, float]:
-    """Total variation distance of every marginal of an order, or of a uniform sample of ``most`` of
-    them.
+    """Total variation distance of every marginal of an order, or of a uniform sample of
+    ``max_marginals`` of them.
 
     Half the L1 distance between the two normalised tables: 0 where they are equal, 1 where they
     share nothing.
     """
-    chosen = marginals_of_order(schema, order, most, seed)
+    chosen = marginals_of_order(schema, order, max_marginals, seed)
     return dict(
         zip(
             chosen,
@@ -49,10 +49,10 @@ def marginal_errors(
 
 
 def marginals_of_order(
-    schema: Schema, order: int, most: int | None, seed: int = 0
+    schema: Schema, order: int, max_marginals: int | None, seed: int = 0
 ) -> list[Marginal]:
-    """All marginals of this many attributes, or a uniform sample of ``most`` where there are "
-    "more.
+    """All marginals of this many attributes, or a uniform sample of ``max_marginals`` where there
+    are more.
     """
     names = [attribute.name for attribute in schema.modelled]
     if not 1 <= order <= len(names):
@@ -61,9 +61,9 @@ def marginals_of_order(
         )
     count = math.comb(len(names), order)
     everything = itertools.combinations(names, order)
-    if most is None or count <= most:
+    if max_marginals is None or count <= max_marginals:
         return [marginal(*combination) for combination in everything]
-    kept = set(np.random.default_rng(seed).choice(count, most, replace=False).tolist())
+    kept = set(np.random.default_rng(seed).choice(count, max_marginals, replace=False).tolist())
     return [marginal(*combination) for place, combination in enumerate(everything) if place in kept]
 
 
@@ -73,10 +73,10 @@ def total_variation(real: Coded, synthetic: Coded, marginals: Sequence[Marginal]
 
 
 def marginals_by_order(
-    tables: Comparison, order: int, most: int | None = MAX_MARGINALS, seed: int = 0
+    tables: Comparison, order: int, max_marginals: int | None = MAX_MARGINALS, seed: int = 0
 ) -> MarginalErrors:
-    """How far the marginals of an order are apart: all of them, or a uniform sample of ``most``."""
-    chosen = marginals_of_order(tables.schema, order, most, seed)
+    """How far the marginals of an order are apart: all, or a sample of ``max_marginals``."""
+    chosen = marginals_of_order(tables.schema, order, max_marginals, seed)
     distances = np.empty(len(chosen))
     by_chance = np.empty(len(chosen))
     pairs = _shares(tables.real.coded, tables.synthetic.coded, chosen)

@@ -24,7 +24,7 @@ State = Literal["kept", "absent", "replaced", "constant", "empty"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableShapes:
     """What the two tables are.
 
     Attributes
@@ -496,7 +496,7 @@ class NetworkQuality:
 
 
 @dataclass(frozen=True)
-class Finding:
+class GradedFinding:
     """One finding in a plain sentence, with a grade; ``subject`` names the part of the evaluation
     it sums up.
     """
@@ -598,7 +598,7 @@ class Evaluation:
         What the synthetic table is fit for.
     """
 
-    shape: Shape
+    shape: TableShapes
     marginals: tuple[MarginalErrors, ...]
     ranges: RangeErrors
     columns: tuple[ColumnComparison, ...]
@@ -608,7 +608,7 @@ class Evaluation:
     inference: tuple[TestAgreement, ...]
     propensity: Propensity
     network: NetworkQuality | None
-    findings: tuple[Finding, ...]
+    findings: tuple[GradedFinding, ...]
     seed: int
     missing_rows: MissingRows | None = None
     verdict: Verdict = Verdict()

@@ -30,10 +30,10 @@ from understudy.evaluation.marginals import distance_by_chance
 from understudy.evaluation.result import (
     ColumnComparison,
     Evaluation,
-    Finding,
+    GradedFinding,
     MissingRows,
     Propensity,
-    Shape,
+    TableShapes,
 )
 
 Columns = tuple[ColumnComparison, ...]
@@ -46,7 +46,7 @@ _LOST = {
 }
 
 
-def losses(found: Evaluation) -> Iterator[Finding]:
+def losses(found: Evaluation) -> Iterator[GradedFinding]:
     """What no distance can soften: columns that are gone, values that had no place."""
     lost = [column for column in found.columns if column.lost]
     if lost:
@@ -55,14 +55,14 @@ def losses(found: Evaluation) -> Iterator[Finding]:
             f"{len(lost)} of {len(found.columns)} columns "
             f"{'is' if len(lost) == 1 else 'are'} lost: {listed(named)}."
         )
-        yield Finding("lost", "poor", sentence)
+        yield GradedFinding("lost", "poor", sentence)
     if found.shape.replaced:
         names = ", ".join(found.shape.replaced)
-        yield Finding("lost", "fair", f"Free text is not in the synthetic table: {names}.")
+        yield GradedFinding("lost", "fair", f"Free text is not in the synthetic table: {names}.")
     yield from _of_outside(found.shape)
 
 
-def _of_outside(shape: Shape) -> Iterator[Finding]:
+def _of_outside(shape: TableShapes) -> Iterator[GradedFinding]:
     shares = [
         (share, f"{name} in {percent(share)} of the {rows} rows")
         for rows, outside in (("real", shape.real_outside), ("synthetic", shape.synthetic_outside))
@@ -74,10 +74,10 @@ def _of_outside(shape: Shape) -> Iterator[Finding]:
             f"Some values are none that the schema allows: {listed([w for _, w in shares])}. The "
             "synthetic table cannot hold them, and that counts as error in all that is said here."
         )
-        yield Finding("columns", "poor" if shares[0][0] > MAX_OUTSIDE else "fair", sentence)
+        yield GradedFinding("columns", "poor" if shares[0][0] > MAX_OUTSIDE else "fair", sentence)
 
 
-def of_values(found: Evaluation) -> Iterator[Finding]:
+def of_values(found: Evaluation) -> Iterator[GradedFinding]:
     """Columns one by one: their distributions, missing cells, numbers as they stand."""
     yield _of_columns(found.columns, found.shape)
     yield from _of_missing(found.columns, found.missing_rows, found.shape)
@@ -85,7 +85,7 @@ def of_values(found: Evaluation) -> Iterator[Finding]:
     yield _of_propensity(found.propensity, found.shape)
 
 
-def _of_columns(columns: Columns, shape: Shape) -> Finding:
+def _of_columns(columns: Columns, shape: TableShapes) -> GradedFinding:
     worst = max(columns, key=lambda column: column.total_variation)
     close = sum(column.total_variation <= GOOD_DISTANCE for column in columns)
     sentence = (
@@ -113,7 +113,9 @@ def _of_columns(columns: Columns, shape: Shape) -> Finding:
     return make_finding("columns", grade, sentence)
 
 
-def _of_missing(columns: Columns, rows: MissingRows | None, shape: Shape) -> Iterator[Finding]:
+def _of_missing(
+    columns: Columns, rows: MissingRows | None, shape: TableShapes
+) -> Iterator[GradedFinding]:
     affected = [column for column in columns if column.real_missing or column.synthetic_missing]
     if not affected:
         return
@@ -149,12 +151,12 @@ def _of_missing(columns: Columns, rows: MissingRows | None, shape: Shape) -> Ite
     yield make_finding("missing", grade, f"{start}; {sentence}")
 
 
-def _chance_of(share: float, shape: Shape) -> float:
+def _chance_of(share: float, shape: TableShapes) -> float:
     shares = np.array([share, 1 - share])
     return distance_by_chance(shares, shape.real_rows, shape.synthetic_rows)
 
 
-def _of_numbers(columns: Columns, shape: Shape) -> Iterator[Finding]:
+def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]:
     """Numbers as they stand: how far off inside bins, and whether they lie on the real grid."""
     numbers = [
         column
@@ -196,7 +198,7 @@ def _inside_bins(column: ColumnComparison) -> float:
     return (column.kolmogorov_smirnov or 0.0) - (column.kolmogorov_smirnov_binned or 0.0)
 
 
-def _of_propensity(found: Propensity, shape: Shape) -> Finding:
+def _of_propensity(found: Propensity, shape: TableShapes) -> GradedFinding:
     """Graded by the exact numbers: what gives rows away there is a difference like any other."""
     seen = [auc for auc in (found.auc, found.auc_values) if math.isfinite(auc)]
     if not seen:

@@ -38,17 +38,17 @@ def judge(found: Evaluation) -> Verdict:
             "software tests",
             "no column is lost; at most "
             f"{percent(MAX_NOT_REAL)} of a column's rows hold a value that no real row has",
-            (*_lost(found), *_not_real(found)),
+            (*_object_to_losses(found), *_not_real(found)),
         ),
         _use(
             "exploring",
             f"no column is lost; two-way tables differ by at most {percent(FAIR_DISTANCE)}, and "
             f"nine of ten columns do; missing cells are as frequent as in the real table",
             (
-                *_lost(found),
+                *_object_to_losses(found),
                 *_marginals(found, 2),
                 *_far_columns(found),
-                *_graded(found, "missing"),
+                *_object_to_grades(found, "missing"),
             ),
         ),
         _use(
@@ -57,19 +57,19 @@ def judge(found: Evaluation) -> Verdict:
             f"three-way tables by {percent(FAIR_DISTANCE)}; pairs of columns tell as much about "
             "each other as in the real table",
             (
-                *_lost(found),
+                *_object_to_losses(found),
                 *_marginals(found, 2, ("good",)),
                 *_marginals(found, 3),
                 *_far_columns(found),
-                *_graded(found, "missing"),
-                *_graded(found, "pairs"),
+                *_object_to_grades(found, "missing"),
+                *_object_to_grades(found, "pairs"),
             ),
         ),
         *(
             _use(
                 f"learning {task.target}",
                 "a learner from synthetic rows keeps two thirds of what one from real rows gains",
-                _graded(found, "learning", task.target),
+                _object_to_grades(found, "learning", task.target),
             )
             for task in found.learning
             if is_learnable(task)
@@ -78,7 +78,11 @@ def judge(found: Evaluation) -> Verdict:
             "exact numbers",
             f"no column is lost; a classifier that sees exact numbers is right in at most "
             f"{percent(FAIR_AUC)} of cases; numbers lie where the real ones do, also inside bins",
-            (*_lost(found), *_graded(found, "propensity"), *_graded(found, "values")),
+            (
+                *_object_to_losses(found),
+                *_object_to_grades(found, "propensity"),
+                *_object_to_grades(found, "values"),
+            ),
         ),
     ]
     if min(found.shape.real_rows, found.shape.synthetic_rows) < MIN_ROWS:
@@ -113,7 +117,7 @@ def _use(name: str, rule: str, objections: Iterable[Objection]) -> Use:
     return Use(name, True, rule)
 
 
-def _lost(found: Evaluation) -> Iterator[Objection]:
+def _object_to_losses(found: Evaluation) -> Iterator[Objection]:
     lost = [column.name for column in found.columns if column.lost]
     if lost:
         yield "poor", f"Lost columns: {', '.join(lost)}."
@@ -145,7 +149,7 @@ def _marginals(
             yield grade, f"{order}-way tables differ by {percent(errors.mean)} on average."
 
 
-def _graded(found: Evaluation, subject: str, names: str = "") -> Iterator[Objection]:
+def _object_to_grades(found: Evaluation, subject: str, names: str = "") -> Iterator[Objection]:
     """What was found on a subject, where that is not at least fair."""
     for finding in found.findings:
         if finding.subject == subject and names in finding.sentence and finding.grade not in FIT:

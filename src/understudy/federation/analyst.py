@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,14 +27,12 @@ from understudy.federation.questions import MAX_NUMBERS
 from understudy.federation.sharing import secret_of
 from understudy.federation.terms import COLLUDERS, Terms, schema_digest
 from understudy.privacy.budget import Neighbours
+from understudy.release.callbacks import Notify
 
 MAX_SUM = 1 << 53
 """Counts, scores and noise of all holders stay below that; numbers with masks in them do, but once
 in 1,000, not.
 """
-
-Told = Callable[[str], None]
-"""Takes a sentence about how it goes: who dropped out, say."""
 
 
 def silent(sentence: str) -> None:
@@ -48,7 +46,7 @@ class Federation:
     ----------
     links
         A way to each holder.
-    told
+    notify
         Called with a sentence when a holder drops out.
 
     Examples
@@ -57,11 +55,11 @@ class Federation:
     ...     session = federation.open(schema, "secure", epsilon=1.0)
     """
 
-    def __init__(self, links: Iterable[Link], told: Told = silent) -> None:
+    def __init__(self, links: Iterable[Link], notify: Notify = silent) -> None:
         self.links = {link.name: link for link in links}
         if not self.links:
             raise InputError("There must be a holder at least.")
-        self._told = told
+        self._notify = notify
         self._pool = ThreadPoolExecutor(len(self.links), thread_name_prefix="holder")
 
     def __enter__(self) -> Federation:
@@ -172,7 +170,7 @@ class Federation:
         if refused is not None:
             raise refused
         for sentence in gone.values():
-            self._told(sentence)
+            self._notify(sentence)
         return found, gone
 
     def _ask(self, name: str, message: bytes) -> Message:

@@ -45,7 +45,7 @@ class HttpLink:
         """
         for pause in (*PAUSES, None):
             try:
-                return self._sent(message)
+                return self._send(message)
             except httpx.TimeoutException:
                 self._gone(f"did not answer within {self._patience:g} seconds")
             except httpx.TransportError as error:
@@ -64,7 +64,7 @@ class HttpLink:
         """Hang up."""
         self._client.close()
 
-    def _sent(self, message: bytes) -> bytes:
+    def _send(self, message: bytes) -> bytes:
         with self._client.stream(
             "POST", f"https://{self._address}/ask", content=message
         ) as response:

@@ -115,7 +115,7 @@ class DelegatedSum(SecureSum):
             self.expects["pick"] = self.pick
             return Message("sealed", {}, {"box": np.empty(0, dtype=np.uint8)})
         masked = self.numbers + pair_mask(self.name, self.seeds, self.numbers.size)
-        return self._sealed("numbers", masked.astype("<u8").tobytes(), self.question)
+        return self._seal("numbers", masked.astype("<u8").tobytes(), self.question)
 
     def agree(self, asked: Message) -> Message:
         """Sign whose numbers are in the sum, the delegate's among them."""
@@ -133,7 +133,7 @@ class DelegatedSum(SecureSum):
         self._check_signed(asked)
         self.expects = {}
         gone = b"".join(seed for peer, seed in self.seeds.items() if peer not in self.present)
-        return self._sealed("seeds", gone, self.statement())
+        return self._seal("seeds", gone, self.statement())
 
     def pick(self, asked: Message) -> Message:
         """The delegate's part: the place of the largest sum, over all holders or those that all
@@ -156,9 +156,11 @@ class DelegatedSum(SecureSum):
             self.name, {peer: self.seeds[peer] for peer in others}, size
         )
         for peer in others:
-            sums += self._opened(asked, peer, "numbers", self.question, 8 * size).view("<u8")
+            sums += self._open_sealed(asked, peer, "numbers", self.question, 8 * size).view("<u8")
             if gone:  # take back what the peer added for those that dropped out
-                seeds = self._opened(asked, peer, "seeds", self.statement(), SEED_BYTES * len(gone))
+                seeds = self._open_sealed(
+                    asked, peer, "seeds", self.statement(), SEED_BYTES * len(gone)
+                )
                 parts = [part.tobytes() for part in np.split(seeds, len(gone))]
                 sums -= pair_mask(peer, dict(zip(gone, parts, strict=True)), size)
         self.expects = {}
@@ -174,7 +176,7 @@ class DelegatedSum(SecureSum):
         scores = np.clip(sums, -(1 << 53), 1 << 53).astype(np.float64)
         return self._noise.choose(scores, self.delegate.choice_scale, "exponential")
 
-    def _sealed(self, what: str, content: bytes, about: bytes) -> Message:
+    def _seal(self, what: str, content: bytes, about: bytes) -> Message:
         """Something for the delegate's eyes; that it is from this holder, and for this, is all
         bound into the key.
         """
@@ -183,7 +185,7 @@ class DelegatedSum(SecureSum):
             "sealed", {}, {"box": np.frombuffer(seal_content(key, content, about), dtype=np.uint8)}
         )
 
-    def _opened(self, asked: Message, peer: str, what: str, about: bytes, size: int) -> Array:
+    def _open_sealed(self, asked: Message, peer: str, what: str, about: bytes, size: int) -> Array:
         """What a peer sealed for this holder, as bytes."""
         try:
             box = asked.array(box_name(what, peer), "u1").tobytes()

@@ -9,13 +9,14 @@ from pathlib import Path
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, Told, silent
+from understudy.federation.analyst import Federation, silent
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import Holder
 from understudy.federation.terms import COLLUDERS
 from understudy.learners.estimator import Learner
 from understudy.learners.training import TrainedModel, learner_name
 from understudy.privacy.budget import Neighbours
+from understudy.release.callbacks import Notify
 
 
 def federate_learner(
@@ -27,7 +28,7 @@ def federate_learner(
     neighbours: Neighbours = "add_remove",
     dropouts: int = 0,
     colluders: int = COLLUDERS,
-    told: Told = silent,
+    notify: Notify = silent,
 ) -> TrainedModel:
     """Fit a learner to the rows of several holders, by secure sums with one noise in all.
 
@@ -42,7 +43,7 @@ def federate_learner(
         solver "moments".
     target
         The column to predict; k-means and PCA have none.
-    neighbours, dropouts, colluders, told
+    neighbours, dropouts, colluders, notify
         As for :func:`understudy.federate`.
 
     Examples
@@ -62,7 +63,7 @@ def federate_learner(
         raise InputError("Holders keep ledgers of their own; leave the learner's ledger out.")
     name = learner_name(learner)
     links = [MemoryLink(holder) if isinstance(holder, Holder) else holder for holder in holders]
-    with Federation(links, told) as federation:
+    with Federation(links, notify) as federation:
         session = federation.open(
             schema,
             "secure",

@@ -88,7 +88,7 @@ class SecureSum:
         One undoes the mask of the holder's own, the other the pair masks.
         """
         if not self.terms.dropouts:
-            return self._masked(self.seeds)
+            return self._mask(self.seeds)
         self._own_seed, key = os.urandom(32), os.urandom(32)
         places, enough = len(self.terms.holders), self.terms.present
         both = zip(
@@ -118,7 +118,7 @@ class SecureSum:
         self._check_enough(list(shares))
         self._shares, self.masked = shares, tuple(sorted(shares))
         self.expects = {"agree": self.agree}
-        return self._masked({peer: self.seeds[peer] for peer in self.masked if peer != self.name})
+        return self._mask({peer: self.seeds[peer] for peer in self.masked if peer != self.name})
 
     def agree(self, asked: Message) -> Message:
         """Sign whose numbers are in the sum: once a round, for one sum only."""
@@ -152,7 +152,7 @@ class SecureSum:
         """What is signed about the sum."""
         return self.keys.about_sum(self.number, self.question, self.masked, self.present)
 
-    def _masked(self, seeds: Mapping[str, bytes]) -> Message:
+    def _mask(self, seeds: Mapping[str, bytes]) -> Message:
         """What leaves the holder."""
         masked = self.numbers + pair_mask(self.name, seeds, self.numbers.size)
         if self._own_seed:

@@ -37,7 +37,7 @@ from understudy.data.streams import chunk_randomness, draw_uniforms
 from understudy.data.tables import Table, write_table
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
-from understudy.federation.analyst import Federation, Session, Told, silent
+from understudy.federation.analyst import Federation, Session, silent
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
 from understudy.federation.terms import COLLUDERS
@@ -49,7 +49,7 @@ from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure, Question
-from understudy.release.callbacks import Progress, no_progress
+from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
@@ -69,7 +69,7 @@ def federate(
     structure: Structure = "choices",
     noise: Noise | None = None,
     progress: Progress = no_progress,
-    told: Told = silent,
+    notify: Notify = silent,
 ) -> Model | Merged:
     """Learn one model from the rows of several holders.
 
@@ -99,7 +99,7 @@ def federate(
         What tosses are made with; only studies give one.
     progress
         Called while learning.
-    told
+    notify
         Called with a sentence when a holder drops out.
 
     Returns
@@ -114,7 +114,7 @@ def federate(
         schema = Schema.load(schema)
     _check(synthesizer, schema, way, structure)
     links = [MemoryLink(holder) if isinstance(holder, Holder) else holder for holder in holders]
-    with Federation(links, told) as federation:
+    with Federation(links, notify) as federation:
         session = federation.open(
             schema,
             way,

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -56,17 +57,20 @@ COLUMNS_OF_X = "the number, names and types of the columns of X"
 BOUNDS = "the bounds of the features"
 
 
+@dataclass(eq=False, repr=False)
 class Learner(BaseEstimator):
     """A learner that only asks a curator, or pays before it looks.
 
     ``fit(X, y)`` takes arrays or data frames of numbers. ``fit_curator`` asks any curator: of a
-    table in memory, in an engine, or of several holders.
+    table in memory, in an engine, or of several holders. Parameters are fields, declared once; the
+    constructor that scikit-learn asks for is made of them.
     """
 
-    epsilon: float
-    delta: float
-    ledger: LedgerLike
-    noise: Noise | None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    ledger: LedgerLike = None
+    noise: Noise | None = None
 
     supervised: ClassVar[bool] = False
 
@@ -365,10 +369,12 @@ class Learner(BaseEstimator):
         return super().__getstate__()
 
 
+@dataclass(eq=False, repr=False)
 class Classifier(Learner):
     """A learner of classes."""
 
-    classes: Any
+    _: KW_ONLY
+    classes: Any = None
     supervised = True
 
     def _target_of_array(self, name: str, y: Any) -> tuple[Attribute, Column]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,8 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, LedgerLike, check_row_norm
+from understudy.learners.estimator import Learner, check_row_norm
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import Noise
 from understudy.privacy.sums import MAX_SUMS
 
 from sklearn.base import ClusterMixin, TransformerMixin  # isort: skip
@@ -44,6 +44,7 @@ TRIES = 32
 """Of the starting points: the draw whose two closest points lie farthest apart."""
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(ClusterMixin, TransformerMixin, Learner):
     """k-means clustering.
 
@@ -80,28 +81,14 @@ class KMeans(ClusterMixin, TransformerMixin, Learner):
     (2, 2)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        bounds: Any = None,
-        max_iter: int | None = None,
-        row_norm: float | None = None,
-        random_state: int | None = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_iter = max_iter
-        self.row_norm = row_norm
-        self.random_state = random_state
-        self.ledger = ledger
-        self.noise = noise
+    n_clusters: int = 8
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
+    bounds: Any = None
+    max_iter: int | None = None
+    row_norm: float | None = None
+    random_state: int | None = None
 
     def _check_parameters(self) -> None:
         _check_whole("n_clusters", self.n_clusters, 1, 10_000)

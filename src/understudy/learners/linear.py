@@ -8,6 +8,7 @@ least as large as the noise is known to be: a public number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,10 @@ from understudy.learners.design import (
 )
 from understudy.learners.estimator import (
     Learner,
-    LedgerLike,
     check_positive,
     check_row_norm,
     numbers_of,
 )
-from understudy.privacy.mechanisms import Noise
 
 from sklearn.base import RegressorMixin  # isort: skip
 
@@ -54,12 +53,14 @@ DAMPING = 0.5
 """The penalty is at least this times the size of the noise in the moments."""
 
 
+@dataclass(eq=False, repr=False)
 class _LinearModel(RegressorMixin, Learner):
     """What both regressions share."""
 
-    bounds: Any
-    target_bounds: Any
-    row_norm: float | None
+    _: KW_ONLY
+    bounds: Any = None
+    target_bounds: Any = None
+    row_norm: float | None = None
     supervised = True
 
     def _penalty(self) -> float:
@@ -131,6 +132,7 @@ class _LinearModel(RegressorMixin, Learner):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(_LinearModel):
     """Linear regression.
 
@@ -161,26 +163,8 @@ class LinearRegression(_LinearModel):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        row_norm: float | None = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.row_norm = row_norm
-        self.ledger = ledger
-        self.noise = noise
 
-
+@dataclass(eq=False, repr=False)
 class Ridge(_LinearModel):
     """Linear regression with a penalty on large coefficients.
 
@@ -192,26 +176,10 @@ class Ridge(_LinearModel):
         As for :class:`LinearRegression`.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        row_norm: float | None = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.row_norm = row_norm
-        self.ledger = ledger
-        self.noise = noise
+    alpha: float = 1.0
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from understudy.data.cells import CellEncoder
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, nearest_psd, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Classifier, LedgerLike, check_positive, check_row_norm
+from understudy.learners.estimator import Classifier, check_positive, check_row_norm
 from understudy.learners.perturbation import (
     SAFE,
     Rows,
@@ -22,7 +22,6 @@ from understudy.learners.perturbation import (
     plan_objective,
     plan_output,
 )
-from understudy.privacy.mechanisms import Noise
 
 from sklearn.base import ClassifierMixin  # isort: skip
 
@@ -49,6 +48,7 @@ MOMENTS_BALL = 0.5
 """Of "moments": rows are shortened to this share of sqrt(d), about their released mean."""
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(ClassifierMixin, Classifier):
     """Logistic regression.
 
@@ -90,28 +90,11 @@ class LogisticRegression(ClassifierMixin, Classifier):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        solver: Solver = "objective",
-        C: float = 1.0,  # noqa: N803 - scikit-learn's name
-        row_norm: float | None = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.solver = solver
-        self.C = C
-        self.row_norm = row_norm
-        self.ledger = ledger
-        self.noise = noise
+    _: KW_ONLY
+    bounds: Any = None
+    solver: Solver = "objective"
+    C: float = 1.0
+    row_norm: float | None = None
 
     @property
     def needs_rows(self) -> bool:

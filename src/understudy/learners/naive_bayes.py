@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,7 @@ from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
 from understudy.learners.asking import Asked
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Classifier, LedgerLike
-from understudy.privacy.mechanisms import Noise
+from understudy.learners.estimator import Classifier
 from understudy.privacy.sums import Noisy
 
 from sklearn.base import ClassifierMixin  # isort: skip
@@ -60,6 +60,7 @@ class _NaiveBayes(ClassifierMixin, Classifier):
         return np.exp(self.predict_log_proba(X))
 
 
+@dataclass(eq=False, repr=False)
 class GaussianNB(_NaiveBayes):
     """Naive Bayes with a normal distribution for each feature within each class.
 
@@ -93,22 +94,8 @@ class GaussianNB(_NaiveBayes):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.ledger = ledger
-        self.noise = noise
+    _: KW_ONLY
+    bounds: Any = None
 
     def _design_of_arrays(self, names: Sequence[str]) -> Design:
         return Design.from_bounds(names, self.bounds)
@@ -203,6 +190,7 @@ def _pull(values: Matrix, pooled: Matrix, noise: Matrix) -> Matrix:
     return pooled + keep * apart
 
 
+@dataclass(eq=False, repr=False)
 class CategoricalNB(_NaiveBayes):
     """Naive Bayes for columns of categories, one noisy table of classes and values per column.
 
@@ -232,24 +220,9 @@ class CategoricalNB(_NaiveBayes):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        categories: Any = None,
-        classes: Any = None,
-        alpha: float = 1.0,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.categories = categories
-        self.classes = classes
-        self.alpha = alpha
-        self.ledger = ledger
-        self.noise = noise
+    _: KW_ONLY
+    categories: Any = None
+    alpha: float = 1.0
 
     def _check_parameters(self) -> None:
         if not isinstance(self.alpha, int | float) or not 0 <= self.alpha < 1e9:

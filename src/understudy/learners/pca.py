@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, nearest_psd, release_scatter
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, LedgerLike, check_row_norm
-from understudy.privacy.mechanisms import Noise
+from understudy.learners.estimator import Learner, check_row_norm
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin  # isort: skip
 from sklearn.utils.validation import check_is_fitted  # isort: skip
@@ -23,6 +23,7 @@ COUNT_SHARE = 0.05
 """The share of the budget for the number of rows."""
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     """Principal component analysis.
 
@@ -51,24 +52,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        bounds: Any = None,
-        row_norm: float | None = None,
-        ledger: LedgerLike = None,
-        noise: Noise | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.row_norm = row_norm
-        self.ledger = ledger
-        self.noise = noise
+    n_components: int | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
+    bounds: Any = None
+    row_norm: float | None = None
 
     def _check_parameters(self) -> None:
         number = self.n_components

@@ -238,7 +238,6 @@ def learn(
     schema: Schema | Form | str | Path | None = None,
     *,
     target: str | None = None,
-    ledger: LedgerFile | str | Path | None = None,
     unit: ProtectedUnit | None = None,
     engine: str | None = None,
     notify: Notify = warn_owner,
@@ -250,8 +249,9 @@ def learn(
     Parameters
     ----------
     learner
-        The learner with its epsilon, delta and other parameters. Bounds and classes come from the
-        schema; those of the learner are not looked at. It is not changed.
+        The learner with its epsilon, delta and other parameters, among them the owner's ledger
+        file, when several releases share one allowance. Bounds and classes come from the schema;
+        those of the learner are not looked at. It is not changed.
     table
         A data frame, a file, a folder of files, or a table inside an engine, as for
         :meth:`understudy.Synthesizer.fit`.
@@ -260,8 +260,6 @@ def learn(
         discovered at the cost of a share of the budget.
     target
         The column to predict; k-means and PCA have none.
-    ledger
-        The owner's ledger file, when several releases share one allowance.
     unit
         Whom the guarantee protects; by default the presence of any one row.
     engine
@@ -278,11 +276,11 @@ def learn(
     >>> model = learn(learner, "p.csv", "p.json", target="sick")  # doctest: +SKIP
     >>> model.predict("new.csv").write("predicted.csv")  # doctest: +SKIP
     """
-    if learner.ledger is not None:
-        raise InputError("Give the ledger file to learn(), not to the learner.")
+    file = learner.ledger
+    if isinstance(file, Ledger):
+        raise InputError("A ledger in memory is for fit(); give a learner in learn() a file.")
     if isinstance(schema, str | Path):
         schema = load_facts(schema)
-    file = ledger
     if isinstance(file, str | Path):
         file = LedgerFile(file)
     if schema is not None and isinstance(table, str | Path):
@@ -298,7 +296,8 @@ def learn(
         **reading,
     ) as source:
         # A release is of whatever its method makes: here a trained model.
-        method: Any = _Training(learner=clone(learner), target=target, unit=unit, source=source)
+        copy = clone(learner).set_params(ledger=None)
+        method: Any = _Training(learner=copy, target=target, unit=unit, source=source)
         trained: Any = Release(
             method=method,
             source=source,

@@ -370,12 +370,12 @@ def _straighten(layer: Sequence[_Item]) -> None:
         [[0.0], np.cumsum([_distance(a, b) for a, b in itertools.pairwise(layer)])]
     )
     for item, x in zip(
-        layer, _rising(np.array(wanted) - offsets, np.array(weights)) + offsets, strict=True
+        layer, _make_rising(np.array(wanted) - offsets, np.array(weights)) + offsets, strict=True
     ):
         item.x = float(x)
 
 
-def _rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _make_rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest sequence that never falls (pool adjacent violators)."""
     pools: list[list[float]] = []  # mean, weight, length
     for value, weight in zip(values, weights, strict=True):

@@ -174,16 +174,47 @@ def _carrier() -> Any:
 @cache
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest rho (to 12 digits) for which rho-zCDP implies (epsilon, delta)-DP."""
+    allowed, refused = _bracket_rho(epsilon, delta)
     low, high = 0.0, 1.0
-    while epsilon_of(high, delta) <= epsilon:
+    while high <= allowed or epsilon_of(high, delta) <= epsilon:
         low, high = high, high * 2
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        if epsilon_of(middle, delta) <= epsilon:
+        if middle < refused and (middle <= allowed or epsilon_of(middle, delta) <= epsilon):
             low = middle
         else:
             high = middle
     return round_down(Fraction(low))
+
+
+def _bracket_rho(epsilon: float, delta: float) -> tuple[float, float]:
+    """A rho that is allowed and one that is not, close to each other.
+
+    OpenDP's conversion takes a millisecond. The secant method, from where the simple bound epsilon
+    = rho + 2 sqrt(rho ln(1 / delta)) meets epsilon, spares most of the calls of a bisection.
+    """
+    allowed, refused = 0.0, math.inf
+    weight = -math.log(delta)
+    rho = (math.sqrt(weight + epsilon) - math.sqrt(weight)) ** 2
+    slope = 1 + math.sqrt(weight / rho)
+    last = None
+    for _ in range(12):
+        try:
+            off = epsilon_of(rho, delta) - epsilon
+        except InputError:  # beyond what OpenDP converts; the bisection will tell
+            break
+        if off <= 0:
+            allowed = max(allowed, rho)
+        else:
+            refused = min(refused, rho)
+        if last is not None and last[0] != rho and last[1] != off:
+            slope = (off - last[1]) / (rho - last[0])
+        last = rho, off
+        # A little further than to where epsilon is met, so that it is passed.
+        rho -= off / slope + math.copysign(2e-13 * rho, off)
+        if refused <= allowed * (1 + 1e-12) or not 0 < rho < math.inf:
+            break
+    return allowed, refused
 
 
 def total(amounts: Sequence[float]) -> Fraction:

@@ -9,8 +9,9 @@ numbers. All else that a synthesizer does is post-processing of public values.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -24,7 +25,7 @@ from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.features import Feature
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, Rule, SystemNoise, noise_deviation
+from understudy.privacy.mechanisms import Noise, Rule, SystemNoise, mean_noise, noise_deviation
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.sums import Sum, SumOptions, Sums
 
@@ -36,12 +37,20 @@ class Measurement:
     marginal: Marginal
     counts: NDArray[np.int64]
     distribution: str
-    """"laplace" or "gaussian" (both discrete)."""
+    """"laplace" or "gaussian" (both discrete); "reports" for what was estimated from reports."""
     scale: float
+    deviations: NDArray[np.float64] | None = None
+    """Of each cell, where they differ."""
+    effect_variances: Mapping[tuple[str, ...], float] | None = None
+    """Where tables are parts of one estimate, so that they agree and none says more than the
+    others: for each group of attributes the variance of its effect, in each direction.
+    """
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise in a cell."""
+        """The standard deviation of the noise in a cell; of all cells, where they differ."""
+        if self.deviations is not None:
+            return math.sqrt(float(np.mean(self.deviations**2)))
         return noise_deviation(self.distribution, self.scale)
 
 
@@ -127,6 +136,10 @@ class Curator(ABC):
         """Noisy sums of features, see :class:`understudy.privacy.sums.Sum` for the options."""
         summed: Sums = self.answer(Sum(features=features, budget=budget, **options))
         return summed
+
+    def mean_noise(self, cost: Budget) -> float:
+        """The average size of the noise in a cell of a table that costs ``cost``."""
+        return mean_noise(cost, self.neighbours, self.ledger.rows_per_person)
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""

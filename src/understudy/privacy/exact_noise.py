@@ -428,7 +428,7 @@ class _Law:
         drawn = np.empty(size, dtype=np.int64)
         if search(words, self._firsts, self._guide, drawn):
             for place in np.flatnonzero(drawn == TIE):
-                drawn[place] = _settle(int(words[place]), self._cumulative, source)
+                drawn[place] = settle(int(words[place]), self._cumulative, source)
         return drawn
 
 
@@ -454,7 +454,7 @@ class _Coins:
             def tail(bits: int, number: int = number) -> list[tuple[int, int]]:
                 return [self._probabilities(bits)[number]]
 
-            failed = _settle(int(words[tie]), tail, source)
+            failed = settle(int(words[tie]), tail, source)
             success[place] = not failed
         return success
 
@@ -489,7 +489,7 @@ def _load_kernels() -> Any:
 _KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("noise_kernels.py"), compiling=0.6)
 
 
-def _settle(number: int, cumulative: Cumulative, source: Source) -> int:
+def settle(number: int, cumulative: Cumulative, source: Source) -> int:
     """How many of the probabilities are no larger than a uniform number that begins with the word
     `number`.
 

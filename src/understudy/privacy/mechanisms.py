@@ -2,10 +2,10 @@
 
 Counts are integers and get integer noise (discrete Laplace, discrete Gaussian), drawn exactly from
 the operating system's random bytes (:mod:`understudy.privacy.exact_noise`); there is no
-floating-point noise and no seed. OpenDP vouches for the scale of that noise, and makes choices.
-Draws from a smoothed table are made with whole numbers from the operating system.
-:class:`SeededNoise` is for tests and studies: it draws from NumPy, is repeatable, and marks every
-ledger and model that it touches as not private.
+floating-point noise and no seed. Choices are as exact (:mod:`understudy.privacy.exact_choice`), and
+OpenDP vouches for the scale of noise. Draws from a smoothed table are made with whole numbers from
+the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy, is
+repeatable, and marks every ledger and model that it touches as not private.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.privacy import exact_noise
 from understudy.privacy.budget import Budget, Currency, Neighbours, exact, opendp
+from understudy.privacy.exact_choice import Rule as Rule
+from understudy.privacy.exact_choice import choose_exactly
 
 Counts = NDArray[np.int64]
-Rule = Literal["exponential", "permute_and_flip"]
 
 
 class Noise(Protocol):
@@ -99,7 +100,7 @@ class SystemNoise:
         """Choose a place at random."""
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite")
-        return int(_noisy_max(scale, rule)(np.ascontiguousarray(scores, dtype=np.float64)))
+        return choose_exactly(np.asarray(scores, dtype=np.float64), scale, rule)
 
     def draw(self, counts: Counts, draws: int, smoothing: Fraction) -> Counts:
         """How often each cell comes up.
@@ -356,19 +357,3 @@ def opendp_gaussian(scale: float) -> Any:
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     return space >> dp.m.then_gaussian(scale=scale)
-
-
-@lru_cache(maxsize=256)
-def _noisy_max(scale: float, rule: Rule) -> Any:
-    """OpenDP's noisy maximum: exponential noise (permute-and-flip) or Gumbel noise (the exponential
-    mechanism).
-    """
-    dp = opendp()
-    if rule == "permute_and_flip":
-        measure = dp.max_divergence()
-    else:
-        measure = dp.zero_concentrated_divergence()
-    domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
-    return dp.m.make_noisy_max(
-        domain, dp.linf_distance(T="f64", monotonic=False), measure, scale=scale
-    )

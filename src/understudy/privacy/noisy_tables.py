@@ -85,9 +85,12 @@ def find_weekdays(table: NoisyTable) -> tuple[float, ...]:
     nothing.
     """
     rows = nearest_counts(table.counts.astype(np.float64))
-    even = rows.sum() / 7
+    total = rows.sum()
+    if total <= 0:
+        return ()
+    even = total / 7
     if np.abs(table.counts - even).max() < max(2 * table.stands_out(7), LEAST_WEEKDAY * even):
         return ()
-    shares = np.round(rows / rows.sum(), 4)
+    shares = np.round(rows / total, 4)
     shares[int(np.argmax(shares))] += 1 - shares.sum()
     return tuple(np.round(shares, 4).tolist())

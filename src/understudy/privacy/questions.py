@@ -226,7 +226,7 @@ class Choose(Question):
         estimates = None
         if "estimates" in wire.arrays:
             flat = wire.array("estimates", "f8") * share
-            estimates = _cut(flat, [domain.shape(axes) for axes in candidates])
+            estimates = _cut_tables(flat, [domain.shape(axes) for axes in candidates])
         return cls(
             candidates=candidates,
             score=wire.get("score", str),
@@ -276,7 +276,9 @@ class Draw(Question):
         return question, self.budget, mechanism
 
 
-def _cut(flat: NDArray[np.float64], shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
+def _cut_tables(
+    flat: NDArray[np.float64], shapes: Sequence[tuple[int, ...]]
+) -> list[NDArray[np.float64]]:
     """Tables that stand one after the other."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
     if ends[-1] != flat.size:

@@ -164,7 +164,7 @@ def distribution(values: Values, tables: Sequence[Shares]) -> str:
     """A histogram of numbers, else a bar for each value; one table, or two to compare."""
     few = len(values.labels) <= MAX_LABELLED
     if not values.ordered or (few and values.even):
-        return _bars(values, tables, _listed(values, tables))
+        return _bars(values, tables, _list_values(values, tables))
     together = math.ceil(len(values.labels) / MAX_BINS)
     if together > 1:
         tables = [table.joined(len(values.labels), together) for table in tables]
@@ -177,7 +177,7 @@ def distribution(values: Values, tables: Sequence[Shares]) -> str:
 # --------------------------------------------------------------------------- bars
 
 
-def _listed(values: Values, tables: Sequence[Shares]) -> list[int]:
+def _list_values(values: Values, tables: Sequence[Shares]) -> list[int]:
     """The values that get a bar: all but a place for others that nothing is left over for."""
     codes = list(range(len(values.labels)))
     if values.other is not None and not any(table.shares[values.other] > 0 for table in tables):
@@ -225,7 +225,7 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
         kind = f' class="{role}"'
     else:
         kind = ""
-    title = escape_html(label) + ": " + _spoken(code, tables)
+    title = escape_html(label) + ": " + _speak_of(code, tables)
     return (
         f"<li{kind} "
         f'title="{title}"><span>{escape_html(label)}</span><i>{"".join(drawn)}</i>'
@@ -233,7 +233,7 @@ def _bar(label: str, code: int, tables: Sequence[Shares], top: float, role: str 
     )
 
 
-def _spoken(code: int, tables: Sequence[Shares]) -> str:
+def _speak_of(code: int, tables: Sequence[Shares]) -> str:
     if len(tables) == 1:
         return f"{tables[0].shares[code]:.2%}"
     return ", ".join(f"{table.role} {table.shares[code]:.2%}" for table in tables)
@@ -276,8 +276,8 @@ def _histogram(values: Values, tables: Sequence[Shares]) -> str:
     labels = (*values.labels, "missing")
     parts = [
         *_grid(ticks, boxes[0]),
-        *_drawn(boxes, labels, tables),
-        *_drawn(apart, labels, tables, "missing"),
+        *_draw_tables(boxes, labels, tables),
+        *_draw_tables(apart, labels, tables, "missing"),
     ]
     parts += _axis(values, _LEFT + 2, _LEFT + 2 + width * bins, values.edges, middle=not gap)
     if gap:
@@ -300,7 +300,7 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
     heights[outside] = 0.0
     top = max(_reach(table, heights) for table in tables)
     if top == 0 and not beyond:  # nothing but single values: a picture would be empty
-        return _bars(values, tables, _held(below, tables))
+        return _bars(values, tables, _find_held(below, tables))
     top = top or 1.0
     boxes = [
         _Box(
@@ -312,21 +312,21 @@ def _density(values: Values, tables: Sequence[Shares]) -> str:
         for code in shown
     ]
     floor = f'<line class="grid" x1="{_LEFT}" x2="{_WIDE}" y1="{_FLOOR}" y2="{_FLOOR}"/>'
-    parts = [floor, *_drawn(boxes, values.labels, tables)]
+    parts = [floor, *_draw_tables(boxes, values.labels, tables)]
     parts += _axis(values, _LEFT + 2, _WIDE - 2, edges, middle=True)
     picture = svg(_WIDE, _HIGH, f"histogram of {escape_html(values.name)}", parts)
     note = "The area of a bar is the share of rows."
     if beyond:
-        told = "; ".join(f"{values.labels[code]}: {_spoken(code, tables)}" for code in beyond)
+        told = "; ".join(f"{values.labels[code]}: {_speak_of(code, tables)}" for code in beyond)
         note += f" Beyond the picture: {told}."
-    kept = _held(below, tables)
+    kept = _find_held(below, tables)
     bars = ""
     if kept or values.missing:
         bars = _bars(values, tables, kept)
     return f'{picture}<p class="small">{escape_html(note)}</p>{bars}'
 
 
-def _held(codes: Sequence[int], tables: Sequence[Shares]) -> list[int]:
+def _find_held(codes: Sequence[int], tables: Sequence[Shares]) -> list[int]:
     """Those that some row has."""
     return [code for code in codes if any(table.shares[code] > 0 for table in tables)]
 
@@ -374,14 +374,14 @@ def _grid(ticks: Sequence[float], box: _Box) -> Iterable[str]:
         )
 
 
-def _drawn(
+def _draw_tables(
     boxes: Sequence[_Box], labels: Sequence[str], tables: Sequence[Shares], role: str = ""
 ) -> Iterable[str]:
     """The first table as bars with error bars, the others as lines above them."""
     bars = tables[0]
     for box in boxes:
         share = float(bars.shares[box.code])
-        title = f"{escape_html(labels[box.code])}: {_spoken(box.code, tables)}"
+        title = f"{escape_html(labels[box.code])}: {_speak_of(box.code, tables)}"
         yield (
             f'<rect class="{bars.role}{" " + role if role else ""}" x="{box.left + 0.4:.2f}" '
             f'y="{box.y(share):.2f}" width="{max(box.across - 0.8, 0.4):.2f}" '

@@ -68,7 +68,7 @@ see the real table must not see this page.</p>
 {_verdict(found)}
 {_guarantee(model)}
 {_key_figures(found)}
-{_unfitting(found)}
+{_note_unfitting(found)}
 {_findings(found)}"""
     sections = [
         columns(found),
@@ -139,7 +139,7 @@ def _key_figures(found: Evaluation) -> str:
     return key_figures(figures)
 
 
-def _unfitting(found: Evaluation) -> str:
+def _note_unfitting(found: Evaluation) -> str:
     """The first notes on values outside the domain, where nobody misses them; all of them are in
     the last section.
     """

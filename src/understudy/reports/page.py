@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from understudy.evaluation.result import Finding
+from understudy.evaluation.result import GradedFinding
 
 
 class Page(str):
@@ -74,7 +74,7 @@ class Section:
     lead: str
     content: str
 
-    def html(self, findings: Iterable[Finding] = ()) -> str:
+    def html(self, findings: Iterable[GradedFinding] = ()) -> str:
         """The section; it opens with what was found on its subject."""
         told = write_findings(findings, self.place)
         return (
@@ -84,7 +84,7 @@ class Section:
         )
 
 
-def write_findings(findings: Iterable[Finding], subject: str) -> str:
+def write_findings(findings: Iterable[GradedFinding], subject: str) -> str:
     """What was found on a subject, one paragraph per finding."""
     return "".join(
         f"<p>{sentence(finding.sentence)}</p>\n"

@@ -396,12 +396,12 @@ def _ledger(model: Model) -> tuple[str, str]:
         lines,
         ("Together", f"{unit}{epsilon:.6g}", f"{delta:.2g}"),
     )
-    return lead, _spending(model) + behind(
+    return lead, _describe_spending(model) + behind(
         f"All {count_noun(len(lines), 'question')}", listed, opened=True
     )
 
 
-def _spending(model: Model) -> str:
+def _describe_spending(model: Model) -> str:
     """What the budget went to."""
     spent = {"tables": 0.0, "choices": 0.0, "draws": 0.0, "rest": 0.0}
     for entry in model.ledger.entries:

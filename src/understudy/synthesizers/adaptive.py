@@ -25,13 +25,11 @@ from understudy.data.marginals import Marginal, marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
-from understudy.models.graphical.learner import Learner
-from understudy.models.measurements import Measurements
+from understudy.models.graphical.learner import GraphicalLearner
 from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
-from understudy.privacy.mechanisms import mean_noise
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
@@ -79,7 +77,7 @@ ANNEALING = 2.0
     "adaptive",
     summary="whatever its model gets most wrong, in rounds",
     cost="many small questions",
-    curators=("central", "federated"),
+    curators=("central", "federated", "local"),
     presets={"fast": "Several times faster, a little less accurate."},
 )
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +192,7 @@ class Adaptive(Synthesizer):
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """One-way marginals, then rounds: select, measure, estimate, anneal."""
         self.check(curator.schema)  # a discovered domain is known only now
-        learner = Learner(curator)
+        learner = GraphicalLearner(curator)
         if not learner.sizes:
             return learn_rows_only(self, curator, budget, progress)
         groups = self._find_groups(learner)
@@ -212,14 +210,7 @@ class Adaptive(Synthesizer):
                 rounds.anneal(selection)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
-        model = Model(
-            self.parameters(),
-            curator.schema,
-            learner.network(),
-            curator.ledger,
-            round(learner.rows),
-            measurements=Measurements(tables=tuple(learner.measured)),
-        )
+        model = learner.model(self.parameters())
         if not held_out:
             return model
         held = [
@@ -241,7 +232,7 @@ class Adaptive(Synthesizer):
         sizes = {a.name: a.sizes_by_level() for a in schema.modelled if a.size > 1}
         return holdout_marginals(sizes, HOLDOUT_TABLES)
 
-    def _find_groups(self, learner: Learner) -> list[Group]:
+    def _find_groups(self, learner: GraphicalLearner) -> list[Group]:
         """All groups that may be measured: two attributes or more, within the workload, not too
         large.
         """
@@ -262,7 +253,7 @@ class Adaptive(Synthesizer):
             and learner.cells(group) <= self.max_cells
         ]
 
-    def _measure_one_way(self, learner: Learner, budget: Budget, alone: bool) -> Budget:
+    def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is
         left.
         """
@@ -282,9 +273,9 @@ class Adaptive(Synthesizer):
         learner.refit(SWEEPS)
         return rest
 
-    def _one_way_factor(self, learner: Learner, cost: Budget) -> float:
+    def _one_way_factor(self, learner: GraphicalLearner, cost: Budget) -> float:
         """How many times the first share would bring the one-way noise down to what is wanted."""
-        noise = _mean_noise(learner.curator, cost)
+        noise = learner.curator.mean_noise(cost)
         cells = statistics.fmean(learner.sizes.values())
         excess = noise * cells / (WANTED_NOISE * learner.rows)
         # Noise falls with the budget in epsilon, and with its root in rho.
@@ -315,7 +306,7 @@ class _Rounds:
     """
 
     def __init__(
-        self, method: Adaptive, learner: Learner, groups: list[Group], budget: Budget
+        self, method: Adaptive, learner: GraphicalLearner, groups: list[Group], budget: Budget
     ) -> None:
         self.method = method
         self.learner = learner
@@ -339,7 +330,7 @@ class _Rounds:
             progress("measuring tables", round(1000 * spent), 1000)
             now = self._take_step()
             self.selecting, self.measuring = self._split(now)
-            self.noise = _mean_noise(self.learner.curator, self.measuring)
+            self.noise = self.learner.curator.mean_noise(self.measuring)
             self.places = self._find_candidates()
             if len(self.places):
                 return True
@@ -436,8 +427,3 @@ class _Rounds:
         spent = 1 - self.left.amount / self.whole.amount
         allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
-
-
-def _mean_noise(curator: Curator, cost: Budget) -> float:
-    """The average size of the noise in a cell of a table that costs ``cost``."""
-    return mean_noise(cost, curator.neighbours, curator.ledger.rows_per_person)

@@ -16,8 +16,7 @@ import numpy as np
 
 from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
-from understudy.models.graphical.learner import Learner
-from understudy.models.measurements import Measurements
+from understudy.models.graphical.learner import GraphicalLearner
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
@@ -36,7 +35,7 @@ MAX_CLIQUE_CELLS = 1 << 20
     "mst",
     summary="a tree of pairs",
     cost="a choice and a noisy table per column",
-    curators=("central", "federated"),
+    curators=("central", "federated", "local"),
 )
 @dataclass(frozen=True, kw_only=True)
 class MST(Synthesizer):
@@ -49,7 +48,7 @@ class MST(Synthesizer):
 
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
         """Attributes, tree, pairs."""
-        learner = Learner(curator)
+        learner = GraphicalLearner(curator)
         if not learner.sizes:
             return learn_rows_only(self, curator, budget, progress)
         singles: list[Group] = [(name,) for name in learner.sizes]
@@ -66,14 +65,7 @@ class MST(Synthesizer):
             learner.measure(groups, pairs.equally(len(groups)))
         learner.refit(SWEEPS)
         progress("choosing pairs", 1, 1)
-        return Model(
-            self.parameters(),
-            curator.schema,
-            learner.network(),
-            curator.ledger,
-            round(learner.rows),
-            measurements=Measurements(tables=tuple(learner.measured)),
-        )
+        return learner.model(self.parameters())
 
     @classmethod
     def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
@@ -84,7 +76,7 @@ class MST(Synthesizer):
             f"{cls.name}, {audited.delta_name}": replace(plain, delta=audited.delta),
         }
 
-    def _tree(self, learner: Learner, budget: Budget, progress: Progress) -> list[Group]:
+    def _tree(self, learner: GraphicalLearner, budget: Budget, progress: Progress) -> list[Group]:
         """Kruskal's algorithm by private choices."""
         shares = {name: learner.fit.marginal((name,)) for name in learner.sizes}
         part = {name: place for place, name in enumerate(learner.sizes)}

@@ -116,7 +116,7 @@ def _read_value_labels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
 
 def _read_missing(tokens: Tokens, variables: dict[str, _Variable]) -> None:
     """``MISSING VALUES age (99) income (-1, -2)``."""
-    for names, inside in _parenthesised(tokens):
+    for names, inside in _split_parentheses(tokens):
         for name in names:
             marks = [word for word, _ in inside if word.lower() != "thru" and word != ","]
             variables.setdefault(name, _Variable()).missing = marks
@@ -124,7 +124,7 @@ def _read_missing(tokens: Tokens, variables: dict[str, _Variable]) -> None:
 
 def _read_levels(tokens: Tokens, variables: dict[str, _Variable]) -> None:
     """``VARIABLE LEVEL sex region (NOMINAL) / age (SCALE)``."""
-    for names, inside in _parenthesised(tokens):
+    for names, inside in _split_parentheses(tokens):
         level = "".join(word for word, _ in inside).lower()
         for name in names:
             variable = variables.setdefault(name, _Variable())
@@ -142,7 +142,7 @@ def _groups(tokens: Tokens) -> list[Tokens]:
     return groups
 
 
-def _parenthesised(tokens: Tokens) -> list[tuple[list[str], Tokens]]:
+def _split_parentheses(tokens: Tokens) -> list[tuple[list[str], Tokens]]:
     """Names, and what stands in the parentheses after them."""
     found: list[tuple[list[str], Tokens]] = []
     names: list[str] = []

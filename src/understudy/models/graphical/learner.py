@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.pooling import Pool
-from understudy.models.measurements import MeasuredTable
+from understudy.models.measurements import MeasuredTable, Measurements
+from understudy.models.model import Model
 from understudy.models.network import Network, Node
 from understudy.models.parameters import project_counts
 from understudy.models.sampling import ancestral
@@ -38,7 +40,7 @@ MAX_SCALED_ORDER = 4
 """Tables of more attributes than this have too many margins."""
 
 
-class Learner:
+class GraphicalLearner:
     """A distribution that is refined as tables are measured.
 
     Parameters
@@ -77,7 +79,10 @@ class Learner:
             [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
         )
         for group, found in zip(groups, measured, strict=True):
-            self.pool.add(group, found.counts, found.deviation)
+            if found.effect_variances is None:
+                self.pool.add(group, found.counts, found.deviation)
+            else:
+                self.pool.set(group, found.counts, found.effect_variances)
             self.measured.append(MeasuredTable(group, float(found.deviation)))
         self.fit.add(groups)
 
@@ -142,6 +147,17 @@ class Learner:
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
         return Network(
             (*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant))
+        )
+
+    def model(self, method: Mapping[str, Any]) -> Model:
+        """The distribution as a model of the curator's rows, made by a method."""
+        return Model(
+            method,
+            self.curator.schema,
+            self.network(),
+            self.curator.ledger,
+            round(self.rows),
+            measurements=Measurements(tables=tuple(self.measured)),
         )
 
     def _nodes(self) -> list[Node]:

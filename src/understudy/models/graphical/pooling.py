@@ -42,6 +42,27 @@ class Pool:
             self._sums[part] = self._sums.get(part, np.zeros_like(effect)) + weight * effect
             self._weights[part] = self._weights.get(part, 0.0) + weight
 
+    def set(
+        self, group: Group, counts: NDArray[np.int64], variances: Mapping[Group, float]
+    ) -> None:
+        """A table of one estimate that all tables come from: its effects are what they are, and
+        telling them again makes them no surer.
+
+        Parameters
+        ----------
+        group
+            Whose table.
+        counts
+            The table.
+        variances
+            Of each effect, in each direction.
+        """
+        table = counts.astype(np.float64)
+        for part in _parts(group):
+            weight = 1 / max(variances[part], 1e-18)
+            self._sums[part] = weight * _effect(table, group, part)
+            self._weights[part] = weight
+
     def table(self, group: Group) -> Table:
         """The best estimate of a group's table; effects that no table tells are taken to be
         none.

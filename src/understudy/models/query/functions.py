@@ -28,6 +28,7 @@ from understudy.models.query.distributions import (
     divide_answers,
 )
 from understudy.models.query.grammar import parse
+from understudy.models.query.one_answer import OneAnswer
 from understudy.models.query.syntax import Atom, Condition, Query, both
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ PARTS_OF_A_BIN = 32
 
 
 @dataclass(frozen=True)
-class GroupedAnswer:
+class GroupedAnswer(OneAnswer[Answer]):
     """The answer to a query with groups, or of several conditions.
 
     Attributes
@@ -70,22 +71,6 @@ class GroupedAnswer:
     def error(self) -> float:
         """One standard deviation of the noise, where there is one group."""
         return self._only.error
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval, where there is one group."""
-        return self._only.low
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval, where there is one group."""
-        return self._only.high
-
-    @property
-    def _only(self) -> Answer:
-        if len(self.answers) != 1:
-            raise ValueError("there is an answer for each group; see answers")
-        return self.answers[0]
 
     def __repr__(self) -> str:
         names = [", ".join(group) for group in self.groups]

@@ -1,0 +1,1 @@
+"""Nobody is trusted: each person's answer is randomised on her own device before it is sent."""

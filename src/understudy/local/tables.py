@@ -1,0 +1,196 @@
+"""Tables of any columns, from all reports together.
+
+Tables that are estimated one by one are noisy, partly negative, and disagree. Here all of them come
+from one estimate: latent classes (:mod:`understudy.local.classes`) say what effects are likely, and
+what was reported moves each effect away from there, the more the surer it is (empirical Bayes: how
+far effects are from what classes say is estimated from the reports themselves).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.local.classes import Classes, FittedClasses, fit_classes
+from understudy.local.collected import Collected
+from understudy.local.effects import MAX_ORDER, Effect, Part, find_effect, pool_effects
+
+Table = NDArray[np.float64]
+
+OWN_WEIGHT = 30.0
+"""How far effects of an order are from the classes counts, for each of them, as much as this many
+directions of its own."""
+
+LEAST_SPREAD = 1e-4
+"""Of an effect about the classes, relative to 1 / cells: never less than this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correction:
+    """How an effect differs from what the classes say, and how sure that is."""
+
+    shares: Table
+    variance: float
+
+
+class JointEstimate:
+    """One estimate of all tables.
+
+    Parameters
+    ----------
+    collected
+        The reports.
+    """
+
+    def __init__(self, collected: Collected) -> None:
+        self.sizes = {a.name: a.size for a in collected.plan.schema.modelled if a.size > 1}
+        effects = pool_effects(collected)
+        self.sampling_part = _find_sampling_part(collected)
+        """The part of the variance that comes from asking only some persons."""
+        self.fitted: FittedClasses = fit_classes(self.sizes, effects)
+        self.classes: Classes = self.fitted.classes
+        residuals = {
+            part: Effect(shares=effect.shares - self._expected(part), variance=effect.variance)
+            for part, effect in effects.items()
+        }
+        self.spreads = self._find_spreads(residuals)
+        self.corrections = {
+            part: self._correct(part, residual) for part, residual in residuals.items()
+        }
+
+    def table(self, columns: Sequence[str]) -> Table:
+        """The joint shares of some columns: they add up to 1, and a few may be below 0."""
+        told = [name for name in columns if name in self.sizes]
+        table = self.classes.table(told)
+        for kept, correction in self._corrections_of(told):
+            outside = table.size // correction.shares.size
+            shape = [size if i in kept else 1 for i, size in enumerate(table.shape)]
+            order = sorted(range(len(kept)), key=lambda i: list(self.sizes).index(told[kept[i]]))
+            aligned = correction.shares.transpose(np.argsort(order))
+            table = table + aligned.reshape(shape) / outside
+        return table.reshape([self.sizes.get(name, 1) for name in columns])
+
+    def variance(self, part: Sequence[str]) -> float:
+        """Of an effect, in each of its directions: what noise and the classes leave open."""
+        ordered = self._ordered(part)
+        if ordered in self.corrections:
+            return self.corrections[ordered].variance
+        return self._spread(len(ordered)) / self._cells(ordered)
+
+    def deviation(self, columns: Sequence[str]) -> float:
+        """The standard deviation of a share in a table, on average over its cells."""
+        told = [name for name in columns if name in self.sizes]
+        cells = self._cells(told)
+        variance = 0.0
+        for size in range(1, min(len(told), MAX_ORDER) + 1):
+            for part in itertools.combinations(told, size):
+                outside = cells // self._cells(part)
+                freedom = math.prod(self.sizes[name] - 1 for name in part)
+                variance += freedom / self._cells(part) * self.variance(part) / outside**2
+        return math.sqrt(variance)
+
+    def effect_size(self, part: Sequence[str]) -> float:
+        """How large an effect is, as half the sum of its sizes over all cells."""
+        kept = tuple(range(len(part)))
+        return 0.5 * float(np.abs(find_effect(self.table(part), kept)).sum())
+
+    def effect_deviation(self, part: Sequence[str]) -> float:
+        """How far off it may be, in the same measure."""
+        cells = self._cells(part)
+        freedom = math.prod(self.sizes[name] - 1 for name in part)
+        return 0.5 * cells * math.sqrt(freedom / cells * self.variance(part))
+
+    # ---- effects
+
+    def _expected(self, part: Part) -> Table:
+        return find_effect(self.classes.table(part), tuple(range(len(part))))
+
+    def _find_spreads(self, residuals: Mapping[Part, Effect]) -> dict[int, float]:
+        """For each order how far effects are from the classes: the most likely variance, times the
+        number of cells.
+        """
+        taken = min(self.fitted.parameters / max(self.fitted.freedom, 1), 0.9)
+        spreads = {}
+        for order in sorted({len(part) for part in residuals}):
+            mine = {part: one for part, one in residuals.items() if len(part) == order}
+            scale = np.array([self._cells(part) for part in mine], dtype=np.float64)
+            freedom = np.array([one.freedom for one in mine.values()], dtype=np.float64)
+            noise = np.array([one.variance for one in mine.values()]) * scale
+            energy = np.array([(one.shares**2).sum() for one in mine.values()]) * scale
+            if order <= 2:  # the classes followed some of the noise
+                energy = energy / (1 - taken)
+            spreads[order] = _most_likely_spread(energy, noise, freedom)
+        return spreads
+
+    def _spread(self, order: int) -> float:
+        """Of effects about the classes, times cells; of an order that nobody asked about, that of
+        the one below.
+        """
+        for known in range(order, 0, -1):
+            if known in self.spreads:
+                return self.spreads[known]
+        return 1.0
+
+    def _correct(self, part: Part, residual: Effect) -> Correction:
+        """Shrink what differs from the classes: by the spread of its order, and by its own."""
+        cells, freedom = self._cells(part), residual.freedom
+        pooled = self._spread(len(part)) / cells
+        # Less its standard error, as for the spread of all.
+        noise = (freedom + math.sqrt(2 * freedom)) * residual.variance
+        own = float((residual.shares**2).sum()) - noise
+        spread = max((own + OWN_WEIGHT * pooled) / (freedom + OWN_WEIGHT), LEAST_SPREAD / cells)
+        kept = spread / (spread + residual.variance)
+        return Correction(shares=kept * residual.shares, variance=kept * residual.variance)
+
+    def _corrections_of(
+        self, columns: Sequence[str]
+    ) -> Iterator[tuple[tuple[int, ...], Correction]]:
+        for size in range(1, min(len(columns), MAX_ORDER) + 1):
+            for kept in itertools.combinations(range(len(columns)), size):
+                part = self._ordered([columns[i] for i in kept])
+                if part in self.corrections:
+                    yield kept, self.corrections[part]
+
+    def _ordered(self, part: Sequence[str]) -> Part:
+        order = list(self.sizes)
+        return tuple(sorted(part, key=order.index))
+
+    def _cells(self, part: Sequence[str]) -> int:
+        return math.prod(self.sizes[name] for name in part)
+
+
+def _find_sampling_part(collected: Collected) -> float:
+    noise, sampling = 0.0, 0.0
+    for number in range(len(collected.plan.questions)):
+        estimate = collected.estimate(number)
+        if estimate is not None:
+            noise += estimate.reports * float(estimate.noise_variances.sum())
+            sampling += estimate.reports * float(estimate.sampling_variances.sum())
+    return sampling / (noise + sampling)
+
+
+def parts_of(columns: Sequence[str]) -> Iterator[Part]:
+    """All groups of some columns, down to single ones."""
+    for size in range(1, len(columns) + 1):
+        yield from itertools.combinations(columns, size)
+
+
+def _most_likely_spread(energy: Table, noise: Table, freedom: Table) -> float:
+    """The variance s that makes residuals likely whose squares add up to ``energy`` where each of
+    ``freedom`` directions has the variance s + noise: found by scoring, less its standard error,
+    since too much of a correction costs more than too little.
+    """
+    spread = LEAST_SPREAD
+    for _ in range(100):
+        weights = freedom / (spread + noise) ** 2
+        found = float((weights * (energy / freedom - noise)).sum() / weights.sum())
+        if abs(max(found, LEAST_SPREAD) - spread) < 1e-9:
+            break
+        spread = max(found, LEAST_SPREAD)
+    error = math.sqrt(2 / float((freedom / (spread + noise) ** 2).sum()))
+    return max(spread - error, LEAST_SPREAD)
