@@ -13,6 +13,7 @@ from asked_people import EXACTLY, SCHEMA, people
 
 from understudy import InputError, LedgerFile, ask
 from understudy.asking.answers import Answers
+from understudy.data.forms import Form
 from understudy.privacy.mechanisms import SeededNoise
 
 PEOPLE = people()
@@ -248,3 +249,41 @@ def test_a_notebook_shows_a_table() -> None:
     shown = answer._repr_html_()
     assert shown.count("<tr>") == 2
     assert "&lt;b&gt;" in shown
+
+
+def test_what_a_form_leaves_open_is_found_out_at_a_price_or_given() -> None:
+    """A schema with null where nobody knows, as `understudy schema` writes it."""
+    document = SCHEMA.to_dict()
+    document["attributes"]["age"] |= {"min": None, "max": None, "edges": None}
+    document["attributes"]["town"] |= {"values": None}
+    document["attributes"]["stars"] = {"kind": None}
+    form = Form.from_dict(document)
+    frame = people(3000)
+    noise = SeededNoise(0)
+    counted = ask(frame, "count where age >= 44", epsilon=50, schema=form, noise=noise)
+    assert counted.value == pytest.approx((frame.age >= 44).sum(), abs=2)
+    grouped = ask(frame, "count group by sex", epsilon=50, schema=form, noise=noise)
+    assert [answer.group for answer in grouped.answers] == [("f",), ("m",)]
+    with pytest.raises(InputError, match="discovery"):
+        ask(frame, "mean age", epsilon=50, schema=form, noise=noise)
+    with pytest.raises(InputError, match="discovery"):
+        ask(frame, "count group by town", epsilon=50, schema=form, noise=noise)
+    given = ask(frame, "mean age", epsilon=50, schema=form, bounds={"age": (0, 99)}, noise=noise)
+    found = ask(
+        frame,
+        ["mean age", "count group by town"],
+        epsilon=50,
+        delta=1e-6,
+        discovery=0.5,
+        schema=form,
+        noise=noise,
+    )
+    assert found[0].value == pytest.approx(given.value, abs=1)
+    towns = {answer.group[0] for answer in found[1].answers}
+    assert {"Oslo", "Rome", "Ulm", "Paris"} <= towns
+
+
+def test_a_form_of_other_columns_is_refused() -> None:
+    form = Form.from_dict({"attributes": {"agee": {"kind": "integer", "min": None, "max": None}}})
+    with pytest.raises(InputError, match="no column 'agee'"):
+        ask(people(50), "count where agee > 3", epsilon=1, schema=form)

@@ -264,9 +264,12 @@ def test_answers_lose_what_they_claim() -> None:
     """
     for finding in answers(1.0):
         assert finding.verdict == "kept", finding
-        chosen = any(word in finding.subject for word in ("median", "quantile", "largest"))
-        if not chosen and "replace" not in finding.subject:
-            assert finding.measured == pytest.approx(finding.claimed, rel=1e-3), finding
+        if any(word in finding.subject for word in ("median", "quantile", "largest")):
+            continue
+        least = 0.999
+        if finding.subject == "choice by rank, replace":
+            least = 0.94  # all of it with infinitely many candidates
+        assert finding.measured >= least * finding.claimed, finding
 
 
 # --------------------------------------------------------------------------- without a schema

@@ -99,3 +99,12 @@ def test_a_ledger_that_is_spent_refuses(table: Path, book: Path) -> None:
     done = run("ask", table, "count", "--epsilon", 101, "--ledger", book)
     assert done.status != 0
     assert "has only epsilon 100" in done.err.replace("\n", " ")
+
+
+def test_a_schema_with_gaps_goes_with_what_does_not_need_them(table: Path, tmp_path: Path) -> None:
+    columns = table.read_text(encoding="utf-8").splitlines()[0].split(",")
+    schema = tmp_path / "form.json"
+    schema.write_text(json.dumps({"attributes": {name: {"kind": None} for name in columns}}))
+    ran = run("ask", str(table), "count", "--epsilon", "1", "--schema", str(schema), "--json")
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)[0]["question"] == "count"

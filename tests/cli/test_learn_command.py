@@ -95,13 +95,27 @@ def test_without_a_schema_what_is_wrong_with_the_target_costs_nothing(folder: Pa
     assert json.loads((folder / "t.ledger").read_text())["releases"] == []
 
 
-def test_advice_names_no_option_that_learn_does_not_have(folder: Path) -> None:
-    (folder / "few.csv").write_text("".join((folder / "t.csv").read_text().splitlines(True)[:20]))
-    ran = run("learn", "few.csv", "--target", "sick", "-o", "m.json")
-    assert ran.status == 2
-    assert "give a schema" in ran.err
-    assert "--keep-going" not in ran.err
-    assert "--discovery" not in ran.err
+def test_where_nothing_is_discovered_the_owner_can_go_on(folder: Path) -> None:
+    """As for synthesize: the advice names the option, and the option works."""
+    small = ("learn", "t.csv", "--model", "kmeans", "--epsilon", 0.001, "--delta", "1e-9")
+    refused = run(*small, "-o", "none.json")
+    assert refused.status == 2
+    assert "--keep-going" in refused.err
+    share = run(*small, "--discovery", 2, "-o", "none.json")
+    assert share.status == 2
+    assert "share between 0 and 1" in share.err
+    assert not (folder / "none.json").exists()
+
+
+def test_a_share_of_the_budget_is_for_discovery(folder: Path) -> None:
+    ran = run(
+        *("learn", "t.csv", "--model", "kmeans", "--clusters", 2, "--epsilon", 500),
+        *("--delta", "1e-6", "--discovery", 0.5, "--keep-going", "-o", "found.json"),
+    )
+    assert ran.status == 0, ran.err
+    entries = json.loads((folder / "found.json").read_text())["ledger"]["entries"]
+    asked = sum(e["amount"] for e in entries if "sums of" in e["question"])
+    assert asked < 0.51 * sum(e["amount"] for e in entries)
 
 
 def test_a_predicted_date_is_written_as_one(folder: Path) -> None:

@@ -17,11 +17,12 @@ from spellings import ONE_EACH, OWNERS, WITH_ONE_MORE, WORDS, words_counted
 from test_engine_fingerprints import CHANGED, ROWS, mark
 
 from examples import schema_of, values_of
-from understudy import Independent, InputError, PrivBayes, Table
+from understudy import Independent, InputError, PrivBayes, Table, ask
 from understudy.data.frames import as_table
 from understudy.engines import EngineError
 from understudy.engines.dialects import SPARK
 from understudy.engines.spark import SparkEngine
+from understudy.privacy.mechanisms import SeededNoise
 from understudy.release.targets import spark_frame
 
 pytestmark = pytest.mark.thorough
@@ -186,3 +187,12 @@ def test_the_fingerprint_of_a_frame_goes_by_its_rows(spark: Any) -> None:
 
     assert frame(ROWS) == frame(ROWS[::-1])
     assert len({frame(ROWS), *map(frame, CHANGED.values())}) == 1 + len(CHANGED)
+
+
+def test_a_question_is_answered_as_in_memory(patients: Any) -> None:
+    text = "count where age >= 44 and not ward = 'north'"
+    found = [
+        ask(table, text, schema=SCHEMA, epsilon=1.0, noise=SeededNoise(4), notify=str).to_dict()
+        for table in (patients, people())
+    ]
+    assert found[0] == found[1]

@@ -7,10 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import StackingClassifier
+from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -27,6 +30,7 @@ from understudy.learners import (
     LogisticRegression,
     Ridge,
 )
+from understudy.privacy.mechanisms import SeededNoise
 
 NO_NOISE = 1e13
 """At this epsilon the noise is 0 but for an unheard-of chance."""
@@ -255,10 +259,87 @@ def test_a_pipeline_that_learns_from_private_rows_for_free_is_refused(step):
     learner = GaussianNB(1.0, bounds=(-3, 3), classes=[0, 1], ledger=ledger)
     with pytest.raises(InputError, match="learns from the private rows"):
         make_pipeline(step, learner).fit(X, y)
-    search = GridSearchCV(make_pipeline(step, learner), {"gaussiannb__epsilon": [0.1]}, cv=2)
     with pytest.raises(InputError, match="learns from the private rows"):
-        search.set_params(error_score="raise").fit(X, y)
+        cross_val_score(make_pipeline(step, learner), X, y, cv=2, error_score="raise")
     assert not ledger.entries
+
+
+CHOOSERS = {
+    "grid": lambda learner: GridSearchCV(learner, {"epsilon": [0.1, 0.2]}, cv=2),
+    "random": lambda learner: RandomizedSearchCV(learner, {"epsilon": [0.1, 0.2]}, n_iter=1, cv=2),
+    "features": lambda learner: SequentialFeatureSelector(learner, n_features_to_select=1, cv=2),
+    "calibration": lambda learner: CalibratedClassifierCV(learner, cv=2),
+    "stacking": lambda learner: StackingClassifier([("learner", learner)], cv=2),
+    "inside": lambda learner: GridSearchCV(
+        make_pipeline(learner), {"gaussiannb__epsilon": [0.1, 0.2]}, cv=2
+    ),
+}
+
+
+@pytest.mark.parametrize("chooser", CHOOSERS.values(), ids=CHOOSERS)
+def test_a_choice_by_exact_scores_of_private_rows_is_refused(chooser):
+    """Every fit would be paid for, and the choice between them would not."""
+    X, y = _blobs(80)
+    ledger = Ledger(1.0)
+    learner = GaussianNB(0.1, bounds=(-3, 3), classes=[0, 1], ledger=ledger)
+    search = chooser(learner)
+    if "error_score" in search.get_params():
+        search.set_params(error_score="raise")
+    with pytest.raises((InputError, ValueError), match="would decide by exact scores of private"):
+        search.fit(X, y)
+    assert not ledger.entries
+
+
+def test_on_public_rows_parameters_can_be_searched_for():
+    X, y = _blobs(80)
+    learner = GaussianNB(1.0, bounds=(-3, 3), classes=[0, 1], noise=SeededNoise(0))
+    search = GridSearchCV(learner, {"epsilon": [0.01, 100.0]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"epsilon": 100.0}
+    assert not search.best_estimator_.ledger_.private
+
+
+@pytest.mark.parametrize(("delta", "smallest"), [(0.0, 1e-12), (1e-6, 1e-9)])
+@pytest.mark.parametrize("learner", LEARNERS, ids=_name)
+def test_a_very_small_budget_is_served_or_refused_before_it_is_booked(learner, delta, smallest):
+    X, y = _blobs(60)
+    for epsilon in (smallest, 1e-7, 1e-4):
+        ledger = Ledger(1.0, delta, currency="rho" if delta else "epsilon")
+        small = clone(learner).set_params(epsilon=epsilon, ledger=ledger)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if _is_refused(small, X, y):
+                assert not ledger.entries
+                assert epsilon < 1e-4
+            else:
+                assert ledger.spent()[0] <= epsilon
+
+
+def _is_refused(learner, X, y):
+    try:
+        learner.fit(X, y)
+    except InputError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=_name)
+def test_the_type_of_a_list_does_not_depend_on_one_cell(learner):
+    """One odd cell, or one row of another length, counts as missing; nobody is told of it."""
+    X, y = _blobs(30)
+    learner = clone(learner)
+    if "classes" in learner.get_params():
+        learner.set_params(classes=[0, 1])
+    for odd in ("a secret", None, [1, 2], 10**400, 1j):
+        rows, targets = X.tolist(), y.tolist()
+        rows[3][1], targets[4] = odd, odd
+        one = clone(learner).fit(rows, targets)
+        rows[3][1], targets[4] = np.nan, None
+        other = clone(learner).fit(rows, targets)
+        for name in one._shapes():
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-4)
+    rows = X.tolist()
+    rows[5], rows[6], rows[7] = [1.0], [1.0, 2.0, 3.0], 4.0
+    clone(learner).fit(rows, y.tolist())
 
 
 def test_a_pipeline_in_a_pipeline_is_looked_through():

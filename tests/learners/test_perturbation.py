@@ -19,6 +19,7 @@ from understudy.learners.perturbation import (
     Plan,
     Rows,
     bound_gradient,
+    bound_rounding,
     fit_perturbed,
     minimise,
     plan_objective,
@@ -195,6 +196,35 @@ def test_the_minimiser_has_a_small_gradient_on_hard_tables():
         point = minimise(table, strength, np.array([tilt, -tilt]))
         bound = bound_gradient(table, point, strength, np.array([tilt, -tilt]))
         assert bound <= TOLERANCE * table.l2
+
+
+@pytest.mark.parametrize("l1", [1e-6, 0.5, 5.0, 800.0])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e3])
+def test_no_number_of_rows_is_too_many_for_the_proof(l1, epsilon):
+    """A table in memory has fewer than 2^31 rows: for none of them is rounding in the way, so none
+    is refused. The steps of the tilt are those that a plan leads to, far into their tails.
+    """
+    dimensions = max(2, math.ceil(l1))
+    features = np.broadcast_to(np.zeros((1, dimensions)), (1 << 31, dimensions))
+    rows = Rows(features=features, labels=np.zeros(0), l1=l1, l2=min(l1, dimensions**0.5))
+    plan = plan_objective(rows, Budget(epsilon), Ledger(epsilon), 1.0)
+    tilt = np.full(dimensions, 50 * plan.tilt_scale * plan.tilt_step)
+    # At the minimiser F(w) + tilt.w is at most what it is at 0, n log 2, and its gradient is 0.
+    pull, number = float(np.linalg.norm(tilt)), len(features)
+    by_value = pull + math.sqrt(pull**2 + 2 * plan.strength * number * math.log(2))
+    farthest = min(by_value, pull + number * rows.l2) / plan.strength
+    point = np.full(dimensions, farthest / dimensions**0.5)
+    assert bound_rounding(rows, point, plan.strength, tilt) <= 0.9 * TOLERANCE * rows.l2
+
+
+@pytest.mark.parametrize("row_norm", [1e-9, 1e-3])
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_very_short_rows_are_fitted_like_others(solver, row_norm):
+    X = np.linspace(-1, 1, 300)[:, None]
+    learner = LogisticRegression(
+        1.0, bounds=(-1, 1), classes=[False, True], solver=solver, row_norm=row_norm
+    )
+    assert np.isfinite(learner.fit(X, X[:, 0] > 0).coef_).all()
 
 
 def test_shortened_rows_keep_their_norm():

@@ -396,7 +396,20 @@ def test_a_randomiser_is_written_and_read(kind: Any) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [None, [], {}, {"kind": "gan"}, {"kind": "direct"}, {"kind": "direct", "size": 3}],
+    [
+        None,
+        [],
+        {},
+        {"kind": []},
+        {"kind": "gan"},
+        {"kind": "direct"},
+        {"kind": "direct", "size": 3},
+        {"kind": "direct", "size": "3", "epsilon": 1.0},
+        {"kind": "direct", "size": 3, "epsilon": []},
+        {"kind": "direct", "size": 3, "epsilon": 1.0, "thresholds": 7},
+        {"kind": "threshold histogram", "size": 3, "epsilon": 1.0, "theta": "x"},
+        {"kind": "piecewise", "epsilon": 1.0, "low": [], "high": 1, "dimensions": 1},
+    ],
 )
 def test_what_is_no_randomiser_is_refused(document: Any) -> None:
     with pytest.raises(InputError):
@@ -414,6 +427,9 @@ def test_what_is_no_randomiser_is_refused(document: Any) -> None:
         ([math.nan], "these are decimal numbers"),
         ([[0], [1]], "one per person"),
         (3, "one per person"),
+        ([[0], [0, 1]], "lines of one length"),
+        ([2**70], "text or other objects"),
+        ([None], "text or other objects"),
         (np.array([2**63], dtype=np.uint64), "outside 0 to 4"),
     ],
 )
@@ -451,9 +467,24 @@ def test_impossible_reports_are_told_and_not_counted() -> None:
         assert randomiser.is_possible(reports).tolist() == [True, False, False]
         with pytest.raises(InputError, match="leave it out"):
             randomiser.tally(reports)
-        for junk in ([["a"] * randomiser.width], [[0.5] * randomiser.width], [[0] * 99]):
+        for junk in (
+            [["a"] * randomiser.width],
+            [[0.5] * randomiser.width],
+            [[0] * 99],
+            [[0], [0] * 99],
+            [[2**70] * randomiser.width],
+        ):
             with pytest.raises(InputError, match="lines of"):
                 randomiser.is_possible(junk)
+        for counts in (["a"], [1.0], [math.nan] * randomiser.size):
+            with pytest.raises(InputError, match="finite numbers"):
+                randomiser.variance(10, counts)
+
+
+def test_a_size_may_come_from_numpy() -> None:
+    made = DirectEncoding(size=np.int64(3), epsilon=1.0)  # type: ignore[arg-type]
+    assert made == DirectEncoding(size=3, epsilon=1.0)
+    assert type(made.size) is int
 
 
 def test_a_stream_that_ends_is_refused() -> None:

@@ -14,7 +14,9 @@ from understudy.data.tables import Column
 from understudy.models.measurements import Holdout, MeasuredTable, Measurements
 from understudy.models.network import Network, Node
 from understudy.models.query import intervals
+from understudy.models.query.effects import Precisions, effect_variance, squared_means
 from understudy.models.query.intervals import ErrorModel, HeldTable, calibrate, holdout_marginals
+from understudy.models.query.misfits import GroupErrors, find_factor
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -52,9 +54,9 @@ def test_effects_that_no_table_tells_add_up_to_the_variance_of_a_row() -> None:
     sides = [np.array([0.3, 0.7]), np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.5])]
     joint = np.einsum("i,j,k->ijk", *sides)
     whole = (joint * truth**2).sum() - (joint * truth).sum() ** 2
-    squares = intervals._squared_means(truth, sides)
+    squares = squared_means(truth, [np.eye(len(side)) for side in sides], sides)
     effects = {
-        kept: intervals._effect_variance(squares, kept)
+        kept: effect_variance(squares, kept)
         for size in (1, 2, 3)
         for kept in itertools.combinations(range(3), size)
     }
@@ -74,7 +76,7 @@ def test_what_was_measured_together_has_no_misfit() -> None:
     assert told.misfit < 1
     # Rows that are drawn, by the factor of a model of unknown quality.
     binomial = 10_000 * 0.7 * 0.3 * 0.5 * 0.5
-    expected = np.sqrt(intervals.MISFIT * (binomial + intervals.ROUNDING))
+    expected = np.sqrt(intervals.MISFIT * binomial + intervals.ROUNDING)
     assert untold.misfit == pytest.approx(expected, rel=1e-3)
     assert model.query("count where a = 1 and c = 1").misfit > 30
 
@@ -106,6 +108,89 @@ def test_one_attribute_has_the_noise_of_all_tables_that_tell_it() -> None:
     answer = independent_model(tables).query("count where a = 1")
     # 1 / 100 + 1 / 300 of information for each cell; the total is public.
     assert answer.noise == pytest.approx(np.sqrt(0.5 / (1 / 100 + 1 / 300)))
+
+
+def test_the_noise_of_a_count_is_that_of_the_best_fit_to_all_measured_tables() -> None:
+    """Against least squares on the cells, whatever the weights, the tables and their noise."""
+    rng = np.random.default_rng(5)
+    sizes = {"a": 2, "b": 3, "c": 2}
+    measured = (
+        MeasuredTable(("a",), 3.0),
+        MeasuredTable(("a", "b"), 10.0),
+        MeasuredTable(("b", "c"), 4.0),
+        MeasuredTable(("a", "b", "c"), 20.0),
+    )
+    cells = list(itertools.product(*(range(size) for size in sizes.values())))
+    lines, deviations = [], []
+    for table in measured:
+        places = [list(sizes).index(name) for name in table.attributes]
+        for values in itertools.product(*(range(sizes[name]) for name in table.attributes)):
+            lines.append([[cell[p] for p in places] == list(values) for cell in cells])
+            deviations.append(table.deviation)
+    scaled = np.array(lines, dtype=float) / np.array(deviations)[:, None]
+    covariance = np.linalg.inv(scaled.T @ scaled)
+    model = replace(independent_model(measured), ledger=Ledger(1.0))
+    for _ in range(20):
+        weights = [rng.random((size, 2)) for size in sizes.values()]
+        truth = rng.normal(size=(2, 2, 2))
+        function = np.einsum("ai,bj,ck,ijk->abc", *weights, truth).ravel()
+        parts = ErrorModel(model).by_effects(truth, weights, list(sizes))
+        assert parts is not None
+        assert parts.misfit == parts.larger == 0
+        assert parts.known + parts.noise == pytest.approx(function @ covariance @ function)
+
+
+def test_effects_that_few_tables_tell_count_as_misfit() -> None:
+    pairs = tuple(MeasuredTable(pair, 5.0) for pair in (("a", "b"), ("b", "c")))
+    errors = ErrorModel(independent_model((*pairs, MeasuredTable(("x",), 5.0))))
+    truth = np.zeros((2, 2, 2))
+    truth[1, 1, 1] = 1
+    weights = [np.eye(size)[:, [0, -1]] for size in (2, 3, 2)]
+    parts = errors.by_effects(truth, weights, ["a", "b", "c"])
+    assert parts is not None
+    assert min(parts.known, parts.noise, parts.misfit, parts.larger) > 0
+    told = errors.by_effects(truth[1], weights[1:], ["b", "c"])
+    assert told is not None
+    assert told.misfit == told.larger == 0
+    assert Precisions(pairs, {"a": 2, "b": 3, "c": 2}).variance(["a", "c"]) is None
+
+
+def test_the_factor_of_misfit_is_that_of_the_groups_and_careful_where_these_are_few() -> None:
+    rng = np.random.default_rng(2)
+
+    def groups(number: int, factor: float, noise: float) -> list[GroupErrors]:
+        misfit = np.full(9, 100.0)
+        made = []
+        for _ in range(number):
+            own = factor * np.exp(rng.normal(0, 0.5))
+            residual = rng.normal(0, np.sqrt(own * misfit + noise))
+            made.append(
+                GroupErrors(residual=residual, sure=np.full(9, noise), misfit=misfit, freedom=4.0)
+            )
+        return made
+
+    # Many groups: the factor, and more, since groups differ; noise that hides it: what is known
+    # beforehand.
+    for factor in (0.2, 2.0, 20.0):
+        assert factor < find_factor(groups(400, factor, 1.0)) < 3 * factor
+    nothing = find_factor([])
+    assert find_factor(groups(20, 2.0, 1e9)) == pytest.approx(nothing, rel=0.05)
+    assert nothing > find_factor(groups(20, 0.2, 1.0))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["mean x", "mean x from 20 to 60", "variance x", "std x", "std x from 20 to 60", "sum x"],
+)
+def test_functions_of_numbers_have_the_same_parts_as_counts(question: str) -> None:
+    tables = (*(MeasuredTable((name,), 10.0) for name in "abcx"), MeasuredTable(("a", "x"), 30.0))
+    model = independent_model(tables)
+    alone = model.query(question)
+    assert min(alone.noise, alone.cut) > 0
+    assert alone.error == pytest.approx(np.sqrt(alone.noise**2 + alone.misfit**2 + alone.cut**2))
+    told, untold = (model.query(f"{question} where {name} = 1") for name in "ac")
+    assert untold.misfit > 10 * told.misfit
+    assert "noise" in untold.describe_parts()
 
 
 def test_a_holdout_tells_a_model_that_fits_from_one_that_does_not() -> None:
@@ -186,7 +271,8 @@ def test_measurements_go_through_a_file_and_are_checked() -> None:
     model = replace(
         independent_model(),
         measurements=Measurements(
-            tables=tables, holdout=Holdout(noise=0.5, misfit=2.0, tables=8, one_way=1.25)
+            tables=tables,
+            holdout=Holdout(noise=0.5, misfit=2.0, larger=3.0, tables=8, one_way=1.25),
         ),
     )
     document = model.to_dict()

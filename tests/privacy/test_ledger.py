@@ -4,9 +4,11 @@ killed.
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -683,3 +685,29 @@ def test_a_writer_killed_at_any_moment_never_loses_an_acknowledged_debit(tmp_pat
         nursery.stdin.close()
     assert len(reserved) >= 30
     assert settled
+
+
+def _pickled(ledger: Ledger) -> Ledger:
+    return pickle.loads(pickle.dumps(ledger))  # noqa: S301 - our own bytes
+
+
+def _written(ledger: Ledger) -> Ledger:
+    return Ledger.from_dict(ledger.to_dict())
+
+
+@pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy, _pickled, _written])
+def test_a_copy_of_a_ledger_has_everything_to_read_and_nothing_to_spend(make_copy) -> None:
+    ledger = Ledger(1.0)
+    ledger.debit("a count", Budget(0.4), "geometric")
+    copied = make_copy(ledger)
+    assert copied.to_dict() == ledger.to_dict()
+    assert copied.statement() == ledger.statement()
+    with pytest.raises(BudgetError, match="debit the original"):
+        copied.debit("a count", Budget(0.4), "geometric")
+    with pytest.raises(BudgetError, match="debit the original"):
+        copied.parallel("by sex", ["f", "m"], Budget(0.4))
+    ledger.debit("a count", Budget(0.4), "geometric")
+    assert len(copied.entries) == 1
+    part = ledger.parallel("by sex", ["f", "m"], Budget(0.1))["f"]
+    with pytest.raises(BudgetError, match="debit the original"):
+        copy.deepcopy(part).debit("a count", Budget(0.1), "geometric")

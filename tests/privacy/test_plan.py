@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from examples import every_kind_schema, schema_of, small_schema
-from understudy import Independent, InputError
+from understudy import Adaptive, Independent, InputError
 from understudy.data.tables import Column, Table
+from understudy.privacy import plan as plans
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.plan import noise_of, plan, plan_discovery, sampling_error
@@ -137,3 +138,10 @@ def test_adaptive_is_planned_for() -> None:
     assert few is not None
     assert many is not None
     assert few.cells < many.cells
+
+
+def test_the_rounds_of_a_plan_are_those_of_the_method() -> None:
+    method = Adaptive(epsilon=1.0)
+    assert method.rounds == plans.ROUNDS_PER_ATTRIBUTE
+    assert method.one_way_share == plans.ONE_WAY_SHARE
+    assert method.holdout == plans.HOLDOUT_SHARE

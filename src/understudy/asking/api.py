@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack, overload
 from understudy.asking.answers import Answers, Expected
 from understudy.asking.domains import Bounds
 from understudy.asking.run import Asking, Terms, check_questions
+from understudy.data.forms import Form, load_facts
 from understudy.data.frames import Frame
 from understudy.data.read_options import Reading, join_reading
 from understudy.data.schema import Schema
@@ -48,7 +49,7 @@ def ask(
     questions: str,
     *,
     epsilon: float,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Form | str | Path | None = None,
     **options: Unpack[AskOptions],
 ) -> Answers: ...
 
@@ -59,7 +60,7 @@ def ask(
     questions: Sequence[str],
     *,
     epsilon: float,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Form | str | Path | None = None,
     **options: Unpack[AskOptions],
 ) -> list[Answers]: ...
 
@@ -69,7 +70,7 @@ def ask(
     questions: str | Sequence[str],
     *,
     epsilon: float,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Form | str | Path | None = None,
     **options: Unpack[AskOptions],
 ) -> Answers | list[Answers]:
     """Answer questions from private rows, with differential privacy.
@@ -85,8 +86,8 @@ def ask(
     epsilon
         The price of all answers together.
     schema
-        What is public about the table. Without one the question tells what a column holds,
-        and sums, means and quantiles need bounds.
+        What is public about the table, with ``null`` for what nobody knows. Without it the question
+        tells what a column holds, and sums, means and quantiles need bounds.
     options
         ``delta`` (above 0: Gaussian noise); ``bounds``, public bounds of columns, such as ``{"age":
         (17, 90)}``; ``discovery``, the share of the budget for finding bounds and groups that
@@ -111,8 +112,8 @@ def ask(
     True
     """
     if isinstance(schema, str | Path):
-        schema = Schema.load(schema)
-    if schema is not None and not isinstance(schema, Schema):
+        schema = load_facts(schema)
+    if schema is not None and not isinstance(schema, Schema | Form):
         raise InputError("A schema is a file or a Schema; leave it out where there is none.")
     if isinstance(questions, str):
         asked = [questions]
@@ -137,7 +138,7 @@ def ask_with(
     questions: Sequence[str],
     terms: Terms,
     *,
-    schema: Schema | None = None,
+    schema: Schema | Form | None = None,
     **options: Unpack[AskOptions],
 ) -> tuple[list[Answers], Ledger]:
     """Answers, and the ledger of what they cost; see :func:`ask`."""

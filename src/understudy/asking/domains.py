@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.data.attributes import BOOLEAN_VALUES
+from understudy.data.forms import Form
 from understudy.data.schema import (
     Attribute,
     Category,
@@ -34,6 +35,8 @@ from understudy.models.query.raw import (
 from understudy.models.query.syntax import Group, Query
 from understudy.models.query.tokens import Token
 
+QUANTITY_KINDS = ("integer", "real", "date", "time", "datetime")
+
 Bounds = Mapping[str, tuple[Any, Any]]
 """Public bounds of columns, as a person gives them."""
 
@@ -50,6 +53,25 @@ def raw_schema(schema: Schema, bounds: Bounds | None = None) -> Schema:
     return _bounded(Schema(attributes), bounds or {})
 
 
+def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
+    """What a form says of the columns as they stand in the rows.
+
+    Of a column that it leaves open the kind is taken from it, where it says one, else from the
+    questions; what is missing may be given as bounds, or discovered.
+    """
+    known = Form(form.entries, form.source).known_part()
+    named = {use.name: use for use in _uses(texts, bounds)}
+    attributes = []
+    for name, entry in form.entries.items():
+        if name in known:
+            attributes.append(raw_attribute(known[name]))
+        elif entry.get("kind") in QUANTITY_KINDS:
+            attributes.append(raw_quantity(name, entry["kind"], format=entry.get("format")))
+        elif name in named:
+            attributes.append(named[name].attribute())
+    return _bounded(Schema(tuple(attributes)), bounds or {})
+
+
 def check_mapping(bounds: Bounds | None) -> None:
     """Refuse bounds that do not say of which columns they are."""
     if bounds is not None and not isinstance(bounds, Mapping):
@@ -61,6 +83,12 @@ def check_mapping(bounds: Bounds | None) -> None:
 
 def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
     """What questions, and bounds beside them, say of the columns that they name."""
+    attributes = tuple(use.attribute() for use in _uses(texts, bounds))
+    return _bounded(Schema(attributes), bounds or {})
+
+
+def _uses(texts: Iterable[str], bounds: Bounds | None) -> list[_Use]:
+    """What questions, and bounds beside them, do with each column that they name."""
     uses: dict[str, _Use] = {name: _Use(name, numeric=True) for name in bounds or {}}
     for text in texts:
         check_length(text)
@@ -68,7 +96,7 @@ def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
         collector.query()
         for name, use in collector.uses.items():
             uses.setdefault(name, _Use(name)).join(use)
-    return _bounded(Schema(tuple(use.attribute() for use in uses.values())), bounds or {})
+    return list(uses.values())
 
 
 def _bounded(schema: Schema, bounds: Bounds) -> Schema:

@@ -19,6 +19,7 @@ from understudy.asking.domains import (
     hide_other_columns,
     infer_schema,
     join_found,
+    raw_form,
     raw_schema,
     read_question,
 )
@@ -26,6 +27,7 @@ from understudy.asking.functions import Function, Priced
 from understudy.asking.preparing import prepare
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.encoding import Coded
+from understudy.data.forms import Form
 from understudy.data.schema import Category, Identifier, Schema
 from understudy.errors import InputError
 from understudy.models.query.raw import REST, RawQuantity
@@ -97,7 +99,7 @@ class Terms:
 def expect_answers(
     questions: Sequence[str],
     terms: Terms,
-    schema: Schema | None = None,
+    schema: Schema | Form | None = None,
     bounds: Bounds | None = None,
 ) -> list[Expected]:
     """What answers will be worth; no table is opened, nothing is spent."""
@@ -114,7 +116,7 @@ def expect_answers(
 def check_questions(
     questions: Sequence[str],
     terms: Terms,
-    schema: Schema | None = None,
+    schema: Schema | Form | None = None,
     bounds: Bounds | None = None,
 ) -> None:
     """Refuse what cannot be asked, before a table is opened."""
@@ -127,7 +129,7 @@ def check_questions(
 
 
 def make_raw_schema(
-    questions: Sequence[str], schema: Schema | None, bounds: Bounds | None
+    questions: Sequence[str], schema: Schema | Form | None, bounds: Bounds | None
 ) -> Schema:
     """The columns that questions name, as far as they are public."""
     if not questions or len(questions) > MAX_QUESTIONS:
@@ -135,6 +137,8 @@ def make_raw_schema(
     check_mapping(bounds)
     if schema is None:
         return infer_schema(questions, bounds)
+    if isinstance(schema, Form):
+        return raw_form(schema, questions, bounds)
     return raw_schema(schema, bounds)
 
 
@@ -165,7 +169,7 @@ class Asking:
     questions: Sequence[str]
     terms: Terms
     source: Source
-    schema: Schema | None = None
+    schema: Schema | Form | None = None
     bounds: Bounds | None = None
     ledger_file: LedgerFile | None = None
     noise: Noise | None = None
@@ -223,7 +227,9 @@ class Asking:
     def _raw(self) -> Schema:
         raw = make_raw_schema(self.questions, self.schema, self.bounds)
         check_columns(raw, self._names, self.source.columns.source)
-        if self.schema is not None:
+        if isinstance(self.schema, Form):
+            self.schema.check_names(self._names, self.source.columns.source)
+        elif self.schema is not None:
             self.source.order(self.schema)
         return raw
 

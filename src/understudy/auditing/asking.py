@@ -11,7 +11,7 @@ from understudy.asking.api import ask_with
 from understudy.asking.run import Terms
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import PERSON, Pair, number_pair, rank_pair
+from understudy.auditing.neighbours import PERSON, Pair, label_pair, number_pair, rank_pair
 from understudy.auditing.subjects import DELTA, MOST, RELATIONS, exact_findings, quiet
 from understudy.auditing.subjects import _make_run as make_run
 from understudy.data.marginals import marginal
@@ -44,6 +44,8 @@ def answers(epsilon: float) -> Iterator[Finding]:
     for name, text in QUESTIONS.items():
         for relation in RELATIONS:
             pairs = [number_pair(relation)]
+            if name == "labels" and relation == "replace":
+                pairs = [label_pair()]
             yield from exact_findings(
                 f"ask {name}, {relation}", epsilon, _make_asking_run(text, epsilon), pairs
             )
@@ -58,8 +60,11 @@ def answers(epsilon: float) -> Iterator[Finding]:
 
 def _choose_rank(curator: CentralCurator) -> object:
     """A rank beyond all rows: one more at the top lifts the best candidate and lowers all others,
-    each as far as can be.
+    each as far as can be. Under replace the median, of :func:`rank_pair`.
     """
+    shift = 1e4
+    if curator.neighbours == "replace":
+        shift = 0.0
     size = curator.schema["number"].size
     question = ChooseRank(
         axes=marginal("number"),
@@ -68,7 +73,7 @@ def _choose_rank(curator: CentralCurator) -> object:
         groups=np.zeros(size, dtype=np.int64),
         groups_size=1,
         level=0.5,
-        shift=1e4,
+        shift=shift,
         budget=curator.ledger.budget,
         text="rank",
     )

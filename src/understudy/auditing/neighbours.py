@@ -189,15 +189,27 @@ def _amount_rows(rows: int) -> list[Row]:
     return [(100 * (place % 300), *[place % 4] * 3) for place in range(rows)]
 
 
-def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = ROWS) -> Pair:
-    """Numbers of two groups, half of them at either end; the odd row has the largest."""
+def _numbers_of_groups(rows: int) -> tuple[Schema, list[Row]]:
     schema = _schema(
         {
             "number": {"kind": "integer", "min": 0, "max": 9, "bins": 5},
             "group": {"kind": "categorical", "values": [0, 1]},
         }
     )
-    body: list[Row] = [(8 * (place % 2), place // 2 % 2) for place in range(rows)]
+    return schema, [(8 * (place % 2), place // 2 % 2) for place in range(rows)]
+
+
+def label_pair(rows: int = ROWS) -> Pair:
+    """The odd row has a large number, or is of the other group: conditions on the one and on the
+    other that hold for it have nothing in common.
+    """
+    schema, body = _numbers_of_groups(rows)
+    return _two("from number to group", "replace", schema, [*body, (9, 0)], [*body, (0, 1)])
+
+
+def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = ROWS) -> Pair:
+    """Numbers of two groups, half of them at either end; the odd row has the largest."""
+    schema, body = _numbers_of_groups(rows)
     name = "one number more at one end"
     if person_rows:
         return _person_pair(f"{name}, by person", schema, body, (9, 1), person_rows)
@@ -205,12 +217,21 @@ def number_pair(neighbours: Neighbours, person_rows: int = 0, rows: int = ROWS) 
 
 
 def rank_pair(neighbours: Neighbours, rows: int = 400) -> Pair:
-    """Numbers at the top, where the odd row joins them; under replace it comes from the bottom."""
-    schema = _schema({"number": {"kind": "integer", "min": 0, "max": 9, "bins": 5}})
-    body: list[Row] = [(8,)] * rows
+    """Numbers at the top, where the odd row joins them.
+
+    Under replace as many numbers at the bottom and at the top, two next to the top, and none at the
+    many values between. The odd row goes from bottom to top: the rank of the top comes nearer to
+    the median by one, and that of all empty values gets farther by one, so that the odds of the top
+    change by twice the sensitivity.
+    """
     if neighbours == "add_remove":
+        schema = _schema({"number": {"kind": "integer", "min": 0, "max": 9, "bins": 5}})
+        body: list[Row] = [(8,)] * rows
         return _pair("one number more at the top", neighbours, schema, body, (9,))
-    return _two("from bottom to top", neighbours, schema, [*body, (0,)], [*body, (9,)])
+    schema = _schema({"number": {"kind": "integer", "min": 0, "max": 22, "bins": 23}})
+    half = rows // 2
+    body = [*[(0,)] * (half - 1), *[(21,)] * 2, *[(22,)] * half]
+    return _two("from bottom to top", neighbours, schema, [*body, (0,)], [*body, (22,)])
 
 
 # --------------------------------------------------------------------------- pairs for choices

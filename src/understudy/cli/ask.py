@@ -64,7 +64,9 @@ def ask(
     schema: Annotated[
         Path | None,
         typer.Option(
-            "--schema", metavar="FILE", help="Schema file: public bounds, groups and formats."
+            "--schema",
+            metavar="FILE",
+            help="Schema file: public bounds, groups and formats; null where nobody knows.",
         ),
     ] = None,
     bounds: Annotated[
@@ -131,11 +133,11 @@ def ask(
 
 
 def _load_schema(path: Any) -> Any:
-    from understudy.data.schema import Schema
+    from understudy.data.forms import load_facts
 
     if path is None:
         return None
-    return Schema.load(path)
+    return load_facts(path)
 
 
 def _read_bounds(given: list[str]) -> dict[str, tuple[str, str]]:

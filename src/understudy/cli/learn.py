@@ -12,7 +12,9 @@ from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
 from understudy.cli.options import (
     CountedBy,
     Delta,
+    DiscoveryShare,
     Epsilon,
+    KeepGoing,
     LedgerPath,
     Neighbour,
     NewRows,
@@ -80,6 +82,8 @@ def learn(
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
     schema: SchemaFile = None,
+    discovery: DiscoveryShare = None,
+    keep_going: KeepGoing = False,
     solver: Annotated[
         SolverName | None,
         typer.Option(help="Of a logistic regression; moments runs wherever the rows are."),
@@ -118,7 +122,7 @@ def learn(
         n_components=components,
         row_norm=row_norm,
     )
-    from understudy.learners import ProtectedUnit
+    from understudy.learners import DiscoveryTerms, ProtectedUnit
     from understudy.learners import learn as train
 
     writable_file(output, "model")
@@ -134,6 +138,7 @@ def learn(
             str(table),
             schema,
             target=target,
+            discovery=DiscoveryTerms(share=discovery, keep_going=keep_going),
             unit=ProtectedUnit(
                 neighbours=relation_of(neighbours) or "add_remove",
                 person=person,

@@ -203,3 +203,20 @@ def relation_of(neighbours: Relation | None) -> Any:
     if neighbours is None:
         return None
     return neighbours.value
+
+
+DiscoveryShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the budget for the domain without a schema; by need if not given.",
+    ),
+]
+KeepGoing = Annotated[
+    bool,
+    typer.Option(
+        "--keep-going",
+        metavar="",
+        help="Go on where the domain cannot be discovered, or not that of every column.",
+    ),
+]

@@ -97,10 +97,13 @@ def _print_discovery(console: Console, found: DiscoveryPlan) -> None:
 def _print_rounds(console: Console, rounds: PlannedRounds | None) -> None:
     if rounds is None:
         return
+    from understudy.privacy.plan import HOLDOUT_SHARE
+
     console.print(
         f"\nMethod adaptive: about {rounds.tables:,} tables with noise of "
         f"±{rounds.deviation:.3g} rows per cell. Tables of up to {rounds.cells:,} cells are worth "
-        f"measuring. Expected error of a table of {rounds.cells:,} cells: {rounds.error:.3f}."
+        f"measuring; {HOLDOUT_SHARE:.0%} of the budget tells how wrong the model is. "
+        f"Expected error of a table of {rounds.cells:,} cells: {rounds.error:.3f}."
     )
 
 

@@ -14,7 +14,9 @@ from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     CountedBy,
     Delta,
+    DiscoveryShare,
     Epsilon,
+    KeepGoing,
     LedgerPath,
     MethodNeighbour,
     NewRows,
@@ -77,21 +79,8 @@ def synthesize(
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
     rows: Rows = None,
-    discovery: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of the budget for the domain without a schema; by need if not given.",
-        ),
-    ] = None,
-    keep_going: Annotated[
-        bool,
-        typer.Option(
-            "--keep-going",
-            metavar="",
-            help="Go on where the domain cannot be discovered, or not that of every column.",
-        ),
-    ] = False,
+    discovery: DiscoveryShare = None,
+    keep_going: KeepGoing = False,
     refinement: Annotated[
         float | None,
         typer.Option(

@@ -258,8 +258,8 @@ class _Reader:
             if isinstance(pair[1], list | Mapping) or pair[1] is None:
                 raise self._bad(f'"mapping" gives {pair[0]!r} no single value but {pair[1]!r}')
             found = self._read.all_of([(first, pair[0]), (second, pair[1])])
-            named = [atom for atom in found[0] if atom.name == determinant]  # type: ignore[union-attr]
-            covered.update(*(atom.codes for atom in named if isinstance(atom, Among)))
+            named = [atom for atom in found[0] if isinstance(atom, Among)]
+            covered.update(*(atom.codes for atom in named if atom.name == determinant))
             alternatives += found
         if isinstance(first, Category):
             lacking = [v for code, v in enumerate(first.domain) if code not in covered]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.data.streams import draw_uniforms
 
 Numbers = NDArray[np.float64]
+Side = Literal["left", "right"]
 
 
 class ValueGrid:
@@ -62,8 +63,8 @@ class ValueGrid:
     def down(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The largest value of the grid at or below (strict: below) each number."""
         if self._listed is not None:
-            side = "left" if strict else "right"
-            places = np.searchsorted(self._listed, numbers, side=side)  # type: ignore[call-overload]
+            side: Side = "left" if strict else "right"
+            places = np.searchsorted(self._listed, numbers, side=side)
             return np.concatenate([[-np.inf], self._listed])[places]
         # The quotient is rounded, so that the first guess may be one too many or too few.
         steps = np.floor(numbers * (self._step.denominator / self._step.numerator)) + 1
@@ -75,8 +76,8 @@ class ValueGrid:
     def up(self, numbers: Numbers, strict: bool = False) -> Numbers:
         """The smallest value of the grid at or above (strict: above) each number."""
         if self._listed is not None:
-            side = "right" if strict else "left"
-            places = np.searchsorted(self._listed, numbers, side=side)  # type: ignore[call-overload]
+            side: Side = "right" if strict else "left"
+            places = np.searchsorted(self._listed, numbers, side=side)
             return np.concatenate([self._listed, [np.inf]])[places]
         return -self.down(-numbers, strict)  # the grid is symmetric about zero
 

@@ -10,11 +10,12 @@ from understudy.learners.linear import LinearRegression, Ridge
 from understudy.learners.logistic import LogisticRegression
 from understudy.learners.naive_bayes import CategoricalNB, GaussianNB
 from understudy.learners.pca import PCA
-from understudy.learners.training import ProtectedUnit, TrainedModel, learn
+from understudy.learners.training import DiscoveryTerms, ProtectedUnit, TrainedModel, learn
 
 __all__ = [
     "PCA",
     "CategoricalNB",
+    "DiscoveryTerms",
     "GaussianNB",
     "KMeans",
     "LinearRegression",

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,8 @@ from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, class_labels
 from understudy.learners.design import Design, Matrix, numbers_column, quantity
-from understudy.learners.pipelines import refuse_fitted_steps
+from understudy.learners.pipelines import refuse_fitted_steps, refuse_free_choices
+from understudy.learners.rehearsal import rehearsal_curators
 from understudy.privacy.budget import Budget, Currency, check_delta, check_epsilon, exact, rho_of
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Curator
@@ -135,6 +136,8 @@ class Learner(BaseEstimator):
         """
         self.check_parameters()
         refuse_fitted_steps()
+        if self.noise is None or self.noise.private:
+            refuse_free_choices()
         rows, y = self._check_arrays(X, y)
         names = self._names()
         design = self._design_of_arrays(names)
@@ -208,9 +211,26 @@ class Learner(BaseEstimator):
     def _ask(self, asked: Asked) -> None:
         self.design_ = asked.design
         self._set_target(asked.schema, asked.target)
+        self._rehearse(asked)
         self._learn(asked)
         self._complete()
         self.ledger_ = asked.curator.ledger
+
+    def _rehearse(self, asked: Asked) -> None:
+        """Refuse a budget that a later question could not be answered for, before the first one is
+        paid. Solvers that need rows price everything at once.
+        """
+        if self.needs_rows:
+            return
+        for curator in rehearsal_curators(asked.curator):
+            understudy = object.__new__(type(self))  # a copy that may forget what it learns
+            understudy.__dict__.update(self.__dict__)
+            understudy._learn(replace(asked, curator=curator))
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the learner reads rows in memory, once it has paid for everything."""
+        return False
 
     def _set_target(self, schema: Schema, target: str | None) -> None:
         """Take over what is public about the target."""
@@ -265,6 +285,8 @@ class Learner(BaseEstimator):
 
     def _check_arrays(self, X: Any, y: Any) -> tuple[Matrix, Any]:  # noqa: N803
         """X as numbers, y as it is; their types are refused, never their values."""
+        if isinstance(X, list | tuple):
+            X = read_cells(X)  # noqa: N806
         _refuse_objects(X)
         X = validate_data(  # noqa: N806
             self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1
@@ -275,12 +297,23 @@ class Learner(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(self._target_cells(y), warn=True)
         if len(y) != len(X):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}"
             )
         return X, y
+
+    def _target_cells(self, y: Any) -> Any:
+        """A list of targets with each as it stands there: NumPy would turn all of them into texts
+        because of one.
+        """
+        if not isinstance(y, list | tuple):
+            return y
+        cells = np.empty(len(y), dtype=object)
+        for place, cell in enumerate(y):
+            cells[place] = cell
+        return cells
 
     def _names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
@@ -393,6 +426,11 @@ class Classifier(Learner):
         attribute = Category(name, "categorical", None, tuple(range(len(classes))))
         return attribute, Column("integer", codes)
 
+    def _target_cells(self, y: Any) -> Any:
+        if isinstance(self.classes, str) and self.classes == OBSERVED:
+            return y  # all of them are public
+        return super()._target_cells(y)
+
     def _taken_as_public(self) -> tuple[str, ...]:
         if isinstance(self.classes, str) and self.classes == OBSERVED:
             return (COLUMNS_OF_X, BOUNDS, OBSERVED_CLASSES)
@@ -494,6 +532,23 @@ def _number_of(cell: Any) -> float:
         return float(cell)
     except (OverflowError, TypeError, ValueError):
         return math.nan
+
+
+def read_cells(rows: Sequence[Any]) -> Matrix:
+    """A list of rows as numbers, cell by cell; what is none is missing.
+
+    How many columns there are is public, and the first row says it: a shorter row lacks the rest, a
+    longer one is cut. The type of an array that NumPy makes of a list may depend on one cell.
+    """
+    if not rows or not isinstance(rows[0], list | tuple | np.ndarray):
+        return np.zeros(len(rows))  # not a table, and refused as such
+    width = len(rows[0])
+    found = np.full((len(rows), width), np.nan)
+    for place, row in enumerate(rows):
+        if isinstance(row, list | tuple | np.ndarray) and np.ndim(row[:1]) == 1:
+            cells = [_number_of(cell) for cell in row[:width]]
+            found[place, : len(cells)] = cells
+    return found
 
 
 def _refuse_objects(X: Any) -> None:  # noqa: N803

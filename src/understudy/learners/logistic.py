@@ -17,7 +17,6 @@ from understudy.learners.estimator import Classifier, check_positive, check_row_
 from understudy.learners.perturbation import (
     SAFE,
     Rows,
-    check_number_of_rows,
     fit_perturbed,
     plan_objective,
     plan_output,
@@ -143,7 +142,6 @@ class LogisticRegression(ClassifierMixin, Classifier):
     def _by_perturbation(self, asked: Asked) -> Matrix:
         """Pay for all functions first, then look at the rows."""
         table, design = asked.table, asked.design
-        check_number_of_rows(table.rows)
         largest = design.longest(1) + 1
         l1 = min(self.row_norm or ROW_NORM * largest, largest)
         l2 = min(l1, (design.longest(1) + 1) ** 0.5)

@@ -133,14 +133,16 @@ class GaussianNB(_NaiveBayes):
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
 
     def _joint_log_likelihood(self, X: Any) -> Matrix:  # noqa: N803
-        scaled = self._scaled(X)
-        joint = np.empty((len(scaled), len(self.classes_)))
-        for place, (prior, mean, variance) in enumerate(
-            zip(self.class_prior_, self.theta_, self.var_, strict=True)
-        ):
-            distance = ((scaled - mean) ** 2 / variance).sum(axis=1)
-            joint[:, place] = np.log(prior) - 0.5 * (distance + np.log(2 * np.pi * variance).sum())
-        return joint
+        return gaussian_likelihood(self._scaled(X), self.class_prior_, self.theta_, self.var_)
+
+
+def gaussian_likelihood(rows: Matrix, priors: Matrix, means: Matrix, variances: Matrix) -> Matrix:
+    """The logarithm of each row's density in each class, times the prior of the class."""
+    joint = np.empty((len(rows), len(priors)))
+    for place, (prior, mean, variance) in enumerate(zip(priors, means, variances, strict=True)):
+        distance = ((rows - mean) ** 2 / variance).sum(axis=1)
+        joint[:, place] = np.log(prior) - 0.5 * (distance + np.log(2 * np.pi * variance).sum())
+    return joint
 
 
 class _Scaled:

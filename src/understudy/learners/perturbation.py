@@ -10,6 +10,8 @@ rows; under "replace" a row that changes is one that goes and one that comes.
 there is *proved* to be at most TOLERANCE * L2, the rounding errors of the computation included
 (:func:`bound_gradient`). F is strongly convex, so it lies within TOLERANCE * L2 / strength of the
 minimiser. Which one of these many points it is may depend on anything; noise covers all of them.
+Rounding takes less than half of TOLERANCE for 2^31 rows, more than a table can hold, so no number
+of rows is refused: a refusal at a certain number would tell that there are as many.
 
 **Output perturbation.** Let F' = F + one row's loss. At the minimiser w' of F' the gradient of F is
 that row's, of norm at most L2; by strong convexity |w - w'| <= L2 / strength. M rows make it M
@@ -44,6 +46,7 @@ so two times epsilon_c is set aside, and the guarantee holds for what is compute
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -59,7 +62,7 @@ from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Noise, gaussian_scal
 Perturbed = Literal["objective", "output"]
 Vector = NDArray[np.float64]
 
-TOLERANCE = 2.0**-20
+TOLERANCE = 2.0**-17
 """The norm of the gradient at a point that is taken for the minimiser, as a share of L2."""
 
 COVER_SHARE = 1 / 64
@@ -73,8 +76,10 @@ until it does not.
 OUTPUT_NOISE = 0.1
 """Of output perturbation: the regulariser grows until the noise in a coefficient has this scale."""
 
-MAX_PERTURBED_ROWS = 1 << 24
 MAX_STEPS = 200
+
+CHUNK = 1 << 16
+"""This many terms of a sum are Python numbers at a time."""
 
 LEAST_STRENGTH = 1e-3
 """A weaker regulariser would leave Newton's method on thin ice."""
@@ -219,15 +224,6 @@ def _to_floats(integers: NDArray[np.int64], step: float) -> Vector:
     return found
 
 
-def check_number_of_rows(rows: int) -> None:
-    """Refuse more rows than the rounding errors are bounded for."""
-    if rows > MAX_PERTURBED_ROWS:
-        raise InputError(
-            f"Perturbation takes up to {MAX_PERTURBED_ROWS:,} rows; use the solver moments, which "
-            "takes any number."
-        )
-
-
 # --------------------------------------------------------------------------- the minimiser
 
 
@@ -237,35 +233,59 @@ def minimise(rows: Rows, strength: float, tilt: Vector) -> Vector:
     enough = TOLERANCE * rows.l2
     for _ in range(MAX_STEPS):
         gradient, hessian = _derivatives(rows, point, strength, tilt)
-        if (
-            np.linalg.norm(gradient) < enough / 4
-            and bound_gradient(rows, point, strength, tilt) <= enough
-        ):
-            return point
+        is_near = np.linalg.norm(gradient) < 4 * enough
+        if is_near:
+            gradient = sum_gradient(rows, point, strength, tilt)
+            length = float(np.linalg.norm(gradient))
+            if length + bound_rounding(rows, point, strength, tilt) <= enough / SAFE:
+                return point
         direction: Vector = np.linalg.solve(hessian, gradient).astype(np.float64)
-        point = _step(rows, point, strength, tilt, direction)
+        if is_near:
+            point = point - direction
+        else:
+            point = _step(rows, point, strength, tilt, direction)
     raise ArithmeticError("Newton's method did not come to rest on a strongly convex function")
 
 
 def bound_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> float:
-    """A number that the norm of the gradient of F(w) + tilt.w cannot exceed.
+    """A number that the norm of the gradient of F(w) + tilt.w cannot exceed."""
+    found = float(np.linalg.norm(sum_gradient(rows, point, strength, tilt)))
+    return (found + bound_rounding(rows, point, strength, tilt)) * SAFE
 
-    Sums over rows are those of :func:`math.fsum`, exact but for one last rounding. A product s = wx
-    comes from :func:`_products` and is off by UNIT |s| and (d UNIT)^2 L2 |w|. The sigmoid moves by
-    at most a quarter of the second, and by less than UNIT for the first, since |s| times its slope
-    is below 1/4. Computing it takes less than 8 UNIT, and its product with a feature, of size at
-    most 1, UNIT more. So rounding does not grow with w, and with the rows only as n UNIT does.
+
+def sum_gradient(rows: Rows, point: Vector, strength: float, tilt: Vector) -> Vector:
+    """The gradient of F(w) + tilt.w: its sums over rows are exact but for one last rounding."""
+    pulls = _pulls(rows, _products(rows.features, point))
+    columns = [
+        _sum_products(feature, pulls) + strength * weight + slope
+        for feature, slope, weight in zip(rows.features.T, tilt, point, strict=True)
+    ]
+    return np.array(columns)
+
+
+def _sum_products(feature: Vector, pulls: Vector) -> float:
+    """The exact sum of the products, rounded once."""
+    starts = range(0, len(pulls), CHUNK)
+    chunks = ((feature[i : i + CHUNK] * pulls[i : i + CHUNK]).tolist() for i in starts)
+    return math.fsum(itertools.chain.from_iterable(chunks))
+
+
+def bound_rounding(rows: Rows, point: Vector, strength: float, tilt: Vector) -> float:
+    """The largest distance of :func:`sum_gradient` from the gradient.
+
+    A product s = wx comes from :func:`_products` and is off by UNIT |s| and (d UNIT)^2 L2 |w|. The
+    sigmoid moves by at most a quarter of the second, and by less than UNIT for the first, since |s|
+    times its slope is below 1/4. Computing it takes less than 8 UNIT. So a row's pull is off by
+    less than 10 UNIT and that, and the vector that it adds by L2 times as much; its products with
+    the features round by UNIT L2 in all. Sums are exact (:func:`math.fsum`) but for the last
+    rounding, which like that of adding the regulariser and the tilt is UNIT times what is added.
+    So rounding does not grow with w but for its regulariser, and with the rows as n UNIT L2 does.
     """
     number, dimensions = rows.features.shape
-    pulls = _pulls(rows, _products(rows.features, point))
     size = float(np.linalg.norm(point))
-    off_term = 12 * UNIT + (dimensions * UNIT) ** 2 * rows.l2 * size
-    total = 0.0
-    for feature, slope, weight in zip(rows.features.T, tilt, point, strict=True):
-        column = math.fsum((feature * pulls).tolist()) + strength * weight + slope
-        largest = number + abs(strength * weight) + abs(slope)
-        total += (abs(column) + number * off_term + 4 * UNIT * largest) ** 2
-    return math.sqrt(total) * SAFE
+    off_row = 12 * UNIT + (dimensions * UNIT) ** 2 * rows.l2 * size
+    largest = number * rows.l2 + strength * size + float(np.linalg.norm(tilt))
+    return (number * rows.l2 * off_row + 4 * UNIT * largest) * SAFE
 
 
 def _products(features: Vector, point: Vector) -> Vector:

@@ -1,9 +1,12 @@
-"""Steps of a pipeline that look at the rows for free.
+"""Steps of a pipeline, and searches for parameters, that look at the rows for free.
 
 A scaler that is fitted on private rows, an imputer, a feature selection: what they learn goes into
 every row that a learner sees, and no ledger knows of it. scikit-learn hands the learner only their
 output. So a fit looks at who called it: where that is a pipeline, its other steps must not learn
 anything, or must be learners with a ledger themselves.
+
+A search that fits many candidates pays for every fit, but then compares their exact scores on
+private rows: which candidate it takes is an answer that nobody paid for.
 """
 
 from __future__ import annotations
@@ -33,6 +36,40 @@ def refuse_fitted_steps() -> None:
             _refuse_learning(owner.steps[:-1])
         elif isinstance(owner, TransformedTargetRegressor):
             _refuse_learning([("transformer", owner.transformer)])
+
+
+FREE_CHOICES = (
+    ("sklearn.model_selection", "GridSearchCV"),
+    ("sklearn.model_selection", "RandomizedSearchCV"),
+    ("sklearn.model_selection", "TunedThresholdClassifierCV"),
+    ("sklearn.model_selection._search", "BaseSearchCV"),
+    ("sklearn.feature_selection", "RFECV"),
+    ("sklearn.feature_selection", "SequentialFeatureSelector"),
+    ("sklearn.calibration", "CalibratedClassifierCV"),
+    ("sklearn.ensemble", "StackingClassifier"),
+    ("sklearn.ensemble", "StackingRegressor"),
+)
+"""What decides by exact scores or predictions of the rows that it is given."""
+
+
+def refuse_free_choices() -> None:
+    """Refuse to be fitted by what goes on to choose by exact scores of private rows."""
+    choosing = tuple(_choosing_classes())
+    for caller in _callers():
+        owner = caller.f_locals.get("self")
+        if isinstance(owner, choosing):
+            raise InputError(
+                f"{type(owner).__name__} would decide by exact scores of private rows, at no "
+                "price; search on public or synthetic rows, with noise=SeededNoise(0), and fit the "
+                "private rows once with what was found."
+            )
+
+
+def _choosing_classes() -> Iterator[type]:
+    for module, name in FREE_CHOICES:
+        found = getattr(sys.modules.get(module), name, None)  # not imported: nobody can have one
+        if isinstance(found, type):
+            yield found
 
 
 def _refuse_learning(steps: Sequence[tuple[str, Any]]) -> None:

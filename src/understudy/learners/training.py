@@ -239,6 +239,7 @@ def learn(
     *,
     target: str | None = None,
     unit: ProtectedUnit | None = None,
+    discovery: DiscoveryTerms | None = None,
     engine: str | None = None,
     notify: Notify = warn_owner,
     progress: Progress = no_progress,
@@ -262,6 +263,8 @@ def learn(
         The column to predict; k-means and PCA have none.
     unit
         Whom the guarantee protects; by default the presence of any one row.
+    discovery
+        What discovering the domain may cost, and whether to go on where it finds little.
     engine
         For files, who sums: "memory", "duckdb" or "spark".
     notify, progress
@@ -297,7 +300,13 @@ def learn(
     ) as source:
         # A release is of whatever its method makes: here a trained model.
         copy = clone(learner).set_params(ledger=None)
-        method: Any = _Training(learner=copy, target=target, unit=unit, source=source)
+        method: Any = _Training(
+            learner=copy,
+            target=target,
+            unit=unit,
+            source=source,
+            terms=discovery or DiscoveryTerms(),
+        )
         trained: Any = Release(
             method=method,
             source=source,
@@ -331,6 +340,26 @@ class ProtectedUnit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DiscoveryTerms:
+    """How the domain is discovered, where the schema leaves it open.
+
+    Parameters
+    ----------
+    share
+        The share of the budget for it; by default what it needs.
+    keep_going
+        Whether to go on where the domain cannot be discovered, or not that of every column.
+    """
+
+    share: float | None = None
+    keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        if self.share is not None and not 0 < self.share < 1:
+            raise InputError(f"discovery must be a share between 0 and 1, not {self.share!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Training:
     """A learner as a release knows methods (:class:`understudy.release.pipeline.ReleaseMethod`)."""
 
@@ -338,10 +367,9 @@ class _Training:
     target: str | None
     unit: ProtectedUnit
     source: Source
+    terms: DiscoveryTerms
 
     asks = True
-    discovery = None
-    keep_going = None
     refinement = 0.0
 
     def __post_init__(self) -> None:
@@ -351,6 +379,14 @@ class _Training:
     @property
     def name(self) -> str:
         return learner_name(self.learner)
+
+    @property
+    def discovery(self) -> float | None:
+        return self.terms.share
+
+    @property
+    def keep_going(self) -> bool:
+        return self.terms.keep_going
 
     @property
     def epsilon(self) -> float:
@@ -382,7 +418,7 @@ class _Training:
     def learn(self, curator: Curator, budget: Budget, progress: Progress) -> TrainedModel:
         progress("learning", 0, 1)
         coded = None
-        if getattr(self.learner, "needs_rows", False) and isinstance(self.source, MemorySource):
+        if self.learner.needs_rows and isinstance(self.source, MemorySource):
             coded, _ = self.source.code(curator.schema)
         self.learner.fit_curator(curator, self.target, budget=budget, coded=coded)
         progress("learning", 1, 1)

@@ -355,14 +355,9 @@ class LocalGaussianNB(_LocalNaiveBayes):
         return np.clip(2 * (X - lower) / (upper - lower) - 1, -1.0, 1.0)
 
     def _joint_log_likelihood(self, X: Matrix) -> Matrix:  # noqa: N803
-        scaled = self._scale(X)
-        joint = np.empty((len(scaled), len(self.classes_)))
-        for place, (prior, mean, variance) in enumerate(
-            zip(self.class_prior_, self.theta_, self.var_, strict=True)
-        ):
-            distance = ((scaled - mean) ** 2 / variance).sum(axis=1)
-            joint[:, place] = np.log(prior) - 0.5 * (distance + np.log(2 * np.pi * variance).sum())
-        return joint
+        from understudy.learners.naive_bayes import gaussian_likelihood
+
+        return gaussian_likelihood(self._scale(X), self.class_prior_, self.theta_, self.var_)
 
 
 def find_discriminant_components(

@@ -42,7 +42,10 @@ class Holdout:
     noise
         The variance of errors that noise explains, as a multiple of what the formula gives.
     misfit
-        The variance of what no measured table tells, as a multiple of that of drawing rows.
+        The variance of what no measured table tells of pairs of attributes, as a multiple of that
+        of drawing rows: as large as normal intervals need it to hold what they say.
+    larger
+        The same of more than two attributes.
     one_way
         The variance of counts of one attribute, as a multiple of that of all their measurements:
         above 1 where the model is further from them than their noise.
@@ -53,6 +56,7 @@ class Holdout:
     noise: float
     misfit: float
     tables: int
+    larger: float
     one_way: float = 1.0
 
 
@@ -70,6 +74,7 @@ class Measurements:
             holdout = {
                 "noise": self.holdout.noise,
                 "misfit": self.holdout.misfit,
+                "larger": self.holdout.larger,
                 "one_way": self.holdout.one_way,
                 "tables": self.holdout.tables,
             }
@@ -112,8 +117,10 @@ def _holdout(entry: Any) -> Holdout | None:
     if not isinstance(entry, Mapping):
         raise InputError("its holdout is not an object")
     factors: dict[str, float] = {}
-    for name in ("noise", "misfit", "one_way"):
+    for name in ("noise", "misfit", "larger", "one_way"):
         factor = entry.get(name)
+        if name == "larger" and name not in entry:
+            factor = factors["misfit"]  # as older files have it
         if not _is_number(factor, MAX_FACTOR):
             raise InputError("a factor of its holdout is not a number at or above 0")
         factors[name] = float(factor)

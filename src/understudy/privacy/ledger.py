@@ -124,6 +124,7 @@ class Ledger:
     taken_as_public: tuple[str, ...] = ()
     stop_delta: float = 0.0
     stopped_at: Budget | None = field(default=None, init=False)
+    _for_reading: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.epsilon != 0:  # a release that asks nothing costs nothing
@@ -148,6 +149,12 @@ class Ledger:
             else rho_of(self.epsilon, self.conversion_delta),
             self.currency,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle gets: all there is to read, and nothing to spend. Two ledgers
+        with what one has left would be money printed.
+        """
+        return {**self.__dict__, "entries": list(self.entries), "_for_reading": True}
 
     @property
     def conversion_delta(self) -> float:
@@ -197,6 +204,11 @@ class Ledger:
             asked = new[0].question
         else:
             asked = f"A batch of {len(new)} questions"
+        if self._for_reading:
+            raise BudgetError(
+                f"{asked} cannot be paid from a copy of a ledger, or from one that was read back "
+                "from a model; debit the original. Nothing was asked."
+            )
         cost_of_all = total([entry.amount for entry in new])
         if total([entry.amount for entry in self.entries]) + cost_of_all > exact(
             self.budget.amount
@@ -450,6 +462,7 @@ class Ledger:
                     raise ValueError("a price is below 0")
                 entries.append(Entry(question, amount, check_delta(entry["delta"]), mechanism))
             ledger._record(entries)
+            ledger._for_reading = True
         except (KeyError, TypeError, ValueError, AttributeError, BudgetError) as error:
             raise InputError(f"its ledger is not in order ({error})") from error
         return ledger

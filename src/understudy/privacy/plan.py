@@ -196,7 +196,7 @@ def _check_whole(number: int, what: str) -> None:
         )
 
 
-ROUNDS_PER_ATTRIBUTE, ONE_WAY_SHARE, SELECTION_SHARE = 2.0, 0.05, 0.1
+ROUNDS_PER_ATTRIBUTE, ONE_WAY_SHARE, SELECTION_SHARE, HOLDOUT_SHARE = 2.0, 0.05, 0.1, 0.05
 """As :class:`Adaptive` has them by default."""
 
 
@@ -206,7 +206,8 @@ def _rounds(
     if attributes < 2:
         return None
     tables = round(ROUNDS_PER_ATTRIBUTE * attributes)
-    each = budget.amount * (1 - ONE_WAY_SHARE) * (1 - SELECTION_SHARE) / tables
+    for_rounds = (1 - HOLDOUT_SHARE) * (1 - ONE_WAY_SHARE) * (1 - SELECTION_SHARE)
+    each = budget.amount * for_rounds / tables
     deviation, mean_size = noise_of(Budget(each, budget.currency), neighbours, most)
     cells = max(1, int(rows / (PAPER_THETA * max(mean_size, 1e-9))))
     error = min(1.0, cells * mean_size / (2 * rows) + sampling_error(cells, rows))

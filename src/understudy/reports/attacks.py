@@ -46,9 +46,9 @@ _GRADES = {
 def _attack(attack: Attack) -> str:
     badge = f'<b class="verdict {_GRADES[attack.verdict]}">{escape_html(attack.verdict)}</b>'
     promised = f'<p class="small"><b>What epsilon promises.</b> {escape_html(attack.promised)}</p>'
+    caption = f"<figcaption><b>{escape_html(attack.name)}</b>{badge}</figcaption>"
     return (
-        f"<figure><figcaption><b>{escape_html(attack.name)}</b>{badge}</figcaption>{_picture(attack)}"
-        f"<p>{escape_html(attack.found)}</p>{promised}</figure>"
+        f"<figure>{caption}{_picture(attack)}<p>{escape_html(attack.found)}</p>{promised}</figure>"
     )
 
 

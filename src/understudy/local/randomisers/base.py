@@ -115,9 +115,11 @@ class Randomiser(ABC):
         """Check what stands in a plan and build the randomiser. Thresholds that are not those of
         its epsilon are refused.
         """
-        if not isinstance(document, Mapping) or document.get("kind") not in KINDS:
+        kind = None
+        if isinstance(document, Mapping) and isinstance(document.get("kind"), str):
+            kind = KINDS.get(document["kind"])
+        if kind is None:
             raise InputError(f"A randomiser must be an object with a kind of {', '.join(KINDS)}.")
-        kind = KINDS[document["kind"]]
         wanted = {each.name for each in fields(kind)}
         if {*document} - {"kind", "thresholds"} != wanted:
             raise InputError(
@@ -172,7 +174,7 @@ class CategoricalRandomiser(Randomiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.size, "size", 2, self.max_size)
+        object.__setattr__(self, "size", check_whole(self.size, "size", 2, self.max_size))
 
     def encode(self, values: Any) -> Integers:
         """The codes, if they are whole numbers from 0 to size - 1."""
@@ -199,10 +201,11 @@ class CategoricalRandomiser(Randomiser):
         check_persons(persons)
         if counts is None:
             return np.full(self.size, persons / self.size)
-        given = np.asarray(counts, dtype=np.float64)
-        if given.shape != (self.size,) or not np.isfinite(given).all():
+        given = to_array(counts)
+        numbers = given.dtype.kind in "iuf" and given.shape == (self.size,)
+        if not numbers or not np.isfinite(given).all():
             raise InputError(f"counts must be {self.size:,} finite numbers, one per value.")
-        return np.clip(given, 0, persons)
+        return np.clip(given.astype(np.float64), 0, persons)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,9 +254,17 @@ class SupportRandomiser(CategoricalRandomiser, FiniteRandomiser):
 # --------------------------------------------------------------------------- checks
 
 
+def to_array(given: Any) -> NDArray[Any]:
+    """What was given as an array, if it has a shape."""
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError("Lists must have lines of one length, of plain numbers.") from None
+
+
 def check_codes(values: Any, size: int) -> Integers:
     """Codes from 0 to size - 1, as an array of one dimension."""
-    array = np.asarray(values)
+    array = to_array(values)
     if array.dtype.kind not in "iu" and array.size:
         raise InputError(
             f"Values are reported by their codes, whole numbers from 0 to {size - 1:,}; these are "
@@ -271,7 +282,7 @@ def check_codes(values: Any, size: int) -> Integers:
 
 def check_reports(reports: Any, width: int) -> Reports:
     """Lines of whole numbers."""
-    array = np.asarray(reports)
+    array = to_array(reports)
     if array.size == 0:
         return np.empty((0, width), dtype=np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != width:
@@ -281,7 +292,7 @@ def check_reports(reports: Any, width: int) -> Reports:
 
 def check_tally(tally: Any, size: int) -> Integers:
     """A tally of as many whole numbers as it must have."""
-    array = np.asarray(tally)
+    array = to_array(tally)
     if array.dtype.kind not in "iu" or array.shape != (size,):
         raise InputError(f"A tally must be {size:,} whole numbers.")
     return array.astype(np.int64)

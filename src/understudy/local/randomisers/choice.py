@@ -24,8 +24,8 @@ TOLERANCE = 1.01
 
 
 def best_randomiser(size: int, epsilon: float) -> CategoricalRandomiser:
-    """The randomiser to use for so many values at this epsilon: that with the smallest variance,
-    or one that is within a hundredth of it and has shorter reports.
+    """The randomiser to use for this many values at this epsilon: that with the smallest
+    variance, or one that is within a hundredth of it and has shorter reports.
 
     What is compared is the variance of all estimated counts together, by the exact formula; but for
     Hadamard response it does not depend on who has which value.
@@ -40,7 +40,7 @@ def best_randomiser(size: int, epsilon: float) -> CategoricalRandomiser:
     Examples
     --------
     >>> [best_randomiser(size, 1.0).kind for size in (2, 5, 100, 10_000)]
-    ['direct', 'subset selection', 'subset selection', 'optimal hashing']
+    ['direct', 'direct', 'subset selection', 'optimal hashing']
     """
     check_local_epsilon(epsilon)
     check_whole(size, "size", 2, max(kind.max_size for kind in CANDIDATES))

@@ -102,7 +102,7 @@ class HadamardResponse(CategoricalRandomiser, FiniteRandomiser):
     --------
     >>> towns = HadamardResponse(size=5000, epsilon=1.0)
     >>> towns.blocks, towns.length
-    (2, 4096)
+    (1, 8192)
     """
 
     kind: ClassVar[str] = "hadamard"

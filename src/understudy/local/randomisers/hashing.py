@@ -69,7 +69,7 @@ class OptimalHashing(SupportRandomiser):
     >>> towns.buckets, towns.width
     (4, 3)
     >>> round(towns.variance(10000, [0] * 5000)[0] ** 0.5)
-    193
+    192
     """
 
     kind: ClassVar[str] = "optimal hashing"

@@ -10,11 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.local.randomisers.base import Floats, Integers, Randomiser, check_persons
+from understudy.local.randomisers.base import (
+    Floats,
+    Integers,
+    Randomiser,
+    check_persons,
+    to_array,
+)
 from understudy.local.randomisers.thresholds import check_whole
 
 STEPS = 1 << 20
-"""A number is rounded to the nearest of so many steps from the lowest value to the highest."""
+"""A number is rounded to the nearest of this many steps from the lowest value to the highest."""
 
 MAX_DIMENSIONS = 64
 
@@ -66,7 +72,7 @@ class MeanRandomiser(RangeRandomiser):
 
     def encode(self, values: Any) -> Integers:
         """The steps of the grid, a line per person; a list of numbers where there is one each."""
-        array = np.asarray(values)
+        array = to_array(values)
         if array.ndim == 1 and self.dimensions == 1:
             array = array[:, None]
         if array.ndim != 2 or array.shape[1] != self.dimensions:
@@ -111,7 +117,7 @@ def check_bounds(low: Any, high: Any) -> None:
 
 def check_numbers(values: Any, low: float, high: float) -> Floats:
     """Finite numbers in a range."""
-    array = np.asarray(values)
+    array = to_array(values)
     if array.dtype.kind not in "iuf" and array.size:
         raise InputError("Only numbers can be reported here; truth values and text have codes.")
     numbers = array.astype(np.float64)
@@ -126,7 +132,7 @@ def check_numbers(values: Any, low: float, high: float) -> Floats:
 
 def check_sums(tally: Any, dimensions: int) -> Integers:
     """A tally of a number of reports and a sum of them, for each dimension."""
-    array = np.asarray(tally)
+    array = to_array(tally)
     if array.dtype.kind not in "iu" or array.shape != (2, dimensions):
         raise InputError(f"A tally must be two lines of {dimensions:,} whole numbers.")
     return array.astype(np.int64)

@@ -204,7 +204,7 @@ class Piecewise(MeanRandomiser, FiniteRandomiser):
 
     def variance(self, persons: int, values: Any = None) -> Floats:
         """The variance of each estimated mean where as many persons report a number as do on
-        average.
+        average: that of the noise, and that of which persons these are.
 
         Parameters
         ----------
@@ -213,7 +213,11 @@ class Piecewise(MeanRandomiser, FiniteRandomiser):
         values
             The persons' numbers, or some that stand for them; by default the worst case.
         """
-        return super().variance(persons, values) * self.dimensions / self.sampled
+        spread = np.full(self.dimensions, (self.high - self.low) ** 2 / 4)
+        if values is not None:
+            spread = self._take_off_grid(self.encode(values)).var(axis=0)
+        each = self.dimensions / self.sampled
+        return super().variance(persons, values) * each + spread * (each - 1) / max(persons, 1)
 
     # ------------------------------------------------------------------- the promise
 

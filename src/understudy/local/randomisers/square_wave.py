@@ -21,6 +21,7 @@ from understudy.local.randomisers.base import (
     check_reports,
     check_tally,
     in_range,
+    to_array,
 )
 from understudy.local.randomisers.numeric import STEPS, RangeRandomiser
 from understudy.local.randomisers.thresholds import check_whole
@@ -87,7 +88,7 @@ class SquareWave(RangeRandomiser, FiniteRandomiser):
 
     def encode(self, values: Any) -> Integers:
         """The steps of the grid."""
-        array = np.asarray(values)
+        array = to_array(values)
         if array.ndim != 1:
             raise InputError("Each person must have one number.")
         return self._put_on_grid(array)

@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from understudy.errors import InputError
 from understudy.local.randomisers.words import WHOLE
 from understudy.privacy.budget import check_epsilon, exact
@@ -70,8 +72,9 @@ def check_local_epsilon(epsilon: Any) -> float:
 
 def check_whole(number: Any, name: str, lowest: int, highest: int) -> int:
     """Return a whole number if it lies in a range."""
-    if isinstance(number, bool) or not isinstance(number, int) or not lowest <= number <= highest:
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not whole or not lowest <= number <= highest:
         raise InputError(
             f"{name} must be a whole number from {lowest:,} to {highest:,}, not {number!r}."
         )
-    return number
+    return int(number)

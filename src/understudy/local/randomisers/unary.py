@@ -6,7 +6,7 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -74,7 +74,7 @@ def tally_bits(reports: Any, size: int) -> Integers:
 
 
 def all_bits(size: int) -> Iterator[tuple[int, ...]]:
-    """Every report of so many bits."""
+    """Every report of this many bits."""
     limits = [1 << min(PART, size - start) for start in range(0, size, PART)]
     return itertools.product(*(range(limit) for limit in limits))
 
@@ -271,13 +271,12 @@ def threshold_words(epsilon: float, theta: float) -> tuple[int, int]:
 def best_theta(epsilon: float) -> float:
     """The threshold with the smallest variance of the count of a rare value, to four digits.
 
-    With s = e^(epsilon / 2) it minimises q (1 - q) / (p - q)^2, which falls and then rises between
-    1/2 and 1.
+    It minimises q (1 - q) / (p - q)^2 between 1/2 and 1.
 
     Examples
     --------
     >>> best_theta(5.0), best_theta(0.5)
-    (0.7529, 0.5361)
+    (0.8465, 0.5616)
     """
 
     def spread(steps: int) -> float:
@@ -309,11 +308,11 @@ class ThresholdHistogram(UnaryEncoding):
     """
 
     kind: ClassVar[str] = "threshold histogram"
-    theta: float = field(default=-1.0)
+    theta: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.theta == -1:
+        if self.theta is None:
             object.__setattr__(self, "theta", best_theta(self.epsilon))
         if (
             isinstance(self.theta, bool)
@@ -324,4 +323,5 @@ class ThresholdHistogram(UnaryEncoding):
 
     @property
     def _words(self) -> tuple[int, int]:
+        assert self.theta is not None  # it was set to the best one
         return threshold_words(self.epsilon, self.theta)

@@ -25,7 +25,13 @@ from understudy.models.factors import Factor, Variable, function_of
 from understudy.models.inference import MAX_PRODUCT_CELLS, Elimination, noise_variance
 from understudy.models.query.conditions import Subset
 from understudy.models.query.grammar import Atom, Compound, Condition, Kind, Query, parse
-from understudy.models.query.intervals import CUT_FACTOR, CUT_ROWS, ROUNDING, Parts
+from understudy.models.query.intervals import (
+    CUT_FACTOR,
+    CUT_ROWS,
+    LEARNED_CUT_ROWS,
+    ROUNDING,
+    Parts,
+)
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
@@ -108,7 +114,7 @@ class Answer:
     def describe_parts(self) -> str:
         """What the error bar is made of, in a line."""
         if self.error > 0 and not self.noise + self.misfit + self.cut:
-            return "parts of the error are told for counts, shares and means without bounds"
+            return "parts of the error are told for counts, shares, means, variances and sums"
         return (
             f"noise {self.noise:.3g}, misfit {self.misfit:.3g}, cut bins {self.cut:.3g}; 95 % "
             f"interval {self.low:.6g} to {self.high:.6g}"
@@ -116,8 +122,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
-        names = ("query", "kind", "value", "error", "low", "high", "noise", "misfit", "cut")
-        return {name: getattr(self, name) for name in names}
+        names = ("kind", "value", "error", "low", "high", "noise", "misfit", "cut")
+        return {"question": self.query, **{name: getattr(self, name) for name in names}}
 
 
 def answer(model: Model, text: str, query: Query | None = None) -> Answer:
@@ -129,20 +135,17 @@ def answer(model: Model, text: str, query: Query | None = None) -> Answer:
     if query.kind == "mean":
         assert query.attribute is not None
         value, parts = _mean(model, query.attribute, query.condition)
-        return _with_parts(model, text, "mean", value, parts)
+        return with_parts(model, text, "mean", value, parts)
     event = _Event(model, query.condition)
     share = event.probability
-    parts = event.parts()
     if query.kind == "share":
-        return _with_parts(model, text, "share", share, parts)
+        return with_parts(model, text, "share", share, event.parts(about=share))
     rows = _rows(model)
-    counted = parts.times(rows)
-    # The number of rows has an error of its own where it was measured.
-    counted = replace(counted, noise=counted.noise + (share * rows_deviation(model)) ** 2)
-    return _with_parts(model, text, "count", rows * share, counted)
+    return with_parts(model, text, "count", rows * share, event.parts().times(rows))
 
 
-def _with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> Answer:
+def with_parts(model: Model, text: str, kind: Kind, value: float, parts: Parts) -> Answer:
+    """An answer, with an error that is made of its parts and their factors."""
     scaled = model.errors.scale(parts)
     noise, misfit, cut = (math.sqrt(v) for v in (scaled.noise, scaled.misfit, scaled.cut))
     error = math.sqrt(scaled.noise + scaled.misfit + scaled.cut)
@@ -197,23 +200,62 @@ def _mean(model: Model, attribute: Attribute, condition: Condition | None) -> tu
         )
     mean = _Event(model, condition, attribute, values).probability / mass
     # With the mean subtracted the sum is 0, and its slope is that of the ratio.
-    centred = _Event(model, condition, attribute, lambda low, high: values(low, high) - mean)
-    noise = centred.variance(1 / mass)
-    squared = _Event(model, condition, attribute, lambda low, high: (values(low, high) - mean) ** 2)
-    one_row = squared.probability / mass**2
-    if model.draws is not None:
-        noise += one_row / model.draws
-    misfit = 0.0
-    if model.rows and not model.errors.is_measured(squared.names):
-        misfit = one_row / model.rows
-    return mean, Parts(noise=noise, misfit=misfit, cut=_spread_inside(model, attribute))
+    centred = Centred(model=model, condition=condition, attribute=attribute, mass=mass)
+    parts = centred.parts(
+        lambda low, high: values(low, high) - mean,
+        lambda low, high: (values(low, high) - mean) ** 2,
+    )
+    return mean, replace(parts, cut=parts.cut + spread_inside(model, attribute))
 
 
-def _spread_inside(model: Model, attribute: Attribute) -> float:
+@dataclass(frozen=True, kw_only=True)
+class Centred:
+    """A ratio of sums over the rows that fit, by values of one attribute.
+
+    Parameters
+    ----------
+    condition
+        Which rows fit; those without a value do not.
+    attribute
+        Whose values.
+    mass
+        The share of the rows that fit.
+    """
+
+    model: Model
+    condition: Condition
+    attribute: Attribute
+    mass: float
+
+    def parts(self, slope: Any, squared_slope: Any) -> Parts:
+        """The variances of the ratio, whose change by a row with a value is the slope there; that
+        has the mean 0 among the rows that fit.
+        """
+        event = _Event(self.model, self.condition, self.attribute, slope)
+        parts = event.centred_parts(self.mass)
+        if parts is not None:
+            return parts
+        squared = _Event(self.model, self.condition, self.attribute, squared_slope)
+        one_row = squared.probability / self.mass**2
+        noise = event.variance(1 / self.mass)
+        if self.model.draws is not None:
+            noise += one_row / self.model.draws
+        misfit = 0.0
+        if self.model.rows and not self.model.errors.is_measured(squared.names):
+            misfit = one_row / self.model.rows
+        return Parts(noise=noise, misfit=misfit)
+
+
+def spread_inside(model: Model, attribute: Attribute, slopes: Any = 1.0) -> float:
     """The variance of a mean from not knowing where the rows of each bin lie inside it.
 
     Inside a bin of width w a mean could be off by a few per cent of w, about as much as a sum of
     the shares of its halves.
+
+    Parameters
+    ----------
+    slopes
+        For each bin how much the answer changes with a value there, as a multiple of a mean.
     """
     if not isinstance(attribute, Quantity) or not model.rows:
         return 0.0
@@ -224,8 +266,8 @@ def _spread_inside(model: Model, attribute: Attribute) -> float:
     rows = np.maximum(shares * model.rows, 1.0)
     unsure: Any = 1 / (CUT_ROWS + 1)
     if attribute.refined:
-        unsure = np.minimum(CUT_FACTOR / rows, unsure)
-    return float((shares**2 * widths**2 / 12 * unsure).sum())
+        unsure = np.minimum(CUT_FACTOR / rows + 1 / (LEARNED_CUT_ROWS + 1), unsure)
+    return float((shares**2 * (slopes * widths) ** 2 / 12 * unsure).sum())
 
 
 def _values(attribute: Attribute) -> Any:
@@ -302,30 +344,73 @@ class _Event:
         """The expected value."""
         return float((self._elimination.table * self._truth).sum()) / self._total
 
-    def parts(self) -> Parts:
-        """The variances of the probability, by cause."""
+    def parts(self, about: float = 0.0) -> Parts:
+        """The variances of the probability, by cause.
+
+        Parameters
+        ----------
+        about
+            0 for a count, which has the error of the number of rows in it; the probability itself
+            for a share, which has not.
+        """
         share = self.probability
-        noise = self.variance(1.0) + _drawing_variance(self._model, share)
+        drawing = _drawing_variance(self._model, share)
         rows = self._model.rows
         if not rows or not self.names:
-            return Parts(noise=noise)
-        joint = self._elimination.table / self._total
-        places = range(joint.ndim)
-        sides = [joint.sum(axis=tuple(j for j in places if j != i)) for i in places]
-        errors = self._model.errors
-        misfit = errors.misfit(self._truth, sides, self.names) / rows
-        cut = 0.0
-        for i, name in enumerate(self.names):
-            fitting = (joint * self._truth).sum(axis=tuple(j for j in places if j != i))
-            expected = np.divide(fitting, sides[i], out=np.zeros_like(fitting), where=sides[i] > 0)
-            cut += errors.cut(name, self._weights[i], expected) / rows**2
-        if noise + misfit + cut > 0:
-            misfit += ROUNDING / rows**2
-        if len(self.names) == 1 and self._model.schema.constraints is None:
-            known = errors.one_way_noise(self.names[0], self._weights[0] @ self._truth)
-            if known is not None:
-                return Parts(noise=known / rows**2, misfit=misfit, cut=cut, direct=True)
-        return Parts(noise=noise, misfit=misfit, cut=cut)
+            return Parts(noise=self.variance(1.0) + drawing + self._rows_variance(about))
+        cut = self._cut() / rows**2
+        told = self._by_effects(about)
+        if told is None:
+            noise = self.variance(1.0) + drawing + self._rows_variance(about)
+            found = Parts(noise=noise, misfit=self._misfit() / rows)
+        else:
+            found = told.times(1 / rows)
+        is_unsure = found.noise + found.known + found.misfit + found.larger + cut > 0
+        rounding = 0.0
+        if is_unsure:
+            rounding = ROUNDING / rows**2
+        return replace(found, rounding=rounding, cut=cut)
+
+    def centred_parts(self, mass: float) -> Parts | None:
+        """The variances of a mean of values that have the mean 0 among the rows that fit, which are
+        this share of all; None where the measured tables do not tell.
+        """
+        rows, told = self._model.rows, self._by_effects(0.0)
+        if not rows or told is None:
+            return None
+        return told.times(1 / (rows * mass))
+
+    def _by_effects(self, about: float) -> Parts | None:
+        if self._model.draws is not None:
+            return None
+        return self._model.errors.by_effects(self._truth, self._weights, self.names, about)
+
+    def _rows_variance(self, about: float) -> float:
+        """Of a count: what the number of rows, where it was measured, adds."""
+        if about or not self._model.rows:
+            return 0.0
+        return (self.probability * rows_deviation(self._model) / self._model.rows) ** 2
+
+    @cached_property
+    def _joint(self) -> NDArray[np.float64]:
+        """The probabilities of the sides."""
+        return self._elimination.table / self._total
+
+    def _side_shares(self) -> list[NDArray[np.float64]]:
+        places = range(self._joint.ndim)
+        return [self._joint.sum(axis=tuple(j for j in places if j != i)) for i in places]
+
+    def _misfit(self) -> float:
+        return self._model.errors.misfit(self._truth, self._side_shares(), self.names)
+
+    def _cut(self) -> float:
+        """The variance of a count from bins that conditions cut."""
+        found, places = 0.0, range(self._joint.ndim)
+        for i, (name, shares) in enumerate(zip(self.names, self._side_shares(), strict=True)):
+            fitting = (self._joint * self._truth).sum(axis=tuple(j for j in places if j != i))
+            expected = np.divide(fitting, shares, out=np.zeros_like(fitting), where=shares > 0)
+            found += self._model.errors.cut(name, self._weights[i], expected)
+        return found
 
     def variance(self, scale: float) -> float:
         """The variance of ``scale`` times that, from the noise; values that weigh rows must have

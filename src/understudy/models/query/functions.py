@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Quantity
 from understudy.errors import InputError
-from understudy.models.query.answers import Answer, answer
+from understudy.models.query.answers import Answer, Centred, answer, spread_inside, with_parts
 from understudy.models.query.answers import _Event as Event
 from understudy.models.query.answers import _values as bin_values
 from understudy.models.query.distributions import (
@@ -94,7 +94,7 @@ class GroupedAnswer(OneAnswer[Answer]):
             if math.isnan(found.value):
                 told |= {"value": None, "error": None, "low": None, "high": None}
             listed.append({"group": list(group), **told})
-        return {"query": self.query, "group_by": list(self.group_by), "answers": listed}
+        return {"question": self.query, "group_by": list(self.group_by), "answers": listed}
 
 
 def show_answer(answer: Answer) -> str:
@@ -222,18 +222,45 @@ def _mean(model: Model, text: str, query: Query) -> Answer:
     assert query.attribute is not None
     mass, mean = _moments(model, query)
     values = _clipped(query, query.attribute)
-    centred = Event(
-        model, add_present(query), query.attribute, lambda low, high: values(low, high) - mean
+    parts = _centred(model, query, mass).parts(
+        lambda low, high: values(low, high) - mean,
+        lambda low, high: (values(low, high) - mean) ** 2,
     )
-    return Answer(text, "mean", mean, math.sqrt(centred.variance(1 / mass)))
+    inside = spread_inside(model, query.attribute, _inside_bounds(query))
+    parts = replace(parts, cut=parts.cut + inside)
+    return with_parts(model, text, "mean", mean, parts)
+
+
+def _centred(model: Model, query: Query, mass: float) -> Centred:
+    assert query.attribute is not None
+    return Centred(model=model, condition=add_present(query), attribute=query.attribute, mass=mass)
+
+
+def _inside_bounds(query: Query) -> NDArray[np.float64] | float:
+    """For each bin 1 where values in it are not clipped, else 0."""
+    attribute = query.attribute
+    if query.bounds is None or not isinstance(attribute, Quantity):
+        return 1.0
+    edges = np.array(attribute.edges, dtype=np.float64)
+    low, high = query.bounds
+    return ((edges[1:] > low) & (edges[:-1] < high)).astype(np.float64)
 
 
 def _sum(model: Model, text: str, query: Query) -> Answer:
     """A mean times the number of rows that have a value."""
     count = answer(model, text, Query(kind="count", condition=add_present(query)))
     mean = _answer_one(model, text, replace(query, kind="mean"))
-    error = math.hypot(mean.value * count.error, count.value * mean.error)
-    return Answer(text, "sum", mean.value * count.value, error)
+
+    def join(part: str) -> float:
+        by_count = mean.value * getattr(count, part)
+        return math.hypot(by_count, count.value * getattr(mean, part))
+
+    return Answer(
+        text,
+        "sum",
+        mean.value * count.value,
+        *(join(part) for part in ("error", "noise", "misfit", "cut")),
+    )
 
 
 def _variance(model: Model, text: str, query: Query) -> Answer:
@@ -242,14 +269,20 @@ def _variance(model: Model, text: str, query: Query) -> Answer:
     assert attribute is not None
     mass, mean = _moments(model, query)
     squares = _squares(query, attribute, mean)
-    condition = add_present(query)
-    variance = Event(model, condition, attribute, squares).probability / mass
-    centred = Event(model, condition, attribute, lambda low, high: squares(low, high) - variance)
-    error = math.sqrt(centred.variance(1 / mass))
+    variance = Event(model, add_present(query), attribute, squares).probability / mass
+    parts = _centred(model, query, mass).parts(
+        lambda low, high: squares(low, high) - variance,
+        lambda low, high: (squares(low, high) - variance) ** 2,
+    )
+    if isinstance(attribute, Quantity):
+        edges = np.array(attribute.edges, dtype=np.float64)
+        slopes = 2 * np.abs((edges[1:] + edges[:-1]) / 2 - mean) * _inside_bounds(query)
+        parts = replace(parts, cut=parts.cut + spread_inside(model, attribute, slopes))
     if query.kind == "variance":
-        return Answer(text, "variance", variance, error)
+        return with_parts(model, text, "variance", variance, parts)
     deviation = math.sqrt(max(variance, 0.0))
-    return Answer(text, "std", deviation, error / max(2 * deviation, 1e-300))
+    parts = parts.times(1 / max(2 * deviation, 1e-300))
+    return with_parts(model, text, "std", deviation, parts)
 
 
 def _squares(query: Query, attribute: Attribute, mean: float) -> Callable[..., NDArray[np.float64]]:

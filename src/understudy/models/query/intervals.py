@@ -2,7 +2,8 @@
 
 Three variances add up:
 
-- *Noise*: that of the measured tables, carried through the network
+- *Noise*: that of the measured tables that tell an effect (:mod:`understudy.models.query.effects`).
+  Where a model does not say which tables were measured, that of its network's tables
   (:func:`understudy.models.inference.noise_variance`).
 - *Misfit*: a function of several attributes is a sum of effects: the total, one for each
   attribute, for each pair, and so on. Effects of attributes that share a measured table are told by
@@ -12,7 +13,8 @@ Three variances add up:
 - *Cut bins*: where a condition cuts through a bin, how its rows lie inside.
 
 The factors of noise and misfit differ from release to release. A method may pay for a *holdout*: a
-few tables that it measures and never fits. How far the model is from them tells both.
+few tables that it measures and never fits. How far the model is from them tells both
+(:mod:`understudy.models.query.misfits`).
 """
 
 from __future__ import annotations
@@ -22,41 +24,37 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.marginals import Axis, Marginal
-from understudy.data.schema import Quantity
+from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.models.measurements import Holdout
+from understudy.models.query.effects import Precisions, effect_variance, squared_means
+from understudy.models.query.misfits import GroupErrors, find_factor
 
 if TYPE_CHECKING:
     from understudy.models.model import Model
 
-NORMAL = 1.959964
-"""Half the width of an interval of 95 %, in standard deviations of a normal error ..."""
-
-FREEDOM = 5.0
-HEAVY = 2.570582
-"""... and in scales of an error that is t-distributed with this many degrees of freedom: misfit is
-large in a few places and small in most."""
-
-NORMAL_AS_HEAVY = 0.733
-"""The squared scale of the t-distribution that fits a normal one of variance 1 best."""
-
 MISFIT = 3.0
 """The factor of misfit where no holdout tells it: high, to be on the safe side."""
 
-PRIOR = {"noise": (0.0, 0.6), "misfit": (0.0, 1.0)}
-"""Mean and deviation of the logarithms of the factors, where the holdout is too noisy to tell: as
-the formulas say, give or take what releases of made-up tables differ by."""
+NOISE_SPREAD = 0.25
+"""The deviation of the logarithm of the factor of noise, where the holdout is too noisy to tell: it
+is 1 where the fit has come to its end and no count is near 0."""
 
 CUT_FACTOR = 6.0
 """How much more the rows inside a bin differ from its learned shape than rows drawn from it."""
 
 CUT_ROWS = 4.0
 """A bin whose inside nobody learned: its shape is known as well as that many rows would tell."""
+
+LEARNED_CUT_ROWS = 100.0
+"""One whose inside was learned: a heap at a round number, say, may hold a tenth of its rows, and
+the shape does not know it.
+"""
 
 ROUNDING = 0.25
 """The variance of counting whole rows."""
@@ -70,16 +68,27 @@ class Parts:
     """Variances of an answer, by cause."""
 
     noise: float
+    known: float = 0.0
+    """Noise that needs no factor: of the number of rows, and of attributes by themselves."""
     misfit: float = 0.0
+    """Of pairs that no table tells ..."""
+    larger: float = 0.0
+    """... and of more attributes."""
     cut: float = 0.0
-    direct: bool = False
-    """Whether the answer is a sum of cells that were measured, so that its noise is known."""
+    rounding: float = 0.0
+    """Of whole rows: it needs no factor, and counts as misfit."""
 
     def times(self, factor: float) -> Parts:
         """Those of the answer times a number."""
         squared = factor**2
         return replace(
-            self, noise=self.noise * squared, misfit=self.misfit * squared, cut=self.cut * squared
+            self,
+            noise=self.noise * squared,
+            known=self.known * squared,
+            misfit=self.misfit * squared,
+            larger=self.larger * squared,
+            cut=self.cut * squared,
+            rounding=self.rounding * squared,
         )
 
 
@@ -95,10 +104,6 @@ class ErrorModel:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.holdout = model.measurements.holdout
-        if self.holdout is None:
-            self.width = 1.0
-        else:
-            self.width = HEAVY / NORMAL
 
     @cached_property
     def groups(self) -> tuple[frozenset[str], ...]:
@@ -126,18 +131,85 @@ class ErrorModel:
 
     def scale(self, parts: Parts) -> Parts:
         """The parts with their factors, as squared standard deviations of a normal error."""
-        squared = self.width**2
-        if parts.direct:
-            return parts
         if self.holdout is None:
-            return Parts(noise=parts.noise, misfit=MISFIT * parts.misfit, cut=parts.cut)
-        known = min(self.holdout.noise, 1.0) * parts.noise
+            noise = parts.known + parts.noise
+            misfit = MISFIT * (parts.misfit + parts.larger) + parts.rounding
+            return Parts(noise=noise, misfit=misfit, cut=parts.cut)
+        known = self.holdout.one_way * parts.known
+        explained = min(self.holdout.noise, 1.0) * parts.noise
         excess = max(self.holdout.noise - 1.0, 0.0) * parts.noise
-        return Parts(
-            noise=squared * known,
-            misfit=squared * (excess + self.holdout.misfit * parts.misfit),
-            cut=squared * parts.cut,
-        )
+        misfit = self.holdout.misfit * parts.misfit + self.holdout.larger * parts.larger
+        misfit += excess + parts.rounding
+        return Parts(noise=known + explained, misfit=misfit, cut=parts.cut)
+
+    @cached_property
+    def precisions(self) -> Precisions | None:
+        """What the measured tables tell; None where these are not known, or constraints tell more
+        than they do.
+        """
+        tables = self._model.measurements.tables
+        if not tables or self._model.schema.constraints is not None:
+            return None
+        return Precisions(tables, {a.name: a.size for a in self._model.schema.modelled})
+
+    def by_effects(
+        self,
+        truth: NDArray[np.float64],
+        weights: Sequence[NDArray[np.float64]],
+        names: Sequence[str],
+        about: float = 0.0,
+    ) -> Parts | None:
+        """The variances of a sum over rows, of noise and of what no table tells; None where the
+        measured tables are not known, or the attributes are too many.
+
+        Parameters
+        ----------
+        truth
+            A function of the attributes' sides.
+        weights
+            For each attribute, a line per code: how much of it is on each side.
+        names
+            The attributes.
+        about
+            What the function is taken less, for every row.
+        """
+        if self.precisions is None or len(names) > MAX_EFFECTS:
+            return None
+        evenly = squared_means(truth, weights, [np.full(len(w), 1 / len(w)) for w in weights])
+        drawn = squared_means(truth, weights, [self._code_shares(name) for name in names])
+        known = noise = pairs = larger = 0.0
+        for kept in _all_subsets(len(names)):
+            inside = [names[i] for i in kept]
+            variance = self.precisions.variance(inside)
+            if not kept:
+                constant = evenly[kept] ** 0.5
+                known += self.total_variance * (constant - about) ** 2
+            elif variance is None and len(kept) < 3:
+                pairs += self._rows * effect_variance(drawn, kept)
+            elif variance is None:
+                larger += self._rows * effect_variance(drawn, kept)
+            else:
+                told = self.precisions.cells(inside) * effect_variance(evenly, kept) * variance
+                if len(kept) == 1:
+                    known += told
+                else:
+                    noise += told
+        return Parts(noise=noise, known=known, misfit=pairs, larger=larger)
+
+    @property
+    def _rows(self) -> float:
+        return max(float(self._model.rows or 0), 1.0)
+
+    @cached_property
+    def total_variance(self) -> float:
+        """That of the number of rows; 0 where it is public."""
+        if self._model.ledger.neighbours == "replace" or self.precisions is None:
+            return 0.0
+        return self.precisions.variance(()) or 0.0
+
+    def _code_shares(self, name: str) -> NDArray[np.float64]:
+        counts = np.maximum(self._code_rows(name), 0.0)
+        return counts / max(float(counts.sum()), 1e-300)
 
     def misfit(
         self, truth: NDArray[np.float64], sides: Sequence[NDArray[np.float64]], names: Sequence[str]
@@ -157,31 +229,12 @@ class ErrorModel:
             return 0.0
         if len(names) > MAX_EFFECTS:
             return _variance(truth, sides)
-        told = [
-            kept
-            for size in range(2, len(names) + 1)
-            for kept in itertools.combinations(range(len(names)), size)
+        squares = squared_means(truth, [np.eye(len(side)) for side in sides], sides)
+        return sum(
+            effect_variance(squares, kept)
+            for kept in _all_subsets(len(names))
             if not self.is_measured([names[i] for i in kept])
-        ]
-        squares = _squared_means(truth, sides)
-        return max(sum(_effect_variance(squares, kept) for kept in told), 0.0)
-
-    def one_way_noise(self, name: str, weights: NDArray[np.float64]) -> float | None:
-        """The variance of a weighted sum of an attribute's counts, from all tables that tell it;
-        None where these are not known. The error of the number of rows is not in it.
-        """
-        sizes = {attribute.name: attribute.size for attribute in self._model.schema.modelled}
-        information = 0.0
-        for table in self._model.measurements.tables:
-            if name in table.attributes and table.deviation > 0:
-                summed = math.prod(sizes[other] for other in table.attributes if other != name)
-                information += 1 / (table.deviation**2 * summed)
-        if not information:
-            return None
-        excess = 1.0
-        if self.holdout is not None:
-            excess = self.holdout.one_way
-        return excess * float(((weights - weights.mean()) ** 2).sum()) / information
+        )
 
     def cut(self, name: str, weights: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
         """The variance of a count, from not knowing how rows lie in the bins of an attribute.
@@ -207,7 +260,8 @@ class ErrorModel:
         unknown = float((codes**2 * spread).sum()) / (CUT_ROWS + 1)
         if not attribute.refined:
             return unknown
-        return min(CUT_FACTOR * float((codes * spread).sum()) / highest, unknown)
+        heaps = float((codes**2 * spread).sum()) / (LEARNED_CUT_ROWS + 1)
+        return min(CUT_FACTOR * float((codes * spread).sum()) / highest + heaps, unknown)
 
     def _code_rows(self, name: str) -> NDArray[np.float64]:
         """How many rows have each code of an attribute."""
@@ -217,32 +271,9 @@ class ErrorModel:
         return known[name]
 
 
-def _squared_means(
-    truth: NDArray[np.float64], sides: Sequence[NDArray[np.float64]]
-) -> dict[tuple[int, ...], float]:
-    """For each subset of independent attributes the mean square of what it makes of a function."""
-    found: dict[tuple[int, ...], float] = {}
-    places = range(len(sides))
-    for size in range(len(sides) + 1):
-        for kept in itertools.combinations(places, size):
-            table = truth
-            for place in reversed(places):
-                if place not in kept:
-                    table = np.tensordot(table, sides[place], axes=(place, 0))
-            table = table**2
-            for place in reversed(kept):
-                table = np.tensordot(table, sides[place], axes=(table.ndim - 1, 0))
-            found[kept] = float(table)
-    return found
-
-
-def _effect_variance(squares: Mapping[tuple[int, ...], float], kept: tuple[int, ...]) -> float:
-    """The variance of one effect, from the mean squares of what its subsets tell."""
-    return sum(
-        (-1) ** (len(kept) - len(part)) * squares[part]
-        for size in range(len(kept) + 1)
-        for part in itertools.combinations(kept, size)
-    )
+def _all_subsets(size: int) -> list[tuple[int, ...]]:
+    places = range(size)
+    return [kept for k in range(size + 1) for kept in itertools.combinations(places, k)]
 
 
 def _variance(truth: NDArray[np.float64], sides: Sequence[NDArray[np.float64]]) -> float:
@@ -264,29 +295,27 @@ class HeldTable:
     deviation: float
 
 
-SAMPLED_CELLS = 10
-"""In this many cells of a table of the holdout the noise of the model is worked out; in the others
-it is read off those with about as many rows."""
-
-
 def calibrate(model: Model, tables: Sequence[HeldTable], one_way: float = 1.0) -> Holdout:
     """The factors of noise and misfit that explain how far the model is from tables it never saw.
 
-    The most likely ones, for errors that are t-distributed, with :data:`PRIOR` for the factors. The
-    tables' margins over pairs count as well as their cells, and all pairs as much as all cells.
+    Pairs of attributes have a factor of misfit of their own: which pairs are measured is chosen by
+    how much the model lacks them, so those that are left differ less than larger groups do.
     """
     errors = ErrorModel(model)
     margins = {_Margin(table, kept): None for table in tables for kept in _subsets(table)}
-    orders = sorted({len(margin.kept) for margin in margins})
-    by_order = [
-        [margin.compare(model, errors) for margin in margins if len(margin.kept) == order]
-        for order in orders
-    ]
-    counts = [sum(len(found.residual) for found in one) for one in by_order]
-    weight = np.concatenate([np.full(count, sum(counts) / len(counts) / count) for count in counts])
-    found = [compared for one in by_order for compared in one]
-    noise, misfit = _most_likely(_Compared.join(found), weight)
-    return Holdout(noise=noise, misfit=misfit, one_way=one_way, tables=len(tables))
+    found = [margin.compare(model, errors) for margin in margins]
+    noise = _noise_factor([one for one in found if not one.pairs.any() and not one.larger.any()])
+    pairs = find_factor(
+        [one.group_errors(noise, one.pairs) for one in found if one.pairs.any() and one.order == 2]
+    )
+    larger = find_factor(
+        [
+            one.group_errors(noise, one.larger, pairs * one.pairs)
+            for one in found
+            if one.larger.any()
+        ]
+    )
+    return Holdout(noise=noise, misfit=pairs, larger=larger, one_way=one_way, tables=len(tables))
 
 
 def _subsets(table: HeldTable) -> list[tuple[int, ...]]:
@@ -298,22 +327,23 @@ def _subsets(table: HeldTable) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared:
-    """For each of some cells how far the model is off, and what might explain it."""
+    """For each cell of a margin how far the model is off, and what might explain it."""
 
     residual: NDArray[np.float64]
     known: NDArray[np.float64]
-    """The variance of the holdout's own noise."""
+    """The variance of the holdout's own noise, and of attributes by themselves."""
     noise: NDArray[np.float64]
-    misfit: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+    larger: NDArray[np.float64]
+    """The variance of what no table tells: of pairs, and of more attributes."""
+    order: int
+    freedom: float
 
-    @classmethod
-    def join(cls, found: Sequence[_Compared]) -> _Compared:
-        return cls(
-            residual=np.concatenate([one.residual for one in found]),
-            known=np.concatenate([one.known for one in found]),
-            noise=np.concatenate([one.noise for one in found]),
-            misfit=np.concatenate([one.misfit for one in found]),
-        )
+    def group_errors(
+        self, noise: float, misfit: NDArray[np.float64], other: NDArray[np.float64] | float = 0.0
+    ) -> GroupErrors:
+        sure = self.known + noise * self.noise + other + ROUNDING
+        return GroupErrors(residual=self.residual, sure=sure, misfit=misfit, freedom=self.freedom)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,22 +360,57 @@ class _Margin:
         others = tuple(i for i in range(len(marginal)) if i not in self.kept)
         counts = self.table.counts.sum(axis=others)
         summed = self.table.counts.size / counts.size
+        known, noise = self._noise(errors, model.schema)
         return _Compared(
             residual=(counts - expected).ravel(),
-            known=np.full(expected.size, summed * self.table.deviation**2),
-            noise=_noise_by_size(estimate, expected),
-            misfit=self._misfit(errors, expected),
+            known=summed * self.table.deviation**2 + known.ravel(),
+            noise=noise.ravel(),
+            pairs=self._misfit(errors, expected, {2}),
+            larger=self._misfit(errors, expected, set(range(3, expected.ndim + 1))),
+            order=expected.ndim,
+            freedom=float(np.prod([side - 1 for side in expected.shape])),
         )
 
-    def _misfit(self, errors: ErrorModel, expected: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The variance, in rows that are drawn, of the effects that no measured table tells."""
+    def _noise(
+        self, errors: ErrorModel, schema: Schema
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The variance of the noise in each cell: of attributes by themselves, and of several."""
+        axes = [self.table.marginal[i] for i in self.kept]
+        shares = [_code_shares_by_level(schema[axis.attribute], axis.level) for axis in axes]
+        known, noise = np.zeros([len(s) for s in shares]), np.zeros([len(s) for s in shares])
+        if errors.precisions is None:
+            return known, noise
+        for kept in _all_subsets(len(axes)):
+            names = [axes[i].attribute for i in kept]
+            variance = errors.precisions.variance(names)
+            if not kept:
+                variance = errors.total_variance
+            if variance is None:
+                continue
+            effect: NDArray[np.float64] = np.ones(())
+            for i, share in enumerate(shares):
+                part = share * (1 - share) if i in kept else share**2
+                effect = np.multiply.outer(effect, part)
+            told = errors.precisions.cells(names) * variance * effect
+            if len(kept) < 2:
+                known += told
+            else:
+                noise += told
+        return known, noise
+
+    def _misfit(
+        self, errors: ErrorModel, expected: NDArray[np.float64], orders: set[int]
+    ) -> NDArray[np.float64]:
+        """The variance, in rows that are drawn, of the effects of this many attributes that no
+        measured table tells.
+        """
         names = [self.table.marginal[i].attribute for i in self.kept]
         rows = max(float(expected.sum()), 1.0)
         places = range(expected.ndim)
         shares = [expected.sum(axis=tuple(j for j in places if j != i)) / rows for i in places]
         shares = [np.clip(share, 0, 1) for share in shares]
         variance = np.zeros(expected.shape)
-        for size in range(2, len(names) + 1):
+        for size in orders:
             for kept in itertools.combinations(places, size):
                 if errors.is_measured([names[i] for i in kept]):
                     continue
@@ -357,29 +422,26 @@ class _Margin:
         return variance.ravel()
 
 
-def _noise_by_size(estimate: Any, expected: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variance of the noise in each cell: that of a cell with about as many rows."""
-    flat = expected.ravel()
-    order = np.argsort(flat, kind="stable")
-    places = order[np.unique(np.linspace(0, len(flat) - 1, SAMPLED_CELLS).astype(np.intp))]
-    variance = estimate.deviation_at(places) ** 2
-    return np.asarray(np.interp(flat, flat[places], variance), dtype=np.float64)
+def _code_shares_by_level(attribute: Attribute, level: int) -> NDArray[np.float64]:
+    """For each value of a level the share of the codes that it stands for."""
+    if level == 0:
+        return np.full(attribute.size, 1 / attribute.size)
+    codes = np.asarray(attribute.generalisations[level - 1])
+    return np.bincount(codes) / len(codes)
 
 
-def _most_likely(compared: _Compared, weight: NDArray[np.float64]) -> tuple[float, float]:
-    """The factors of noise and misfit, found on a grid of their logarithms."""
-    (noise_mean, noise_spread), (misfit_mean, misfit_spread) = PRIOR["noise"], PRIOR["misfit"]
-    best, found = math.inf, (1.0, 1.0)
-    for noise in np.arange(noise_mean - 3, noise_mean + 4.01, 0.125):
-        for misfit in np.arange(misfit_mean - 4, misfit_mean + 5.01, 0.25):
-            scale = math.exp(noise) * compared.noise + math.exp(misfit) * compared.misfit
-            scale = scale + ROUNDING + NORMAL_AS_HEAVY * compared.known
-            tails = np.log1p(compared.residual**2 / (FREEDOM * scale))
-            loss = float(weight @ (0.5 * np.log(scale) + (FREEDOM + 1) / 2 * tails))
-            loss += ((noise - noise_mean) / noise_spread) ** 2 / 2
-            loss += ((misfit - misfit_mean) / misfit_spread) ** 2 / 2
-            if loss < best:
-                best, found = loss, (math.exp(noise), math.exp(misfit))
+def _noise_factor(told: Sequence[_Compared]) -> float:
+    """The factor of noise where tables tell everything; it is near 1, since the noise is known."""
+    best, found = math.inf, 1.0
+    for exponent in np.arange(-1.0, 3.01, 0.05):
+        factor = math.exp(exponent)
+        loss = (exponent / NOISE_SPREAD) ** 2 / 2
+        for one in told:
+            variance = one.known + factor * one.noise + ROUNDING
+            terms = np.log(variance) + one.residual**2 / variance
+            loss += 0.5 * float(terms.mean()) * one.freedom
+        if loss < best:
+            best, found = loss, factor
     return found
 
 
