@@ -19,6 +19,7 @@ import csv
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ def main() -> None:
             study_numbers(examples, arguments.repeats)
 
 
+def _same(learner: Any, _: Any) -> Any:
+    """The same learner for every split."""
+    return learner
+
+
 def study_codes(examples: Examples, repeats: int) -> None:
     """All protocols on columns of codes."""
     sizes = np.array(examples.categories)
@@ -89,7 +95,7 @@ def study_codes(examples: Examples, repeats: int) -> None:
             learner = LocalCategoricalNB(
                 epsilon=epsilon, categories=sizes, classes=labels, protocol=protocol
             )
-            found[protocol] = accuracy(examples, lambda _, one=learner: one, repeats)
+            found[protocol] = accuracy(examples, partial(_same, learner), repeats)
         _show(epsilon, found)
 
 
