@@ -283,7 +283,7 @@ def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.Monk
             return  # these take long and come last: at one epsilon only
         assert finding.verdict == "kept", finding
         if finding.test == "exact" and finding.unit != "delta":
-            # Choices of domains lose 0.58 to 0.69 on the pairs in which a cell is replaced: a choice
+            # Choices of domains lose 0.58 to 0.69 where a cell is replaced: a choice
             # is complete only where one score rises and another falls. Whole runs lose more.
             assert finding.measured >= 0.5 * finding.claimed, finding
         # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used
