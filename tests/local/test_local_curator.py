@@ -313,8 +313,9 @@ def test_reports_of_another_wave_or_level_hide_nobody() -> None:
     collected = Collected(plan=later, tallies=tallies)
     worst = bound_shuffled(1.0, 4_000, 1e-6)
     assert worst is not None
-    said = shuffled_epsilon(open_local_ledger(collected, 1e-6).trust)
-    assert worst <= said < 1.01 * worst
+    ledger = open_local_ledger(collected, 1e-6)
+    assert worst <= shuffled_epsilon(ledger.trust) < 1.01 * worst
+    assert ledger.epsilon == 1.0  # that of the persons who chose the least privacy
     tallies[len(plan.questions), 1] = Tally(reports=50, support=np.zeros(1, np.int64))
     assert "too few reports of one wave" in open_local_ledger(collected, 1e-6).trust
 
