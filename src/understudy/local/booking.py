@@ -122,7 +122,9 @@ class AnswerBook:
                 f"The ledger {self.path} cannot be started ({error.strerror}); name another place "
                 "by --ledger."
             ) from error
-        allowance = self._allowance or ALLOWANCE
+        allowance = ALLOWANCE
+        if self._allowance is not None:
+            allowance = self._allowance
         self._allowance = None
         return LedgerFile.create(self.path, allowance, neighbours="replace")
 
