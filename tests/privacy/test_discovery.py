@@ -175,6 +175,14 @@ def kind_failure(name: str, chances: np.ndarray[Any, Any]) -> float:
     return float(np.delete(chances, right).sum())
 
 
+def test_zero_tells_nothing_of_the_scale_of_reals() -> None:
+    """Zeros are often most of a column: counted, they would choose a range around themselves."""
+    place = CANDIDATES.index(Format("real"))
+    tally = Tally(1)
+    tally.add(["0.0", "1.5"], [90, 10])
+    assert count_ranges(tally, place, ends_of("real")).max() == 10
+
+
 class Half(SeededNoise):
     """Noise that takes half of every count."""
 
