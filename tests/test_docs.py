@@ -99,6 +99,7 @@ def tutorial_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "public-facts.md",
             "inference.md",
             "learning.md",
+            "local-synthesis.md",
             "asking.md",
             "mechanisms.md",
             "local.md",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -128,9 +129,11 @@ def regenerate(page: Path, runs: int, names: Sequence[str] = ()) -> None:
     for name, make in tables(runs).items():
         place = re.compile(rf"(<!-- audit:{name} -->\n).*?(<!-- /audit -->)", re.DOTALL)
         if (not names or name in names) and place.search(page.read_text(encoding="utf-8")):
+            started = time.process_time()
             new = rf"\g<1>\n{make()}\n\g<2>"
             page.write_text(place.sub(new, page.read_text(encoding="utf-8")), encoding="utf-8")
-            print(f"{name}: done", file=sys.stderr)
+            spent = time.process_time() - started
+            print(f"{name}: done in {spent:.0f} CPU seconds", file=sys.stderr, flush=True)
 
 
 def main() -> None:

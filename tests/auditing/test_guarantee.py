@@ -74,10 +74,9 @@ def test_the_doors_lose_what_they_claim(epsilon: float, monkeypatch: pytest.Monk
     follow_the_greedy_path(epsilon, monkeypatch)
     for finding in doors(epsilon):
         assert finding.verdict == "kept", finding
-        least = 0.8
+        assert finding.measured >= 0.8 * finding.claimed, finding
         if finding.subject.startswith("inside of bins"):
-            least = 0.4  # 0.5 to 0.78 is measured on these pairs; tighter ones are to be built
-        assert finding.measured >= least * finding.claimed, finding
+            assert finding.measured == pytest.approx(finding.claimed, rel=1e-6), finding
 
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
@@ -116,6 +115,14 @@ def test_a_door_that_is_built_wrong_would_be_seen(
     assert any(finding.verdict == "broken" for finding in doors(1.0))
 
 
+LEAST_OF_A_FIT = 0.65
+"""Most fits lose more than 0.8 of what they claim on the pairs here. Two lose less by nature. Draws
+under zCDP (0.68 to 0.79): each is priced as the worst pure mechanism of its epsilon, of rho =
+epsilon^2 / 2, and loses less than that. Moments that a row is replaced in (0.68): squares and
+products of the row that goes and of the one that comes cannot all be at opposite ends.
+"""
+
+
 @pytest.mark.parametrize(
     "epsilon", [pytest.param(EPSILONS[0], marks=pytest.mark.slow), *EPSILONS[1:]]
 )
@@ -127,7 +134,7 @@ def test_a_whole_fit_loses_no_more_than_it_claims(
     method = settings_of(name.split(",")[0], epsilon)[name]
     for finding in fit_exactly(name, method):
         assert finding.verdict == "kept", finding
-        assert finding.measured >= 0.5 * finding.claimed, finding
+        assert finding.measured >= LEAST_OF_A_FIT * finding.claimed, finding
 
 
 ENOUGH = 60
@@ -276,7 +283,9 @@ def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.Monk
             return  # these take long and come last: at one epsilon only
         assert finding.verdict == "kept", finding
         if finding.test == "exact" and finding.unit != "delta":
-            assert finding.measured >= 0.5 * finding.claimed, finding
+            # Choices of domains lose 0.69 on the pairs in which a cell is replaced: a choice is
+            # complete only where one score rises and another falls. Whole runs lose 0.77 or more.
+            assert finding.measured >= 0.65 * finding.claimed, finding
         # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used
         # up.
         assert finding.unit != "delta" or finding.measured > DELTA / 1000, finding

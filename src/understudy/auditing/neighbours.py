@@ -156,32 +156,37 @@ def tiny_pair(neighbours: Neighbours) -> Pair:
 
 def refinement_pairs(neighbours: Neighbours, rows: int = 400) -> tuple[Pair, ...]:
     """Amounts in hundreds, and columns that may be missing: one row has an odd amount, an extreme
-    one, or nothing at all.
+    one, nothing but missing cells, or an odd amount and missing cells.
+
+    A loss is complete where all questions are asked, and the odd row changes all their answers. So
+    there must be rows enough for a shape to be seen, and one row is replaced by one that lies in
+    another class of each table: grid, cells, runs and missing cells.
     """
-    loose = {"kind": "integer", "min": 0, "max": 3, "missing": "9"}
-    schema = _schema(
-        {
-            "amount": {"kind": "integer", "min": 0, "max": 99_999},
-            **dict.fromkeys("abc", loose),
-        }
-    )
-    body: list[Row] = [(100 * (place % 300), *[place % 4] * 3) for place in range(rows)]
+    schema = _amounts()
     makers: tuple[tuple[str, Row], ...] = (
         ("one amount beside the grid", (12_345, 0, 0, 0)),
         ("one extreme amount", (99_999, 0, 0, 0)),
         ("the only missing cells", (0, 9, 9, 9)),
+        ("an extreme amount and the only missing cells", (99_999, 9, 9, 9)),
     )
+    body = _amount_rows(rows)
     return tuple(_pair(name, neighbours, schema, body, extra) for name, extra in makers)
 
 
-def refinement_person_pair(most: int) -> Pair:
+def refinement_person_pair(most: int, rows: int = 400) -> Pair:
     """The same, with all rows of a person beside the grid."""
-    pair = refinement_pairs("add_remove")[0]
-    assert pair.schema is not None
-    body: list[Row] = [(100 * (place % 300), *[place % 4] * 3) for place in range(400)]
-    return _person_pair(
-        "all amounts of a person beside the grid", pair.schema, body, (12_345, 9, 9, 9), most
-    )
+    name, extra = "all amounts of a person beside the grid", (12_345, 9, 9, 9)
+    return _person_pair(name, _amounts(), _amount_rows(rows), extra, most)
+
+
+def _amounts() -> Schema:
+    loose = {"kind": "integer", "min": 0, "max": 3, "missing": "9"}
+    amount = {"kind": "integer", "min": 0, "max": 99_999}
+    return _schema({"amount": amount, **dict.fromkeys("abc", loose)})
+
+
+def _amount_rows(rows: int) -> list[Row]:
+    return [(100 * (place % 300), *[place % 4] * 3) for place in range(rows)]
 
 
 def _numbers_of_groups(rows: int) -> tuple[Schema, list[Row]]:

@@ -160,16 +160,21 @@ def _sums(epsilon: float) -> Iterator[Finding]:
             yield from exact_findings(name, epsilon, run, people, delta)
 
 
+ENOUGH_TO_REFINE = 1000
+"""Rows with which all questions about the inside of bins are asked, at epsilon 1."""
+
+
 def _refinements(epsilon: float) -> Iterator[Finding]:
     """What lies inside bins, all questions of it together."""
+    rows = max(400, round(ENOUGH_TO_REFINE / epsilon))
     for relation in RELATIONS:
-        pairs = refinement_pairs(relation)
+        pairs = refinement_pairs(relation, rows)
         for delta in (0.0, DELTA):
             name = f"inside of bins, {'zCDP, ' if delta else ''}{relation}"
             yield from exact_findings(
                 name, epsilon, _make_refinement_run(epsilon, delta), pairs, delta
             )
-    pairs = (refinement_person_pair(MOST),)
+    pairs = (refinement_person_pair(MOST, rows),)
     name = f"inside of bins, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _make_refinement_run(epsilon, most=MOST), pairs)
 

@@ -300,15 +300,20 @@ class Inside:
         count: NDArray[np.int64],
         which: NDArray[np.float64],
     ) -> NDArray[np.int64]:
-        """Round some values to multiples of coarser steps, where their segment holds one."""
+        """Replace some values by multiples of coarser steps, where their segment holds any.
+
+        All multiples in a segment are as likely, as all values are: how many rows a segment holds
+        was counted after people had rounded.
+        """
         shares = np.cumsum([share for _, share in self.attribute.heaping])
         for place, (step, share) in enumerate(self.attribute.heaping):
             rows = np.flatnonzero((which >= shares[place] - share) & (which < shares[place]))
             ratio = int(fraction(step) / grid.step)
-            down = places[rows] // ratio * ratio
-            rounded = np.where(down >= first[rows], down, down + ratio)
-            fits = rounded < first[rows] + count[rows]
-            places[rows] = np.where(fits, rounded, places[rows])
+            start, size = first[rows], np.maximum(count[rows], 1)
+            lowest = -(-start // ratio)
+            multiples = (start + count[rows] - 1) // ratio + 1 - lowest
+            chosen = lowest + (places[rows] - start) * multiples // size
+            places[rows] = np.where(multiples > 0, chosen * ratio, places[rows])
         return places
 
     # ---- distribution

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
+from understudy.errors import InputError
 from understudy.local.effects import Effect, Part
 
 Table = NDArray[np.float64]
@@ -211,6 +211,13 @@ class _Fit:
 
     def run(self, start: Table, single: Table | float = 0.0, pair: Table | float = 0.0) -> Table:
         """The best parameters, where the estimates are moved."""
+        try:
+            from scipy.optimize import minimize
+        except ImportError:
+            raise InputError(
+                "Estimating tables from reports needs SciPy; install it by `pip install "
+                "understudy[local]`."
+            ) from None
         wanted = self.known.single + single, self.known.pair + pair
         found = minimize(
             self._loss,

@@ -34,7 +34,6 @@ from understudy.local.randomisers import (
     OptimalUnary,
     Piecewise,
     SubsetSelection,
-    SummedHistogram,
     SymmetricUnary,
     ThresholdHistogram,
     best_randomiser,
@@ -57,12 +56,12 @@ PROTOCOLS: dict[str, type[CategoricalRandomiser]] = {
     "hadamard": HadamardResponse,
     "hashing": OptimalHashing,
     "oue": OptimalUnary,
-    "she": SummedHistogram,
     "subset": SubsetSelection,
     "sue": SymmetricUnary,
     "the": ThresholdHistogram,
 }
-"""Ways to report a class or a joint index; "best" takes that of the smallest variance."""
+"""Ways to report a class or a joint index; "best" takes that of the smallest variance. SHE is not
+among them: its reports have no bounds, so that one forged report would outweigh all others."""
 
 LEAST_VARIANCE = 1e-3
 """Of a feature within a class, on the scale from -1 to 1."""
@@ -133,7 +132,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         The public list of classes.
     protocol
         How a class or a joint index is reported: "best" (that of the smallest variance), "direct",
-        "sue", "oue", "she", "the", "hashing", "subset" or "hadamard".
+        "sue", "oue", "the", "hashing", "subset" or "hadamard".
     bins
         Numbers instead of codes: how many bins of equal width between ``bounds`` each feature gets.
     bounds
@@ -222,7 +221,10 @@ class LocalCategoricalNB(_LocalNaiveBayes):
 
     def _conditional(self, effects: Any, name: str, size: int) -> Matrix:
         """P(value | class): independent, but for what stands out of the noise."""
-        shares = _shares_of(_shrink(effects.get((name,))), size)
+        alone = effects.get((name,))
+        if alone is not None:
+            alone = _shrink(alone)
+        shares = _shares_of(alone, size)
         table = np.outer(self.class_prior_, shares)
         told = effects.get((CLASS, name))
         if told is not None:
@@ -395,10 +397,8 @@ def find_discriminant_components(
     return np.asarray(vectors[:, ::-1][:, :components], dtype=np.float64)
 
 
-def _shrink(effect: Effect | None) -> Effect | None:
+def _shrink(effect: Effect) -> Effect:
     """The positive part of a James-Stein estimate: nothing, where noise explains all of it."""
-    if effect is None:
-        return None
     energy = float((effect.shares**2).sum())
     kept = max(1 - effect.freedom * effect.variance / max(energy, 1e-300), 0.0)
     return Effect(shares=kept * effect.shares, variance=effect.variance)

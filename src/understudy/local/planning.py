@@ -165,7 +165,8 @@ class _Design:
 
     def questions(self, share: float) -> tuple[Question, ...]:
         """All of them, weighted."""
-        asked, shares = [], []
+        asked: list[Question] = []
+        shares: list[float] = []
         for questions, part in ((self.singles, share), (self.groups, 1 - share)):
             if questions and part > 0:
                 asked += questions

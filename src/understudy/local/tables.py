@@ -54,6 +54,9 @@ class JointEstimate:
         """The part of the variance that comes from asking only some persons."""
         self.fitted: FittedClasses = fit_classes(self.sizes, effects)
         self.classes: Classes = self.fitted.classes
+        pairs = [effect for part, effect in effects.items() if len(part) == 2]
+        self._pair_freedom = float(sum(effect.freedom for effect in pairs))
+        self._pair_noise = _mean_noise(pairs)
         residuals = {
             part: Effect(shares=effect.shares - self._expected(part), variance=effect.variance)
             for part, effect in effects.items()
@@ -80,7 +83,8 @@ class JointEstimate:
         ordered = self._ordered(part)
         if ordered in self.corrections:
             return self.corrections[ordered].variance
-        return self._spread(len(ordered)) / self._cells(ordered)
+        followed = self._followed(len(ordered)) * self._pair_noise
+        return (self._spread(len(ordered)) + followed) / self._cells(ordered)
 
     def deviation(self, columns: Sequence[str]) -> float:
         """The standard deviation of a share in a table, on average over its cells."""
@@ -145,7 +149,18 @@ class JointEstimate:
         own = float((residual.shares**2).sum()) - noise
         spread = max((own + OWN_WEIGHT * pooled) / (freedom + OWN_WEIGHT), LEAST_SPREAD / cells)
         kept = spread / (spread + residual.variance)
-        return Correction(shares=kept * residual.shares, variance=kept * residual.variance)
+        # What is not kept is what the classes say, who followed a part of the noise themselves.
+        followed = kept + (1 - kept) * self._followed(len(part))
+        return Correction(shares=kept * residual.shares, variance=followed * residual.variance)
+
+    def _followed(self, order: int) -> float:
+        """The part of the noise in effects of an order that the classes follow: all of it in
+        single columns, and in pairs as much as they have parameters for; twice that, to be on the
+        safe side, since what the classes miss is no more than guessed.
+        """
+        if order == 1:
+            return 1.0
+        return min(2 * self.fitted.parameters / max(self._pair_freedom, 1.0), 1.0)
 
     def _corrections_of(
         self, columns: Sequence[str]
@@ -162,6 +177,14 @@ class JointEstimate:
 
     def _cells(self, part: Sequence[str]) -> int:
         return math.prod(self.sizes[name] for name in part)
+
+
+def _mean_noise(pairs: Sequence[Effect]) -> float:
+    """The mean variance of effects of pairs, times the number of cells."""
+    if not pairs:
+        return 0.0
+    freedom = sum(effect.freedom for effect in pairs)
+    return sum(e.freedom * e.variance * e.shares.size for e in pairs) / freedom
 
 
 def _find_sampling_part(collected: Collected) -> float:

@@ -27,10 +27,24 @@ class MeasuredTable:
         Whose table, each at its finest level.
     deviation
         The standard deviation of the noise in each cell.
+    joint
+        Whether it is a part of one estimate, as others are: what it says of single attributes they
+        say, too, and together they are no surer.
     """
 
     attributes: tuple[str, ...]
     deviation: float
+    joint: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in a model file."""
+        document: dict[str, Any] = {
+            "attributes": list(self.attributes),
+            "deviation": self.deviation,
+        }
+        if self.joint:
+            document["joint"] = True
+        return document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +92,7 @@ class Measurements:
                 "one_way": self.holdout.one_way,
                 "tables": self.holdout.tables,
             }
-        tables = [{"attributes": list(t.attributes), "deviation": t.deviation} for t in self.tables]
-        return {"tables": tables, "holdout": holdout}
+        return {"tables": [table.to_dict() for table in self.tables], "holdout": holdout}
 
     @classmethod
     def from_dict(cls, document: Any, schema: Schema) -> Measurements:
@@ -108,7 +121,7 @@ def _table(entry: Any, schema: Schema) -> MeasuredTable:
             raise InputError(f"a measured table names {name!r}, which the schema does not model")
     if not _is_number(deviation, 1e15):
         raise InputError("the deviation of a measured table is not a number at or above 0")
-    return MeasuredTable(tuple(names), float(deviation))
+    return MeasuredTable(tuple(names), float(deviation), entry.get("joint") is True)
 
 
 def _holdout(entry: Any) -> Holdout | None:

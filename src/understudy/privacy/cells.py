@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.inside import DAY, Grid
+from understudy.data.inside import DAY, Grid, fraction
 from understudy.data.schema import Quantity
 from understudy.data.time_formats import EPOCH
 
@@ -105,20 +105,52 @@ def first_cells(attribute: Quantity) -> Cells:
         return Cells(attribute, {*attribute.values, *attribute.edges})
     if last - first <= MAX_CELLS:
         return Cells(attribute, {*map(grid.at, range(first, last)), *attribute.edges})
-    even = (low + (high - low) * place / EVEN_CELLS for place in range(1, EVEN_CELLS))
+    even = _even(attribute, low, high)
     if attribute.kind in ("date", "datetime"):
         return Cells(attribute, {*even, *_calendar(attribute), *_given_edges(attribute)})
     singles = {grid.at(first + 1), grid.at(last - 1)}
-    return Cells(attribute, {*even, *_octaves(attribute, grid), *singles, *_given_edges(attribute)})
+    octaves = _octaves(attribute, grid)
+    if attribute.heaping:
+        octaves = (edge for edge in octaves if abs(edge) < low + attribute.heaping[0][0])
+    return Cells(attribute, {*even, *octaves, *singles, *_given_edges(attribute)})
+
+
+def _even(attribute: Quantity, low: float, high: float) -> Iterator[float]:
+    """Edges of cells of equal width. Where people round, each cell has as many round numbers, in
+    its midst: else cells with one more would look like hills.
+    """
+    width = (high - low) / EVEN_CELLS
+    start = low
+    if attribute.heaping:
+        coarse = attribute.heaping[0][0]
+        width = math.ceil(width / coarse) * coarse
+        start = math.floor(low / coarse) * coarse - coarse / 2
+    cells = math.ceil((high - start) / width)
+    return (start + width * place for place in range(1, cells))
 
 
 def split_cell(attribute: Quantity, low: float, high: float, parts: int) -> list[float]:
-    """Edges that part a cell evenly, both ends included."""
+    """Edges that part a cell, both ends included: into its values if they are few, else into the
+    round ones and what lies between.
+    """
     grid = grid_of(attribute)
     first, last = grid.index_from(low), grid.index_from(high)
-    parts = min(parts, last - first)
-    inner = [grid.at(first + (last - first) * place // parts) for place in range(1, parts)]
-    return [low, *inner, high]
+    if last - first <= parts:
+        return [low, *map(grid.at, range(first + 1, last)), high]
+    round_values: list[float] = []
+    for coarse in STEPS:
+        ratio = fraction(coarse) / grid.step
+        if ratio.denominator != 1:
+            continue
+        step = int(ratio)
+        multiples = range(-(-first // step) * step, last, step)
+        if 2 * len(multiples) > parts:
+            break
+        round_values = [grid.at(place) for one in multiples for place in (one, one + 1)]
+    parts -= len(round_values)
+    even = [grid.at(first + (last - first) * place // parts) for place in range(1, parts)]
+    inner = {edge for edge in (*even, *round_values) if low < edge < high}
+    return [low, *sorted(inner), high]
 
 
 def _given_edges(attribute: Quantity) -> tuple[float, ...]:

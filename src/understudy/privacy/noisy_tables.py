@@ -32,14 +32,14 @@ class NoisyTable:
     scale: float
     gaussian: bool
 
-    def stands_out(self, cells: int) -> float:
+    def stands_out(self, cells: int, false_alarm: float = FALSE_ALARM) -> float:
         """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
         cells.
 
         Discrete Laplace: P(X >= t) <= exp(-t / s). Discrete Gaussian: it is sub-Gaussian, so
         P(X >= t) <= exp(-t^2 / (2 s^2)).
         """
-        logarithm = math.log(max(cells, 1) / FALSE_ALARM)
+        logarithm = math.log(max(cells, 2) / false_alarm)
         if self.gaussian:
             return self.scale * math.sqrt(2 * logarithm)
         return self.scale * logarithm

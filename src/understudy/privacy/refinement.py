@@ -56,27 +56,40 @@ from understudy.privacy.refined_attributes import (
 from understudy.privacy.shapes import (
     Shape,
     cut_bins,
-    cut_out_spikes,
+    cut_within,
+    find_spikes,
     refine_cells,
     smooth,
     sum_by,
 )
+from understudy.privacy.slopes import add_slopes
 
 SHARES = (0.1, 0.45, 0.45)
 """Of what a column may cost: for its grid, its cells, and a closer look."""
 
-PRICE, FINAL_PRICE = 0.4, 0.8
+MISSING_SHARE = 1 / 3
+"""What the number of missing cells per row costs, beside a column: it is one short table."""
+
+PRICE, FINAL_PRICE = 0.6, 0.8
 """What a run must differ by from its neighbours, as a part of what stands out of the noise: at
 first, when a second count can still take it back, and at last.
 """
 
-SEEN = 6.0
+EVEN_ODDS = 1.0
+"""Values that noise alone makes stand out of a run that is a peak, on average: there a spike is as
+likely as not.
+"""
+
+SLOPE_PARTS = 8
+"""How many steps a slope is made of, at most."""
+
+SEEN = 4.0
 """A run of fewer rows than this many times the noise is not parted: no spike would be seen."""
 
 PEAK_CELLS, PEAK_TIMES = 3, 4.0
 """A run of so few cells, so much denser than its neighbours, may be a spike."""
 
-ZOOMED_RUNS, ZOOM_PARTS = 16, 64
+ZOOMED_RUNS, ZOOM_PARTS = 16, 512
 """How many runs are parted at most, and into how many parts."""
 
 Code = Callable[[Schema], Coded | CuboidCounter]
@@ -103,16 +116,16 @@ def refine(
     """
     asked = [attribute for attribute in schema.modelled if is_refinable(attribute)]
     gathers = len(may_be_missing(schema)) >= LEAST_COLUMNS
-    parts = len(asked) + gathers
-    if not parts or budget.amount <= 0:
+    weights = [1.0] * len(asked) + [MISSING_SHARE] * gathers
+    if not weights or budget.amount <= 0:
         return schema
-    cost = budget.equally(parts)[0]
-    if cost.amount <= 0:
+    costs = budget.split(*weights)
+    if min(cost.amount for cost in costs) <= 0:
         return schema
     asker = _Asker(schema, code, ledger, noise)
     columns = [
         _Column(attribute, *cost.split(*SHARES))
-        for attribute in asked
+        for attribute, cost in zip(asked, costs, strict=False)
         if isinstance(attribute, Quantity)
     ]
     _find_grids(asker, columns)
@@ -122,7 +135,7 @@ def refine(
     attributes = tuple(refined.get(attribute.name, attribute) for attribute in schema)
     missing_cells = schema.missing_cells
     if gathers:
-        missing_cells = find_missing_cells(asker.count_missing(cost))
+        missing_cells = find_missing_cells(asker.count_missing(costs[-1]))
     return replace(schema, attributes=attributes, missing_cells=missing_cells)
 
 
@@ -219,10 +232,12 @@ class _Column:
         if shape is None or shape.flat:
             return self.attribute
         attribute = self.attribute
+        if not attribute.values:
+            shape = add_slopes(shape, attribute, SLOPE_PARTS)
         if attribute.free_bins:
             edges = cut_bins(shape, DEFAULT_BINS)
         else:
-            edges = cut_out_spikes(shape, attribute.edges, DEFAULT_BINS)
+            edges = cut_within(shape, attribute.edges, DEFAULT_BINS)
         if edges != attribute.edges:
             attribute = replace(
                 attribute,
@@ -324,7 +339,7 @@ class _Parted:
         self.shape = shape
         self.parted: list[int] = []
         if not attribute.values:
-            rows = shape.possible_rows()
+            rows = shape.rows
             several = sum_by(shape.runs, shape.sizes) > 1
             worth = shape.peaks(PEAK_CELLS, PEAK_TIMES) & several & (rows > SEEN * scale)
             most = np.argsort(np.where(worth, -rows, 0), kind="stable")[: int(worth.sum())]
@@ -341,22 +356,28 @@ class _Parted:
         shape = self.shape
         starts = [shape.edges[start] for start in shape.starts]
         runs = np.searchsorted(np.array(starts), np.array(self.cells.edges[:-1]), "right") - 1
+        insides = dict(self._insides(runs, table))
         rows = sum_by(runs, table.counts)
         updated = shape.update(rows, 1 / (np.bincount(runs) * table.deviation**2))
-        refined = refine_cells(updated, dict(self._insides(runs, table)))
+        refined = refine_cells(updated, insides)
         return refined.simplify(FINAL_PRICE * table.stands_out(len(refined.rows)) / table.deviation)
 
     def _insides(self, runs: NDArray[np.int64], table: NoisyTable) -> Iterator[tuple[int, Shape]]:
         """The shapes of the runs that were parted, where they are not flat."""
-        stands_out = table.stands_out(len(table.counts))
         for run in self.parted:
             first, last = np.searchsorted(runs, [run, run + 1]).tolist()
-            inside = smooth(
-                self.cells.edges[first : last + 1],
-                self.cells.sizes[first:last],
-                table.counts[first:last],
-                stands_out,
-                table.deviation**2,
-            )
-            if not inside.flat:
-                yield int(self.shape.starts[run]), inside
+            stands_out = table.stands_out(last - first, EVEN_ODDS)
+            counts, sizes = table.counts[first:last], self.cells.sizes[first:last]
+            spikes = (counts > stands_out) & (sizes <= 1)
+            if spikes.any():
+                yield (
+                    int(self.shape.starts[run]),
+                    find_spikes(
+                        self.cells.edges[first : last + 1],
+                        sizes,
+                        counts,
+                        spikes,
+                        table.deviation,
+                        (float(self.shape.rows[run]), float(self.shape.precisions[run])),
+                    ),
+                )

@@ -8,6 +8,7 @@ exactly by dynamic programming). :func:`cut_bins` then puts the edges of bins wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -63,12 +64,19 @@ class Shape:
         return np.searchsorted(self.runs, np.arange(len(self.rows)))
 
     def peaks(self, cells: int, times: float) -> NDArray[np.bool_]:
-        """Which runs are of at most ``cells`` cells and ``times`` as dense as both neighbours."""
-        densities = self.possible_rows() / sum_by(self.runs, self.sizes)
-        around = np.concatenate([[0.0], densities, [0.0]])
-        beside = np.maximum(around[:-2], around[2:])
+        """Which runs are of at most ``cells`` cells and ``times`` as dense as what is around: two
+        runs on each side, taken together, so that neither another peak beside it nor noise in a
+        narrow run hides one. Single values do not count as surroundings.
+        """
+        sizes = sum_by(self.runs, self.sizes)
+        rows = np.maximum(self.rows, 0)
+        wide = sizes > 1
+        around = np.zeros((2, len(sizes) + 4))
+        around[:, 2:-2] = np.where(wide, rows, 0), np.where(wide, sizes, 0)
+        shifted = [around[:, place : place + len(sizes)] for place in (0, 1, 3, 4)]
+        beside = np.sum(shifted, axis=0)
         few = np.bincount(self.runs) <= cells
-        return few & (densities > times * beside)
+        return few & (rows * beside[1] > times * beside[0] * sizes)
 
     def update(self, rows: NDArray[np.float64], precisions: NDArray[np.float64]) -> Shape:
         """The same with what a second question says of its runs: each counts by how sure it is."""
@@ -158,6 +166,42 @@ def _best_runs(sizes: NDArray[np.float64], counts: NDArray[np.float64], price: f
     return starts[::-1]
 
 
+def find_spikes(
+    edges: Sequence[float],
+    sizes: NDArray[np.float64],
+    noisy: NDArray[np.int64],
+    spikes: NDArray[np.bool_],
+    deviation: float,
+    whole: tuple[float, float],
+) -> Shape:
+    """A run with some single values that hold more rows than the rest, of which nothing else is
+    known: it is what is left of the run's rows.
+
+    Parameters
+    ----------
+    edges, sizes
+        The parts of the run.
+    noisy
+        Noisy counts of them.
+    spikes
+        Which of them are spikes.
+    deviation
+        The standard deviation of these counts.
+    whole
+        How many rows the run holds by another count, and how sure that is.
+    """
+    rows, precision = whole
+    starts = np.zeros(len(noisy), dtype=np.int64)
+    starts[1:] = spikes[1:] | spikes[:-1]
+    runs = np.cumsum(starts)
+    found = sum_by(runs, np.where(spikes, noisy, 0))
+    gaps = sum_by(runs, np.where(spikes, 0, sizes))
+    shares = gaps / max(gaps.sum(), 1.0)
+    variances = np.where(gaps > 0, shares * (1 / precision + spikes.sum() * deviation**2), 0)
+    variances[gaps == 0] = deviation**2
+    return Shape(tuple(edges), sizes, runs, found + shares * (rows - found.sum()), 1 / variances)
+
+
 def refine_cells(shape: Shape, finer: dict[int, Shape]) -> Shape:
     """The shape with some runs, known by their first cells, replaced by what is known of their
     inside.
@@ -177,11 +221,10 @@ def refine_cells(shape: Shape, finer: dict[int, Shape]) -> Shape:
             rows.append(float(shape.rows[run]))
             precisions.append(float(shape.precisions[run]))
             continue
-        shares = np.maximum(inside.rows, 0) / np.maximum(inside.rows, 0).sum()
         edges += inside.edges[:-1]
         sizes += inside.sizes.tolist()
         runs += (len(rows) + inside.runs).tolist()
-        rows += (shape.rows[run] * shares).tolist()
+        rows += inside.rows.tolist()
         precisions += inside.precisions.tolist()
     return Shape(
         (*edges, shape.edges[-1]),
@@ -246,11 +289,15 @@ def _without_slivers(
     return kept
 
 
-def cut_out_spikes(
+def cut_within(
     shape: Shape, edges: tuple[float, ...], bins: int, smallest: float = 0.01
 ) -> tuple[float, ...]:
-    """Edges that stay, and more of them around single values that hold as many rows as a bin
-    should, where the rest of the bin is worth one too.
+    """Edges that stay, and more of them inside bins that hold far more rows than one of ``bins``
+    should.
+
+    A single value that holds as many rows as a bin should is parted from the rest of its bin, where
+    that is worth a bin too. A bin that still holds twice as many as it should is cut into parts of
+    about equally many rows.
     """
     masses, total = shape.masses, shape.masses.sum()
     owners = np.searchsorted(np.array(edges[1:-1]), np.array(shape.edges[:-1]), side="right")
@@ -259,6 +306,13 @@ def cut_out_spikes(
     found = set(edges)
     for place in np.flatnonzero(alone & (rest[owners] >= smallest * total)):
         found |= set(shape.edges[place : place + 2])
+    places = np.searchsorted(np.array(shape.edges), sorted(found)).tolist()
+    loose = np.concatenate([[0.0], np.cumsum(np.where(alone, 0, masses))])
+    for start, end in pairwise(places):
+        held = loose[end] - loose[start]
+        parts = 1 + int(held * bins / total / 2)
+        wanted = [loose[start] + held * part / parts for part in range(1, parts)]
+        found |= {shape.edges[place] for place in np.searchsorted(loose, wanted).tolist()}
     return tuple(sorted(edge for edge in found if edge <= edges[-1]))
 
 

@@ -414,6 +414,14 @@ def _side_by_side(boxes: Sequence[_Box]) -> Iterable[list[_Box]]:
         yield group
 
 
+def _round_nearby(number: float, most: float) -> float:
+    """A number of two digits, if one is at most so far away."""
+    rounded = float(f"{number:.2g}")
+    if abs(rounded - number) <= most:
+        return rounded
+    return number
+
+
 def _axis(
     values: Values,
     start: float,
@@ -427,7 +435,7 @@ def _axis(
         written = (values.labels[0], "", values.labels[-1])
     else:
         last = edges[-1] - 1 if values.whole else edges[-1]
-        centre = (edges[0] + edges[-1]) / 2
+        centre = _round_nearby((edges[0] + edges[-1]) / 2, (edges[-1] - edges[0]) / 100)
         written = (values.write(edges[0]), values.write(centre), values.write(last))
     places = ((start, "start"), ((start + end) / 2, "middle"), (end, "end"))
     for (x, anchor), label in zip(places, written, strict=True):

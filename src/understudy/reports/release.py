@@ -145,11 +145,11 @@ def _key_figures(model: Model) -> str:
     if model.rows is None or model.ledger.neighbours == "replace":
         about = ""
     else:
-        about = "about "
+        about = ", about"
     figures = [
         ("Epsilon", f"{epsilon:.4g}" if model.ledger.private else "none"),
         ("Delta", f"{delta:.2g}" if model.ledger.private else "none"),
-        ("Rows of the original", about + rows),
+        (f"Real rows{about}", rows),
         ("Columns", str(len(model.schema))),
         ("Questions asked", str(len(model.ledger.entries))),
         ("Method", escape_html(model.method["name"])),

@@ -83,7 +83,11 @@ class GraphicalLearner:
                 self.pool.add(group, found.counts, found.deviation)
             else:
                 self.pool.set(group, found.counts, found.effect_variances)
-            self.measured.append(MeasuredTable(group, float(found.deviation)))
+            joint = found.effect_variances is not None
+            deviation = float(found.deviation)
+            if joint:  # cells that add up to a known number: as if they did not
+                deviation *= math.sqrt(found.counts.size / (found.counts.size - 1))
+            self.measured.append(MeasuredTable(group, deviation, joint))
         self.fit.add(groups)
 
     def refit(self, sweeps: int) -> None:

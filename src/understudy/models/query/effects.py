@@ -83,7 +83,7 @@ class Precisions:
 
     def __init__(self, tables: Sequence[MeasuredTable], sizes: Mapping[str, int]) -> None:
         self._tables = [
-            (frozenset(table.attributes), table.deviation)
+            (frozenset(table.attributes), table.deviation, table.joint)
             for table in tables
             if table.deviation > 0
         ]
@@ -96,15 +96,26 @@ class Precisions:
         """
         wanted = frozenset(name for name in names if self._sizes[name] > 1)
         if wanted not in self._known:
-            self._known[wanted] = sum(
-                1 / (deviation**2 * math.prod(self._sizes[name] for name in attributes - wanted))
-                for attributes, deviation in self._tables
-                if wanted <= attributes
-            )
+            self._known[wanted] = self._precision(wanted)
         precision = self._known[wanted]
         if not precision:
             return None
         return 1 / precision
+
+    def _precision(self, wanted: frozenset[str]) -> float:
+        """What all tables tell together; parts of one estimate repeat each other, so that the best
+        of them counts.
+        """
+        alone, joint = 0.0, 0.0
+        for attributes, deviation, is_joint in self._tables:
+            if wanted <= attributes:
+                summed = math.prod(self._sizes[name] for name in attributes - wanted)
+                told = 1 / (deviation**2 * summed)
+                if is_joint:
+                    joint = max(joint, told)
+                else:
+                    alone += told
+        return alone + joint
 
     def cells(self, names: Sequence[str]) -> int:
         """How many cells the attributes' table has."""
