@@ -238,14 +238,11 @@ export function codeOf(column, entered) {
     return code < 0 ? { code: column.outside, fits: false } : { code, fits: true };
   }
   const number = numberOf(column, text);
-  const readable = !Number.isNaN(number) && (!column.whole || Number.isInteger(number));
-  if (!readable) return { code: column.absent, fits: false };
-  const { edges } = column;
-  const last = edges[edges.length - 1];
-  const inside = number >= edges[0] && (column.whole ? number < last : number <= last);
+  if (Number.isNaN(number)) return { code: column.absent, fits: false };
+  const { cuts } = column;
   let code = 0;
-  while (code < edges.length - 2 && number >= edges[code + 1]) code += 1;
-  return { code, fits: inside };
+  while (code < cuts.length - 2 && number >= cuts[code + 1]) code += 1;
+  return { code, fits: number >= cuts[0] && number < cuts[cuts.length - 1] };
 }
 
 /** The codes of all columns, and the names of those whose entry does not fit. */
