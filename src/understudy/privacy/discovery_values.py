@@ -136,7 +136,7 @@ class ValueFinder:
         named, spread = self.named[attribute.name]
         if rows - named <= max(MAX_UNNAMED * rows, spread):
             return attribute
-        return replace(attribute, other=_name_for_rest(attribute.values))
+        return replace(attribute, other=_name_for_rest(tuple(map(str, attribute.values))))
 
     def find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
         """The words of a public vocabulary, where enough rows hold them."""
