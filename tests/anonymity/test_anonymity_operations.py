@@ -9,9 +9,11 @@ import pytest
 
 from anonymity.tables import cells, make_table, random_table
 from understudy.anonymity import (
+    Requirement,
     Roles,
     add_noise,
     anatomise,
+    anonymise,
     microaggregate,
     multiply_noise,
     post_randomise,
@@ -19,7 +21,12 @@ from understudy.anonymity import (
     suppress_cells,
     swap_values,
 )
-from understudy.anonymity.hierarchies import make_prefixes, make_ranges, read_hierarchy
+from understudy.anonymity.hierarchies import (
+    make_calendar,
+    make_prefixes,
+    make_ranges,
+    read_hierarchy,
+)
 from understudy.anonymity.microaggregation import group_by_mdav
 from understudy.anonymity.suppression import suppress_columns
 from understudy.errors import InputError
@@ -60,6 +67,29 @@ def test_hostile_hierarchies_are_refused_in_one_sentence() -> None:
         read_hierarchy(deep, ("a",), None, "job")
     with pytest.raises(InputError, match="cannot be so wide"):
         read_hierarchy(10**400, ("1", "2"), np.array([1.0, 2.0]), "age")
+
+
+def test_dates_become_months_years_and_decades() -> None:
+    names = ("03/02/1999", "04/02/1999", "01/12/1999", "01/12/1995", "01/01/2003", "(missing)")
+    days = np.array([10625.0, 10626.0, 10926.0, 9465.0, 12053.0, np.nan])
+    levels = make_calendar(days, names).levels
+    assert [level.labels[level.places[0]] for level in levels[1:]] == [
+        *("1999-02", "1999", "1990-1999", "*"),
+    ]
+    weeks = read_hierarchy(7, names[:3], days[0] + np.array([-1, 0, 1]), "day", dates=True)
+    assert weeks.levels[1].labels == ("1999-01-28 to 1999-02-03", "1999-02-04 to 1999-02-10")
+    with pytest.raises(InputError, match=r"cannot be 0\.5 days wide"):
+        read_hierarchy(0.5, names, days, "day", dates=True)
+
+
+def test_dates_are_in_order_however_they_are_written() -> None:
+    """Sets of single birthdays would be no generalisation at all."""
+    born = [f"{1 + i % 28:02d}/{1 + i % 12:02d}/{1930 + i % 80}" for i in range(800)]
+    table = make_table(born=born, ill=["yes", "no"] * 400)
+    roles = Roles(quasi_identifiers=("born",), sensitive=("ill",))
+    shown = set(cells(anonymise(table, roles, Requirement(k=20)).table, "born"))
+    assert all(" to " in label and "|" not in label for label in shown)
+    assert min(label[6:10] for label in shown) == "1930"
 
 
 def test_noise_hides_cells_and_keeps_the_distribution() -> None:

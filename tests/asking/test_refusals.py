@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from asked_people import SCHEMA, people
 
@@ -137,3 +138,16 @@ def test_terms_that_make_no_sense(book: LedgerFile, options: Any, message: str) 
 def test_an_unknown_option_is_an_error_of_the_program() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilonn'"):
         ask(PEOPLE, "count", epsilon=1.0, epsilonn=2.0)  # type: ignore[call-overload]
+
+
+def test_cells_that_cannot_be_read_are_told_to_the_owner() -> None:
+    """Dates of another format fit no comparison, which no answer would show."""
+    table = pd.DataFrame({"born": ["31/12/1970", "01/02/1980"] * 50, "age": [41, 50] * 50})
+    notes: list[str] = []
+    ask(table, ["count where born >= '1980-01-01'"], epsilon=1.0, notify=notes.append)
+    [note] = notes
+    assert note.startswith("born: 100 values")
+    assert "cannot be read as date" in note
+    notes.clear()
+    ask(table, ["mean age from 0 to 45"], epsilon=1.0, notify=notes.append)
+    assert notes == []

@@ -42,6 +42,12 @@ def test_a_table_is_anonymised_with_a_report(file: Path, tmp_path: Path) -> None
     assert "Every group fulfils" in said
 
 
+def test_quiet_says_nothing(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    assert run(file, *QUASI, "--k", 5, "-o", out, "-q") == (0, "")
+    assert out.exists()
+
+
 def test_check_says_why_not(file: Path) -> None:
     code, said = run(file, *QUASI, "--k", 5, "--check")
     assert code == 0

@@ -147,6 +147,25 @@ def test_too_few_rows_stop_the_release(folder: Path) -> None:
     assert Path("out.csv").exists()
 
 
+def test_a_stopped_draft_names_options_that_it_has(folder: Path) -> None:
+    ran = run("schema", "patients.csv", "--epsilon", 0.01)
+    assert ran.status == 2
+    assert "(--interactive, --from a codebook, or --blank for a form)" in ran.err
+    assert "--schema" not in ran.err
+    assert "--discovery" not in ran.err
+
+
+def test_a_column_that_is_called_free_text_is_no_surprise(folder: Path) -> None:
+    """Nor is it one that nothing was found in."""
+    fine("schema", "patients.csv", "--blank", "-o", "form.json")
+    form = json.loads(Path("form.json").read_text())
+    form["attributes"][NAMES[0]]["kind"] = "text"
+    Path("form.json").write_text(json.dumps(form))
+    options = ["--epsilon", 100, "--keep-going", "-o", "out.csv"]
+    ran = fine("synthesize", "patients.csv", "--schema", "form.json", *options)
+    assert f"Nothing in {NAMES[0]}" not in ran.err
+
+
 def test_standard_output_holds_rows_only(folder: Path) -> None:
     ran = fine("synthesize", "patients.csv", "--schema", "schema.json", "--rows", 7, "-o", "-")
     rows = rows_of(ran.out)

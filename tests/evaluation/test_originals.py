@@ -335,7 +335,14 @@ def test_multiples_are_found_on_any_grid() -> None:
     assert on_grid(np.array([100.0, 250.0, 300.0]), 50) == 1
     assert on_grid(np.array([0.1, 0.25, 0.3]), 0.1) == pytest.approx(2 / 3)
     assert on_grid(np.array([1e8 + 0.5]), 1) == 0
-    assert on_grid(np.array([]), 1) == 0
+    assert on_grid(np.array([]), 1) == 1  # nothing is off it: zeros alone are multiples
+
+
+def test_zeros_alone_are_multiples_of_anything() -> None:
+    """As where discovery found nothing but the zeros of a column."""
+    real = Table({"gain": Column("integer", np.concatenate([np.zeros(900), np.arange(1, 101)]))})
+    zeros = Table({"gain": Column("integer", np.zeros(1000))})
+    assert "multiple" not in said(evaluate(real, zeros, orders=(1,)), "values")
 
 
 @pytest.mark.parametrize(

@@ -431,6 +431,27 @@ def test_there_is_no_other_where_nothing_is_left() -> None:
     assert (ward.values, ward.other) == (("a", "b"), None)
 
 
+def test_a_low_count_of_rows_does_not_hide_that_some_are_left_over() -> None:
+    """Rare words would count as one of the others; another column names more rows."""
+
+    class LowCount(NoNoise):
+        def gaussian(self, counts: Any, scale: float) -> Any:
+            return counts - 200 * (len(counts) == 1)
+
+        def laplace(self, counts: Any, scale: float) -> Any:
+            return self.gaussian(counts, scale)
+
+    rare = [f"rare {i}" for i in range(200)]
+    table = Table({"ward": words(*["a", "b"] * 900, *rare), "sort": words(*["c", "d"] * 1000)})
+    ledger = Ledger(5.0, 1e-6, threshold_delta=1e-6)
+    found = discover(table, ledger, ledger.budget, 1e-6, LowCount())
+    ward, sort = found["ward"], found["sort"]
+    assert isinstance(ward, Category)
+    assert isinstance(sort, Category)
+    assert (ward.values, ward.other) == (("a", "b"), "other")
+    assert (sort.values, sort.other) == (("c", "d"), None)
+
+
 def test_a_column_where_every_value_is_rare_becomes_text() -> None:
     table = Table(
         {"name": words(*(f"person {i}" for i in range(2000))), "n": integers(*range(2000))}
@@ -796,7 +817,7 @@ def test_an_empty_column_stops_the_release_before_the_method_spends(tmp_path: Pa
     )
     book = LedgerFile.create(tmp_path / "t.ledger", 9.0, 1e-6)
     method = Independent(epsilon=1.0, delta=1e-9)
-    with pytest.raises(InputError, match=r"nothing in comment stands out of the noise"):
+    with pytest.raises(InputError, match=r"nothing in comment stands .* its kind to \"text\" in"):
         method.fit(table, ledger=book)
     [release] = book.read()["releases"]
     assert 0 < release["epsilon"] < 0.9

@@ -9,12 +9,13 @@ import pytest
 from understudy import Adaptive, Independent, Model, PrivBayes, Random, Schema
 from understudy.data.encoding import encode
 from understudy.data.frames import as_table
+from understudy.data.inside_files import with_details
 from understudy.data.schema import Quantity
 from understudy.errors import InputError
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
-from understudy.privacy.refinement import refine
+from understudy.privacy.refinement import is_refinable, refine
 
 ROWS = 12_000
 
@@ -292,3 +293,14 @@ def test_a_row_changes_one_count_of_each_question_by_one(seed: int, delta: float
             assert [one.shape for one in before] == [one.shape for one in after]
             for one, other in zip(before, after, strict=True):
                 assert np.abs(other - one).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("edges", "refined"), [((3.0, 5.0, 7.5, 10.0, 10.25), False), ((3.0, 7.5, 10.25), True)]
+)
+def test_listed_values_with_a_bin_each_have_nothing_inside(
+    edges: tuple[float, ...], refined: bool
+) -> None:
+    """A closer look would pay for values that are not listed, such as the last edge."""
+    rate = Quantity("rate", "real", edges=edges)
+    assert is_refinable(with_details(rate, {"values": [3, 5, 7.5, 10]})) == refined

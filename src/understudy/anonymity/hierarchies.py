@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -129,6 +129,53 @@ def make_ranges(
     return build_levels(names, coarser)
 
 
+def make_calendar(
+    days: NDArray[np.float64], names: Sequence[str], width: float | None = None
+) -> Hierarchy:
+    """Months, years and decades; with a width, ranges of that many days, which double.
+
+    Parameters
+    ----------
+    days
+        Days since 1970; not a number where the date is missing.
+    names
+        The dates as they are written.
+    width
+        Of the first ranges, in days.
+    """
+    there = np.isfinite(days)
+    if not there.any():
+        return no_levels(names)
+    whole = np.where(there, np.floor(days), 0.0).astype(np.int64)
+    coarser = []
+    for labels in _date_labels(whole, there, width):
+        known = [label if each else MISSING for label, each in zip(labels, there, strict=True)]
+        coarser.append(_label_level(known))
+    return build_levels(names, coarser)
+
+
+def _date_labels(
+    days: NDArray[np.int64], there: NDArray[np.bool_], width: float | None
+) -> Iterator[list[str]]:
+    if width is None:
+        dates = days.astype("datetime64[D]")
+        years = dates.astype("datetime64[Y]").astype(np.int64) + 1970
+        yield dates.astype("datetime64[M]").astype(str).tolist()
+        yield years.astype(str).tolist()
+        yield [write_whole_range(year // 10 * 10, year // 10 * 10 + 9) for year in years.tolist()]
+        return
+    if not (math.isfinite(width) and width >= 1 and width == round(width)):
+        raise InputError(f"A range of dates cannot be {width:g} days wide; give a whole number.")
+    step = int(width)
+    for _ in range(MAX_LEVELS):
+        first = days // step * step
+        ends = first.astype("datetime64[D]"), (first + step - 1).astype("datetime64[D]")
+        yield [f"{low} to {high}" for low, high in zip(*ends, strict=True)]
+        if len(np.unique(first[there])) == 1:
+            return
+        step *= 2
+
+
 def cut_levels(tree: Taxonomy, names: Sequence[str], column: str) -> Hierarchy:
     """The levels of a taxonomy; a label lists the values that it stands for."""
     known = set(list_leaves(tree))
@@ -150,7 +197,12 @@ def cut_levels(tree: Taxonomy, names: Sequence[str], column: str) -> Hierarchy:
 
 
 def read_hierarchy(
-    given: Any, names: Sequence[str], numbers: NDArray[np.float64] | None, column: str
+    given: Any,
+    names: Sequence[str],
+    numbers: NDArray[np.float64] | None,
+    column: str,
+    *,
+    dates: bool = False,
 ) -> Hierarchy:
     """A hierarchy as a user gives it: "prefix", a width, nested lists, or labels level by level.
 
@@ -159,6 +211,8 @@ def read_hierarchy(
     given
         ``"prefix"``; a number, the width of the first ranges; nested lists, a taxonomy; or an
         object that gives for each value its labels from level 1 on (``{"23620": ["236**"]}``).
+    dates
+        Whether the numbers are days, so that a width is one of days.
     """
     if given == "prefix":
         return make_prefixes(names)
@@ -167,6 +221,8 @@ def read_hierarchy(
             raise InputError(f"The column {column!r} holds no numbers, so it has no ranges.")
         if abs(given) > sys.float_info.max:
             raise InputError(f"The ranges of {column!r} cannot be so wide; give a smaller width.")
+        if dates:
+            return make_calendar(numbers, names, float(given))
         return make_ranges(numbers, names, float(given))
     if isinstance(given, list | tuple):
         return cut_levels(as_taxonomy(given), names, column)

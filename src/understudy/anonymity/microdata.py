@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,14 @@ from understudy.anonymity.hierarchies import (
     as_taxonomy,
     cut_levels,
     list_leaves,
+    make_calendar,
     make_ranges,
     no_levels,
     read_hierarchy,
 )
-from understudy.data.attributes import Category
+from understudy.data.attributes import Attribute, Category, Quantity
 from understudy.data.columns import Column, Table
-from understudy.data.formats import Format
+from understudy.data.formats import CANDIDATES, Format
 from understudy.data.words import write_number
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+UNITS = {"datetime": 86_400.0, "time": 3_600.0}
+"""How many seconds make one: points in time count in days, times of day in hours."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class Values:
     names
         The distinct values as they are written; a missing one is called so, and comes last.
     numbers
-        The distinct values as numbers (dates as days); ``None`` for categories. Not a number where
-        the value is missing.
+        The distinct values as numbers (dates as days, times as hours); ``None`` for categories. Not
+        a number where the value is missing.
     ordered
         Whether the places have an order: numbers, and categories that a schema calls ordered.
     hierarchy
@@ -58,6 +62,8 @@ class Values:
     ordered: bool
     hierarchy: Hierarchy
     taxonomy: Any = None
+    dates: bool = False
+    """Whether the numbers are days."""
 
     @property
     def size(self) -> int:
@@ -112,41 +118,72 @@ def read_microdata(
     given = dict(hierarchies or {})
     columns = {}
     for name in names:
-        values = _read_values(name, table.columns[name])
+        said = None
+        if schema is not None and name in schema:
+            said = schema[name]
+        values = _read_values(name, table.columns[name], said)
         columns[name] = _with_hierarchy(values, schema, given.get(name))
     return Microdata(columns, table.rows)
 
 
-def _read_values(name: str, column: Column) -> Values:
+def _read_values(name: str, column: Column, said: Attribute | None) -> Values:
     absent = _absent(column)
     numbers: Floats | None = None
-    if column.kind == "empty":
-        distinct, codes = np.zeros(0), np.zeros(len(column), dtype=np.int64)
-        written: list[str] = []
-    elif column.kind == "text":
+    kind, written = column.kind, list[str]()
+    codes = np.zeros(len(column), dtype=np.int64)
+    if kind == "text":
         words = np.array(column.words, dtype=object)
         used = np.unique(column.values[~absent])
         order = used[np.argsort(words[used].astype(str), kind="stable")]
+        form = _find_format([str(word) for word in words[order]], said)
+        if form is not None:
+            kind, numbers = form.kind, form.read(words[order])
+            in_time = np.argsort(numbers, kind="stable")
+            order, numbers = order[in_time], numbers[in_time]
         places = np.zeros(len(words) + 1, dtype=np.int64)
         places[order] = np.arange(len(order))
         codes = places[np.where(absent, 0, column.values)]
         written = [str(word) for word in words[order]]
-    else:
-        distinct, places = np.unique(column.values[~absent], return_inverse=True)
-        codes = np.zeros(len(column), dtype=np.int64)
-        codes[~absent] = places
+    elif kind != "empty":
+        distinct, codes[~absent] = np.unique(column.values[~absent], return_inverse=True)
         written = _write_values(column, distinct)
-        if column.kind != "boolean":
+        if kind != "boolean":
             numbers = distinct.astype(np.float64)
     if absent.any():
         codes = np.where(absent, len(written), codes)
         written.append(MISSING)
         if numbers is not None:
             numbers = np.append(numbers, np.nan)
-    ordered = numbers is not None
+    if numbers is not None:
+        numbers = numbers / UNITS.get(kind, 1.0)
     return Values(
-        name, codes.astype(np.int64), tuple(written), numbers, ordered, no_levels(written)
+        name,
+        codes.astype(np.int64),
+        tuple(written),
+        numbers,
+        numbers is not None,
+        no_levels(written),
+        dates=kind in ("date", "datetime"),
     )
+
+
+def _find_format(words: Sequence[str], said: Attribute | None) -> Format | None:
+    """How words are written that are all dates, times or amounts: by the schema, else the first
+    format that they all fit. Words that a schema calls categories are words, and so are plain
+    numbers in a column of texts: they are codes.
+    """
+    if not words or isinstance(said, Category):
+        return None
+    candidates = CANDIDATES
+    if isinstance(said, Quantity) and said.format:
+        candidates = (Format(said.kind, said.format), *CANDIDATES)
+    for candidate in candidates:
+        # Most formats are out after a few words.
+        if candidate.fits(words[:20]).all() and candidate.fits(words).all():
+            if candidate in (Format("integer"), Format("real")):
+                return None
+            return candidate
+    return None
 
 
 def _absent(column: Column) -> NDArray[np.bool_]:
@@ -182,9 +219,13 @@ def _with_hierarchy(values: Values, schema: Schema | None, given: Any) -> Values
         # Neighbours in the tree are neighbours among the places, so that halves are alike.
         values = _put_in_order(values, list_leaves(taxonomy))
     if given is not None:
-        hierarchy = read_hierarchy(given, values.names, values.numbers, values.name)
+        hierarchy = read_hierarchy(
+            given, values.names, values.numbers, values.name, dates=values.dates
+        )
     elif taxonomy is not None:
         hierarchy = cut_levels(taxonomy, values.names, values.name)
+    elif values.numbers is not None and values.dates:
+        hierarchy = make_calendar(values.numbers, values.names)
     elif values.numbers is not None:
         hierarchy = make_ranges(values.numbers, values.names)
     else:

@@ -122,7 +122,8 @@ class Judge:
         needed = self.requirement
         if needed.k > table.rows:
             raise InputError(
-                f"The table has {table.rows:,} rows, so no group of them can have k = {needed.k:,}."
+                f"The table has {table.rows:,} rows, so no group of them can have k = "
+                f"{needed.k:,}; ask for a smaller k."
             )
         if needed.about_sensitive and not self.sensitive:
             raise InputError(
@@ -133,7 +134,7 @@ class Judge:
             if needed.l is not None and needed.l > values.size:
                 raise InputError(
                     f"The sensitive column {values.name!r} has {values.size} values, so no group "
-                    f"can have l = {needed.l:g} of them."
+                    f"can have l = {needed.l:g} of them; ask for at most {values.size}."
                 )
             if needed.distance == "hierarchical" and values.taxonomy is None:
                 raise InputError(

@@ -26,9 +26,10 @@ from understudy.asking.domains import (
 from understudy.asking.functions import Function, Priced
 from understudy.asking.preparing import prepare
 from understudy.counting.cuboids import CuboidCounter
+from understudy.data.cells import unreadable_remedy
 from understudy.data.encoding import Coded
 from understudy.data.forms import Form
-from understudy.data.schema import Category, Identifier, Schema
+from understudy.data.schema import Category, Identifier, Quantity, Schema
 from understudy.errors import InputError
 from understudy.models.query.raw import REST, RawQuantity
 from understudy.models.query.syntax import Query
@@ -38,7 +39,14 @@ from understudy.privacy.discovery import Discovery, Draft
 from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.wording import list_public
-from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
+from understudy.release.callbacks import (
+    ASKING,
+    Notify,
+    OutsideNote,
+    Progress,
+    no_progress,
+    warn_owner,
+)
 from understudy.release.preflight import check_found, check_outlook, check_present
 from understudy.release.reservations import reserve
 from understudy.release.sources import Source
@@ -308,11 +316,25 @@ class Asking:
             schema = self._any_column()
             if attributes:
                 schema = hide_other_columns(attributes, self._names)
-            coded.append(self.source.code(schema)[0])
+            rows, notes = self.source.code(schema)
+            coded.append(rows)
+            self._tell_unreadable(schema, notes)
         left_out = self.source.left_out()
         if left_out is not None:
             self.notify(left_out)
         return coded
+
+    def _tell_unreadable(self, schema: Schema, notes: Sequence[str]) -> None:
+        """Tell the owner of cells that are not what the question takes them for, such as dates in
+        another format: no answer shows it. What lies beyond bounds is where a question puts it.
+        """
+        for note in notes:
+            if not isinstance(note, OutsideNote):
+                continue
+            attribute = schema[note.outside.column]
+            remedy = note.outside.remedy
+            if isinstance(attribute, Quantity) and remedy == unreadable_remedy(attribute):
+                self.notify(note)
 
     # ---- from here on everything is paid for
 

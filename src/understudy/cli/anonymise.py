@@ -244,6 +244,8 @@ class Task:
         if self.as_json:
             print_json(json.loads(json.dumps(review.to_dict())))
             return
+        if talk.quiet:
+            return
         release = review.release
         for note in release.notes:
             talk.say(note)

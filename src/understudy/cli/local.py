@@ -112,6 +112,11 @@ def local_plan(
     talk = Talk(quiet)
     talk.say(_describe_plan(made))
     talk.say(str(expect_errors(made)))
+    if len(made.epsilons) > 1:
+        talk.say(
+            f"That is if all of them choose epsilon {made.epsilons[0]:g}, the level that you named "
+            "first."
+        )
 
 
 def _read_limits(given: list[str]) -> dict[str, float]:
@@ -303,7 +308,10 @@ def local_collect(
         )
     collected.save(output)
     talk = Talk(quiet)
-    talk.say(f"{collected.reports:,} reports counted: {output}")
+    reports_counted = f"{collected.reports:,} reports"
+    if collected.reports == 1:
+        reports_counted = "1 report"
+    talk.say(f"{reports_counted} counted: {output}")
     if collected.rejected:
         talk.say(f"{sum(collected.rejected.values()):,} not counted: {_reasons(collected)}.")
     _say_crowded(collected, talk)

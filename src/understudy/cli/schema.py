@@ -207,7 +207,12 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
     from understudy.privacy.discovery import Discovery, Draft
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.wording import list_public
-    from understudy.release.preflight import check_outlook, check_present, name_empty
+    from understudy.release.preflight import (
+        DRAFT_REMEDIES,
+        check_outlook,
+        check_present,
+        name_empty,
+    )
     from understudy.release.reservations import reserve
     from understudy.release.sources import open_source
 
@@ -237,8 +242,9 @@ def _discover(wanted: Discovering, file: LedgerFile | None, talk: Talk) -> dict[
             talk.note(str(found))
         with reserve(file, "schema", book, fingerprint, notes.append):
             discovery = Discovery(draft, book, book.budget, book.threshold_delta)
-            check_outlook(discovery.count_rows(), discovery, keep_going=wanted.keep_going)
-            check_present(discovery.count_present(), discovery, keep_going=wanted.keep_going)
+            terms: dict[str, Any] = {"keep_going": wanted.keep_going, "remedies": DRAFT_REMEDIES}
+            check_outlook(discovery.count_rows(), discovery, **terms)
+            check_present(discovery.count_present(), discovery, **terms)
             discovered = discovery.find()
         if discovered.empty:
             notes.append(name_empty(discovered))

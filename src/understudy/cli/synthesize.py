@@ -370,7 +370,7 @@ def run_synthesis(
     if ledger is None:
         talk.say(NO_LEDGER)
     if not isinstance(schema, Schema):
-        _say_undiscovered(released, talk)
+        _say_undiscovered(released, schema, talk)
     outputs.say_places(talk)
 
 
@@ -432,9 +432,16 @@ def _learn(
     return released
 
 
-def _say_undiscovered(released: Any, talk: Talk) -> None:
+def _say_undiscovered(released: Any, form: Form | None, talk: Talk) -> None:
     """A column in which nothing was found comes out as text; nobody should have to wonder why."""
-    names = [attribute.name for attribute in released.schema if attribute.kind == "text"]
+    said: Mapping[str, Any] = {}
+    if form is not None:
+        said = form.entries
+    names = [
+        attribute.name
+        for attribute in released.schema
+        if attribute.kind == "text" and said.get(attribute.name, {}).get("kind") != "text"
+    ]
     if names:
         talk.say(
             f"Nothing in {', '.join(names)} stands out of the noise, so every row has [text], or "

@@ -185,9 +185,9 @@ def _grid(values: list[NDArray[np.float64]]) -> tuple[float | None, float, float
 
 
 def on_grid(values: NDArray[np.float64], step: float) -> float:
-    """The share of numbers that are multiples of a step."""
+    """The share of numbers that are multiples of a step; of none, none is off it."""
     if not len(values):
-        return 0.0
+        return 1.0
     steps = values / step
     return float(np.mean(np.abs(steps - np.rint(steps)) <= 1e-6 + 1e-12 * np.abs(steps)))
 

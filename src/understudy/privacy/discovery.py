@@ -275,7 +275,7 @@ class Discovery:
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
-        return Discovered(Schema(tuple(attributes)), tuple(empty))
+        return Discovered(Schema(tuple(map(finder.name_rest, attributes))), tuple(empty))
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""

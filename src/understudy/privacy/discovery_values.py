@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,9 @@ MAX_UNIT_BINS = 32
 
 MAX_LEFT_OVER = 0.02
 """Of the rows: codes may leave this many to values that cannot be told from the noise."""
+
+MAX_UNNAMED = 0.002
+"""Of the rows: words may leave this many without a value of their own."""
 
 MIN_STEP = 1e-6
 """Reals with a finer step are taken to have none."""
@@ -92,9 +95,11 @@ class ValueFinder:
     """About how many rows a cell must hold for a look at the inside of bins to see it."""
     present: Mapping[str, float] = field(default_factory=dict)
     """About how many cells of a column are not empty, or fewer."""
+    named: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """About how many rows the words that were found hold, or hold none, and the noise in it."""
 
     def find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
-        """Words with a noisy count above the threshold, "other" for the rest."""
+        """Words with a noisy count above the threshold."""
         tally = self.tallies[name]
         words = sorted(tally.words)
         counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
@@ -116,11 +121,22 @@ class ValueFinder:
             missing = ""
         values = tuple(sorted(word for word, _ in kept))
         named = sum(count for _, count in kept) + max(absent, 0)
-        spread = asked.deviation * (len(kept) + 1) ** 0.5
-        other = None
-        if self.rows - named > max(0.002 * self.rows, spread):
-            other = _name_for_rest(values)
-        return Category(name, "categorical", missing, values, False, None, other), True
+        self.named[name] = named, asked.deviation * (len(kept) + 1) ** 0.5
+        return Category(name, "categorical", missing, values), True
+
+    def name_rest(self, attribute: Attribute) -> Attribute:
+        """A column of words with a value for all other words, where rows are left over for it.
+
+        Without one they would count as some word that they are not. The noise in the number of rows
+        alone hides hundreds of them; but no column names more rows than there are.
+        """
+        if attribute.name not in self.named or not isinstance(attribute, Category):
+            return attribute
+        rows = max(self.rows, *(named - spread for named, spread in self.named.values()))
+        named, spread = self.named[attribute.name]
+        if rows - named <= max(MAX_UNNAMED * rows, spread):
+            return attribute
+        return replace(attribute, other=_name_for_rest(tuple(map(str, attribute.values))))
 
     def find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
         """The words of a public vocabulary, where enough rows hold them."""

@@ -143,7 +143,9 @@ def is_refinable(attribute: Attribute) -> bool:
     """Whether some bin holds more than one value, and nothing is known of it yet."""
     if not isinstance(attribute, Quantity) or attribute.detail:
         return False
-    if not attribute.whole or attribute.values:
+    if attribute.values:
+        return bool(np.histogram(attribute.values, attribute.edges)[0].max() > 1)
+    if not attribute.whole:
         return True
     return max(np.diff(attribute.edges)) > (attribute.step or 1)
 

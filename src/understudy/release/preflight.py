@@ -16,6 +16,17 @@ from understudy.privacy.ledger import Ledger
 
 SCHEMA_REMEDY = "give a schema (--schema; `understudy schema --from` makes one of a codebook)"
 REMEDIES = f"{SCHEMA_REMEDY}, a larger --discovery or --epsilon, or fewer columns"
+DRAFT_REMEDIES = (
+    "say what is public (--interactive, --from a codebook, or --blank for a form), or give a "
+    "larger --epsilon or fewer columns"
+)
+"""What helps where the schema itself is being drafted."""
+
+FREE_TEXT_REMEDY = (
+    'A column of free text is best called so: set its kind to "text" in the form that '
+    "`understudy schema --blank` writes; what stays open there is discovered."
+)
+"""Of columns that come back empty, most hold free text: no budget finds words that are all rare."""
 
 
 def describe_outlook(outlook: Outlook) -> str:
@@ -28,11 +39,15 @@ def describe_outlook(outlook: Outlook) -> str:
 
 
 def check_outlook(
-    outlook: Outlook, discovery: Discovery, *, keep_going: bool | None = False
+    outlook: Outlook,
+    discovery: Discovery,
+    *,
+    keep_going: bool | None = False,
+    remedies: str = REMEDIES,
 ) -> None:
     """Stop where discovery would give junk: only the noisy number of rows has been paid for.
 
-    ``keep_going`` is ``None`` where nobody can ask for it.
+    ``keep_going`` is ``None`` where nobody can ask for it; ``remedies`` are those of the command.
     """
     draft, ledger = discovery.draft, discovery.asker.ledger
     only_words = draft.words.issuperset(draft.asked)
@@ -42,12 +57,17 @@ def check_outlook(
     raise InputError(
         f"{draft.source} has too few rows to discover what its columns hold at this budget. "
         f"{describe_outlook(outlook)}. Only the count of rows was paid for "
-        f"({describe_price(ledger)}); {_remedies(keep_going, 'all the same with --keep-going')}."
+        f"({describe_price(ledger)}); "
+        f"{_remedies(keep_going, 'all the same with --keep-going', remedies)}."
     )
 
 
 def check_present(
-    uncertain: Sequence[str], discovery: Discovery, *, keep_going: bool | None = False
+    uncertain: Sequence[str],
+    discovery: Discovery,
+    *,
+    keep_going: bool | None = False,
+    remedies: str = REMEDIES,
 ) -> None:
     """Stop where a column has too few cells to tell its kind: counts alone have been paid for."""
     if not uncertain or keep_going:
@@ -58,7 +78,7 @@ def check_present(
     raise InputError(
         f"{draft.source}: too few cells of {', '.join(uncertain)} are not empty to tell at this "
         f"budget what they hold. Only counts were paid for ({describe_price(ledger)}); "
-        f"{_remedies(keep_going, going_on)}."
+        f"{_remedies(keep_going, going_on, remedies)}."
     )
 
 
@@ -72,23 +92,23 @@ def check_found(
         return
     draft, ledger = discovery.draft, discovery.asker.ledger
     ledger.stop(discovery.price)
-    remedies = REMEDIES
-    if keep_going is None or found.schema.modelled:
-        remedies = _remedies(
-            keep_going,
-            "with --keep-going: such a column then holds [text], or nothing, in every row",
-        )
+    remedies = f"{REMEDIES}."
+    if keep_going is None:
+        remedies = f"{_remedies(None, '')}."
+    elif found.schema.modelled:
+        going_on = "with --keep-going: such a column then holds [text], or nothing, in every row"
+        remedies = f"{_remedies(keep_going, going_on)}. {FREE_TEXT_REMEDY}"
     raise InputError(
         f"{draft.source}: {name_empty(found)} Only discovery was paid for "
-        f"({describe_price(ledger)}); {remedies}."
+        f"({describe_price(ledger)}); {remedies}"
     )
 
 
-def _remedies(keep_going: bool | None, going_on: str) -> str:
+def _remedies(keep_going: bool | None, going_on: str, remedies: str = REMEDIES) -> str:
     """What helps, among the options that the command has."""
     if keep_going is None:
         return f"{SCHEMA_REMEDY}, a larger --epsilon, or fewer columns"
-    return f"{REMEDIES}, or go on {going_on}"
+    return f"{remedies}, or go on {going_on}"
 
 
 def describe_price(ledger: Ledger) -> str:
