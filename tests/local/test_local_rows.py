@@ -33,10 +33,6 @@ class Survey:
     estimate: JointEstimate
     model: Model
 
-    def true_table(self, pair: tuple[str, str]) -> NDArray[np.float64]:
-        first, second = (self.codes[name] for name in pair)
-        return np.bincount(2 * first + second, minlength=4).reshape(2, 2) / PERSONS
-
     def modelled_table(self, pair: tuple[str, str]) -> NDArray[np.float64]:
         return np.asarray(self.model.marginal(*pair).table / self.model.rows)
 
@@ -91,16 +87,3 @@ def test_models_say_what_the_estimate_says(surveys: list[Survey]) -> None:
             for pair in itertools.combinations(survey.codes, 2)
         ]
         assert np.mean(distances) < 0.002
-
-
-def test_no_survey_is_much_worse_than_another(surveys: list[Survey]) -> None:
-    errors = [
-        np.mean(
-            [
-                0.5 * np.abs(survey.modelled_table(pair) - survey.true_table(pair)).sum()
-                for pair in itertools.combinations(survey.codes, 2)
-            ]
-        )
-        for survey in surveys
-    ]
-    assert max(errors) < 1.5 * min(errors)
