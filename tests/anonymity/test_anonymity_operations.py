@@ -52,6 +52,16 @@ def test_prefixes_and_ranges() -> None:
         read_hierarchy({"a": ["x", "p"], "b": ["x", "q"]}, ("a", "b"), None, "job")
 
 
+def test_hostile_hierarchies_are_refused_in_one_sentence() -> None:
+    deep: list[object] = ["a"]
+    for _ in range(2_000):
+        deep = [deep]
+    with pytest.raises(InputError, match="at most 40 levels"):
+        read_hierarchy(deep, ("a",), None, "job")
+    with pytest.raises(InputError, match="cannot be so wide"):
+        read_hierarchy(10**400, ("1", "2"), np.array([1.0, 2.0]), "age")
+
+
 def test_noise_hides_cells_and_keeps_the_distribution() -> None:
     rng = np.random.default_rng(0)
     ages = np.where(rng.random(20_000) < 0.7, 25.0, 65.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from understudy.anonymity.classes import Classes
 from understudy.anonymity.lattice import search_levels
 from understudy.anonymity.microdata import read_microdata
 from understudy.anonymity.mondrian import partition_rows
+from understudy.anonymity.publishing import Method
 from understudy.anonymity.requirement import Judge
 from understudy.errors import InputError
 
@@ -111,6 +113,19 @@ def test_rows_come_out_in_an_order_that_tells_nothing() -> None:
     one, two = (anonymise(t, ROLES, Requirement(k=3)).table for t in (table, other))
     for name in one.names:
         assert cells(one, name) == cells(two, name)
+
+
+@pytest.mark.parametrize("method", ["mondrian", "lattice"])
+def test_the_sign_of_a_zero_does_not_tell_the_order_either(method: Method, tmp_path: Path) -> None:
+    release = []
+    for zeros in (("0.0", "-0.0"), ("-0.0", "0.0")):
+        lines = [f"{zero},{place % 2},{zero}" for place in range(3) for zero in (*zeros, "1.5")]
+        (tmp_path / "table.csv").write_text("age,zip,illness\n" + "\n".join(lines) + "\n")
+        roles = Roles(quasi_identifiers=("age", "zip"), sensitive=("illness",))
+        found = anonymise(tmp_path / "table.csv", roles, Requirement(k=2), method=method)
+        found.write(tmp_path / "release.csv")
+        release.append((tmp_path / "release.csv").read_text())
+    assert release[0] == release[1]
 
 
 @pytest.mark.parametrize("seed", range(6))

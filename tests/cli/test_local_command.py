@@ -111,6 +111,27 @@ def test_surveys_share_an_allowance(folder: Path) -> None:
     assert answer(PERSON, *ledger, "--epsilon", "0.5").status == 0
 
 
+def test_a_person_who_says_nothing_agrees_to_no_large_epsilon(folder: Path) -> None:
+    """Whoever makes a plan could offer a level that protects nobody as the usual one."""
+    run("local", "plan", "survey.json", "--epsilon", 8, "--epsilon", 1, "-o", "plan.json")
+    ledger = ("--ledger", "my.ledger")
+    refused = answer(PERSON, *ledger)
+    assert (refused.status, refused.out) == (2, "")
+    assert "asks for epsilon 8" in refused.err
+    assert "2,981 times as likely" in refused.err
+    assert not Path("my.ledger").exists()
+    assert answer(PERSON, *ledger, "--epsilon", 8).status == 0
+    assert answer(PERSON, "--ledger", "other.ledger", "--epsilon", 1).status == 0
+
+
+@pytest.mark.parametrize("allowance", [0, -1, "nan", "inf"])
+def test_an_allowance_that_allows_nothing_is_no_larger_one(allowance: Any, folder: Path) -> None:
+    refused = answer(PERSON, "--ledger", "my.ledger", "--allowance", allowance)
+    assert (refused.status, refused.out) == (2, "")
+    assert "must be a finite number above 0" in refused.err
+    assert not Path("my.ledger").exists()
+
+
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_no_report_leaves_unless_it_is_booked(
     at: int, folder: Path, monkeypatch: pytest.MonkeyPatch

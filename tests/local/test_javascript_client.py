@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -24,11 +25,12 @@ from browsers import (
 )
 from surveys import KINDS_OF_ANSWERS, SCHEMA, codes_of, plan_of_all_kinds
 
+from understudy import Schema
 from understudy.auditing.bounds import clopper_pearson, epsilon_bound
 from understudy.local.answering import answer_plan
 from understudy.local.forms import client_form, client_source
 from understudy.local.persons import encode_person
-from understudy.local.plans import Plan
+from understudy.local.plans import Plan, plan_all_pairs
 from understudy.local.randomisers import FiniteRandomiser, RandomisedResponse, Words
 from understudy.local.randomisers.base import KINDS
 
@@ -163,7 +165,71 @@ def test_javascript_and_python_agree_on_codes(run_client: Any) -> None:
         assert len(each["misfits"]) == len(notes)
 
 
+def test_javascript_and_python_agree_on_numbers_between_the_values_of_a_grid(
+    run_client: Any,
+) -> None:
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "age": {"kind": "integer", "min": 16, "max": 95, "bins": 4},
+                "dose": {"kind": "real", "edges": [0, 10, 20, 30], "step": 2.5},
+                "fives": {"kind": "integer", "edges": [0, 10, 21, 31], "step": 5},
+                "height": {"kind": "real", "min": 1.2, "max": 2.2, "bins": 5},
+            }
+        }
+    )
+    words = ["8.74", "8.75", "9", "15.4", "15.6", "18.75", "35.49", "35.5", "7.5", "95.5", "1e400"]
+    entries = [dict.fromkeys(schema.names, word) for word in words]
+    form = client_form(plan_all_pairs(schema, [2.0]))
+    found = run_client(ENCODE_ALL, {"form": form, "entries": entries})
+    for entry, each in zip(entries, found, strict=True):
+        codes, notes = encode_person(entry, schema)
+        assert each["codes"] == codes, entry
+        assert len(each["misfits"]) == len(notes), entry
+
+
 # --------------------------------------------------------------------------- the same promise
+
+
+LOSSES = "(client, randomisers) => randomisers.map((one) => String(client.lossOf(one)))"
+
+REFUSED = """(client, forms) => forms.map((form) => {
+  try {
+    client.checkForm(form);
+    return false;
+  } catch (error) {
+    return error.message.includes("does not keep the privacy");
+  }
+})"""
+
+
+def test_the_client_knows_the_loss_of_each_randomiser(run_client: Any) -> None:
+    made = [
+        KINDS[kind](epsilon=epsilon, **({} if KINDS[kind] is RandomisedResponse else {"size": 9}))
+        for kind in KINDS_OF_ANSWERS
+        for epsilon in (0.1, 1.0, 12.0)
+    ]
+    found = run_client(LOSSES, [one.to_dict() for one in made])
+    assert [float(loss) for loss in found] == pytest.approx([one.loss for one in made], rel=1e-6)
+
+
+def test_a_form_that_lies_is_refused(run_client: Any) -> None:
+    """Thresholds of a larger epsilon, thresholds that do not add up, and another size."""
+    honest = client_form(plan_of_all_kinds((2.0, 0.5)))
+    forms = [honest]
+    looser = client_form(plan_of_all_kinds((2.0, 0.6)))
+    for place in range(len(KINDS_OF_ANSWERS)):
+        form = copy.deepcopy(honest)
+        form["questions"][place] = looser["questions"][place]
+        forms.append(form)
+        for name in form["questions"][place]["randomisers"][0]["thresholds"]:
+            form = copy.deepcopy(honest)
+            form["questions"][place]["randomisers"][0]["thresholds"][name] = "0"
+            forms.append(form)
+    form = copy.deepcopy(honest)
+    form["questions"][0]["sizes"][0] += 1
+    forms.append(form)
+    assert run_client(REFUSED, forms) == [False] + [True] * (len(forms) - 1)
 
 
 def small_randomiser(kind: str, epsilon: float = 1.0) -> FiniteRandomiser:
@@ -253,9 +319,10 @@ def test_the_client_draws_from_the_operating_system(tmp_path: Path) -> None:
       return seen; }"""
     form = {
         "plan": "0" * 16,
+        "levels": [1.0],
         "draw": [],
         "questions": [
-            {"columns": ["a"], "sizes": [2], "randomisers": [small_randomiser("direct").to_dict()]}
+            {"columns": ["a"], "sizes": [3], "randomisers": [small_randomiser("direct").to_dict()]}
         ],
     }
     drawn = run_in_node(tmp_path, function % json.dumps(form), None)

@@ -16,6 +16,7 @@ from surveys import SCHEMA, codes_of, plan_of_all_kinds, small_plan
 from understudy import InputError
 from understudy.data.columns import Column, Table
 from understudy.local.answering import answer_for_all, answer_plan
+from understudy.local.booking import AnswerBook
 from understudy.local.persons import encode_person
 from understudy.local.randomisers import Words
 from understudy.local.reports import LINE, write_reports
@@ -173,3 +174,20 @@ def test_a_table_is_encoded_as_persons_are() -> None:
 def test_reports_go_to_known_kinds_of_files_only(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\.jsonl or \.parquet"):
         write_reports(tmp_path / "reports.txt", [])
+
+
+def test_of_two_reports_at_once_one_is_booked(tmp_path: Path) -> None:
+    """Both programs have looked before either books: the ledger looks again under its lock."""
+    plan = small_plan()
+    book = AnswerBook(tmp_path / "my.ledger")
+    first, second = (answer_plan(plan, dict.fromkeys(SCHEMA.names, code)) for code in (0, 1))
+    book.check(plan)
+    other = AnswerBook(tmp_path / "my.ledger")
+    other.check(plan)
+    book.book(plan, first)
+    for late in (plan, plan.next_wave(plan.questions[:1])):
+        with pytest.raises(InputError, match="answered this survey already"):
+            other.book(late, second)
+    booked = other.find(plan)
+    assert booked is not None
+    assert booked["report"] == first.to_json()

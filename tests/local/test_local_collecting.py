@@ -326,3 +326,23 @@ def test_a_million_reports_and_a_million_junk_lines(tmp_path: Path) -> None:
     collected = collect_reports(plan, [tmp_path])
     assert collected.reports == 1_000_000
     assert collected.rejected == {"junk": 1_000_000}
+
+
+@pytest.mark.parametrize("pattern", ["first", "second", "both", "cancelling"])
+def test_nobody_can_choose_numbers_that_fill_one_part(pattern: str) -> None:
+    """Whatever relation numbers have, a secret hash spreads them: of 64 parts none gets a quarter.
+    For the test to fail by chance, 16 secrets would have to be unlucky at once. Nothing waits when
+    the parts are asked for: the last records were written, too.
+    """
+    counted = np.arange(4_096, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = np.zeros((len(counted), 2), dtype=np.uint64)
+    numbers[:, 0] = counted * np.uint64(3 if pattern == "cancelling" else pattern != "second")
+    numbers[:, 1] = counted * np.uint64(pattern != "first")
+    largest = []
+    for _ in range(16):
+        with Spool(1, max_waiting=0) as spool:
+            records = np.zeros(len(numbers), dtype=spool.type)
+            records["number"] = numbers
+            spool.add(records)
+            largest.append(max(map(len, spool.parts())))
+    assert min(largest) < len(numbers) // 4

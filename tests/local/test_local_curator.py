@@ -19,7 +19,7 @@ from understudy.local.planning import expect_errors, plan_next_wave, plan_survey
 from understudy.local.plans import Plan, ask_jointly, plan_all_pairs
 from understudy.local.questions import Question
 from understudy.local.randomisers import Words, best_randomiser
-from understudy.local.release import open_local_ledger, synthesize_reports
+from understudy.local.release import _round_up, open_local_ledger, synthesize_reports
 from understudy.local.shuffling import bound_shuffled
 from understudy.local.tables import JointEstimate
 from understudy.privacy.budget import Budget
@@ -284,7 +284,7 @@ def test_the_shuffled_bound_is_stated_on_request(collected: Collected) -> None:
     if bound is None:
         assert "too few reports" in trust
     else:
-        assert f"epsilon {bound:.3g}" in trust
+        assert bound <= shuffled_epsilon(trust) < 1.01 * bound
     many = bound_shuffled(1.0, 21_574, 1e-6)
     assert many is not None
     power = math.e
@@ -295,6 +295,34 @@ def test_the_shuffled_bound_is_stated_on_request(collected: Collected) -> None:
         * (8 * math.sqrt(power * math.log(4e6)) / math.sqrt(21_574) + 8 * power / 21_574)
     )
     assert many == pytest.approx(wanted)
+
+
+def shuffled_epsilon(trust: str) -> float:
+    return float(trust.partition("private with epsilon ")[2].partition(" and")[0])
+
+
+def test_reports_of_another_wave_or_level_hide_nobody() -> None:
+    """Both stand in each report, so that the smallest group tells how much shuffling adds."""
+    plan = plan_survey(schema_of(), [1.0, 0.5])
+    later = plan.next_wave([ask_jointly(("a", "b"), plan.schema, plan.epsilons)])
+    sizes = {(0, 0): 90_000, (0, 1): 80_000, (len(plan.questions), 0): 4_000}
+    tallies = {
+        place: Tally(reports=reports, support=np.zeros(1, np.int64))
+        for place, reports in sizes.items()
+    }
+    collected = Collected(plan=later, tallies=tallies)
+    worst = bound_shuffled(1.0, 4_000, 1e-6)
+    assert worst is not None
+    ledger = open_local_ledger(collected, 1e-6)
+    assert worst <= shuffled_epsilon(ledger.trust) < 1.01 * worst
+    assert ledger.epsilon == 1.0  # that of the persons who chose the least privacy
+    tallies[len(plan.questions), 1] = Tally(reports=50, support=np.zeros(1, np.int64))
+    assert "too few reports of one wave" in open_local_ledger(collected, 1e-6).trust
+
+
+@pytest.mark.parametrize("epsilon", [0.123, 0.1239, 0.99901, 1.0, 1.2349, 12.341, 3.0000001e-5])
+def test_a_stated_epsilon_is_not_rounded_down(epsilon: float) -> None:
+    assert epsilon <= float(_round_up(epsilon)) < 1.011 * epsilon
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.5])

@@ -505,3 +505,22 @@ def test_only_the_operating_system_is_private() -> None:
     assert Words().private
     assert not Words.of_seed(1).private
     assert not Words.of_bytes(bytes(8)).private
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_tallies_of_reports_are_possible_and_others_are_told(kind: Any) -> None:
+    randomiser = kind(size=6, epsilon=1.0)
+    tally = randomiser.tally(randomiser.perturb(np.arange(600) % 6))
+    assert randomiser.is_possible_tally(tally, 600)
+    assert not randomiser.is_possible_tally(tally[1:], 600)
+    if kind is SummedHistogram:  # its sums may be anything
+        return
+    beyond = tally.copy()
+    beyond[0] = 601
+    assert not randomiser.is_possible_tally(beyond, 600)
+    if kind is not HadamardResponse:
+        assert not randomiser.is_possible_tally(tally - 601, 600)
+    if kind in (DirectEncoding, SubsetSelection):
+        moved = tally.copy()
+        moved[0] -= 1
+        assert not randomiser.is_possible_tally(moved, 600)

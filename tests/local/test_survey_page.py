@@ -151,6 +151,18 @@ class TestInABrowser:
         assert not page.is_visible("#answers")
         page.context.close()
 
+    def test_another_tab_gives_the_same_report(self, browser: Any, survey: Path) -> None:
+        page = open_page(browser, survey)
+        other = page.context.new_page()
+        other.goto(survey.as_uri())
+        for tab in (page, other):
+            fill(tab)
+        page.click("#make")
+        other.click("#make")
+        assert other.inner_text("#report") == page.inner_text("#report")
+        assert "You have made this report before" in other.inner_text("#notes")
+        page.context.close()
+
     def test_answers_are_not_kept(self, browser: Any, survey: Path) -> None:
         page = open_page(browser, survey)
         fill(page)

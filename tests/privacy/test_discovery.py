@@ -175,6 +175,38 @@ def kind_failure(name: str, chances: np.ndarray[Any, Any]) -> float:
     return float(np.delete(chances, right).sum())
 
 
+def test_zero_tells_nothing_of_the_scale_of_reals() -> None:
+    """Zeros are often most of a column: counted, they would choose a range around themselves."""
+    place = CANDIDATES.index(Format("real"))
+    tally = Tally(1)
+    tally.add(["0.0", "1.5"], [90, 10])
+    assert count_ranges(tally, place, ends_of("real")).max() == 10
+
+
+class Half(SeededNoise):
+    """Noise that takes half of every count."""
+
+    def laplace(self, counts: Any, scale: float) -> Any:
+        return counts // 2
+
+    def gaussian(self, counts: Any, scale: float) -> Any:
+        return counts // 2
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_prices_of_kinds_follow_from_noisy_counts_alone(currency: Any, neighbours: Any) -> None:
+    ledger = Ledger(4.0, 2e-9, neighbours, currency, threshold_delta=1e-9)
+    table = clear_table()
+    run = Discovery(Draft(table), ledger, ledger.budget, 1e-9, Half(0))
+    run.count_rows()
+    if neighbours == "add_remove":
+        assert run.rows == table.rows // 2
+    run.count_present()
+    for name, present in run._present.items():
+        assert present <= max(run._tallies[name].present / 2, run.rows / 10)
+
+
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_a_wrong_kind_is_as_rare_as_the_bound_says(currency: Any, neighbours: Any) -> None:

@@ -105,6 +105,40 @@ def test_of_candidates_that_are_as_good_each_is_chosen_as_often(rule: Rule) -> N
 
 
 @pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
+@pytest.mark.parametrize(
+    ("scores", "scale"),
+    [
+        ((1.7e308, -1.7e308, 0.0), 1e308),  # a gap beyond all floating-point numbers
+        ((5e-324, 0.0, 1.5e-323), 1e-323),
+        ((1e16, 1e16 + 2, 1e16 - 4), 3.0),
+        ((0.0, -0.0, -1.0, -1.0, -3.0), 1.0),
+        ((4.0,), 5e-324),
+    ],
+)
+def test_extreme_scores_are_chosen_as_often_as_exact_probabilities_say(
+    scores: tuple[float, ...], scale: float, rule: Rule
+) -> None:
+    runs = 4000
+    coins = [
+        math.exp(-(Fraction(max(scores)) - Fraction(score)) / Fraction(scale)) for score in scores
+    ]
+    wanted = np.zeros(len(scores))
+    if rule == "exponential":
+        wanted += np.array(coins) / sum(coins)
+    else:
+        for heads in itertools.product((False, True), repeat=len(coins)):
+            chances = (coin if head else 1 - coin for coin, head in zip(coins, heads, strict=True))
+            wanted += math.prod(chances) * np.array(heads) / max(sum(heads), 1)
+    given = np.array(scores)
+    chosen = np.bincount(
+        [choose_exactly(given, scale, rule) for _ in range(runs)], minlength=len(scores)
+    )
+    # Seven deviations: a false alarm in less than one of 10^9 runs.
+    assert (np.abs(chosen - runs * wanted) <= 7 * np.sqrt(runs * wanted * (1 - wanted))).all()
+    assert given.tolist() == list(scores)
+
+
+@pytest.mark.parametrize("rule", ["exponential", "permute_and_flip"])
 def test_one_good_candidate_among_many_is_found(rule: Rule) -> None:
     many = np.full(30_000, -1e9)
     many[12_345] = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,6 +165,8 @@ def read_hierarchy(
     if isinstance(given, int | float) and not isinstance(given, bool):
         if numbers is None:
             raise InputError(f"The column {column!r} holds no numbers, so it has no ranges.")
+        if abs(given) > sys.float_info.max:
+            raise InputError(f"The ranges of {column!r} cannot be so wide; give a smaller width.")
         return make_ranges(numbers, names, float(given))
     if isinstance(given, list | tuple):
         return cut_levels(as_taxonomy(given), names, column)
@@ -238,8 +241,11 @@ def list_leaves(tree: Taxonomy) -> list[str]:
     return found
 
 
-def as_taxonomy(tree: Any) -> Taxonomy:
+def as_taxonomy(tree: Any, depth: int = 1) -> Taxonomy:
     """Nested lists as a taxonomy of texts."""
+    if depth > MAX_LEVELS:
+        raise InputError(f"A taxonomy may have at most {MAX_LEVELS} levels; leave some out.")
     return tuple(
-        as_taxonomy(node) if isinstance(node, list | tuple) else str(node) for node in tree
+        as_taxonomy(node, depth + 1) if isinstance(node, list | tuple) else str(node)
+        for node in tree
     )

@@ -5,7 +5,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -140,6 +140,7 @@ def anonymise(
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
     read, _ = as_table(table)
+    read = _drop_signs_of_zeros(read)
     roles = settle_roles(roles, schema)
     roles.check(read.names, read.source)
     quasi = roles.quasi_identifiers
@@ -163,6 +164,17 @@ def anonymise(
         groups=_number_groups(recoded),
         notes=(NOT_PRIVATE, *_note_left_out(read, roles), *recoded.notes),
     )
+
+
+def _drop_signs_of_zeros(table: Table) -> Table:
+    """The table with 0 for -0, which are equal and written differently: which of them comes first
+    would tell the order of the file.
+    """
+    columns = dict(table.columns)
+    for name, column in columns.items():
+        if column.kind == "real":
+            columns[name] = replace(column, values=column.values + 0.0)
+    return replace(table, columns=columns)
 
 
 def _number_groups(recoded: _Recoded) -> NDArray[np.int64]:

@@ -177,7 +177,7 @@ def local_answer(
     Nothing else leaves this device. The report is booked before it is shown.
     """
     from understudy.local.answering import answer_plan
-    from understudy.local.booking import AnswerBook, default_path
+    from understudy.local.booking import AnswerBook, agree_to_level, default_path
     from understudy.local.persons import encode_person
     from understudy.local.plans import Plan
     from understudy.local.tokens import check_token
@@ -189,7 +189,7 @@ def local_answer(
         _print_again(survey, book)
         return
     book.check(survey)
-    level = survey.level_of(epsilon)
+    level = agree_to_level(survey, epsilon)
     if token is not None:
         token = check_token(token, issued=bool(survey.token_key))
     elif survey.token_key:

@@ -7,6 +7,7 @@ twice knows no more.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,32 @@ from understudy.privacy.ledger import Ledger, LedgerFile
 
 ALLOWANCE = 10.0
 """Epsilon of all surveys together, where the person says nothing else."""
+
+
+MAX_UNNAMED_EPSILON = 5.0
+"""A person who says nothing agrees to no more: at epsilon 5 a report is up to 148 times as likely
+under her answers as under others."""
+
+
+def agree_to_level(plan: Plan, epsilon: float | None) -> int:
+    """The number of the level of privacy that a person agrees to, or a refusal.
+
+    Parameters
+    ----------
+    plan
+        Whoever made it may offer levels that protect hardly.
+    epsilon
+        What the person says; without it the plan's first level counts, unless that is too large.
+    """
+    level = plan.level_of(epsilon)
+    first = plan.epsilons[level]
+    if epsilon is None and first > MAX_UNNAMED_EPSILON:
+        raise InputError(
+            f"This survey asks for epsilon {first:g}, at which a report may be "
+            f"{math.exp(first):,.0f} times as likely under your answers as under others; if you "
+            f"agree to that, say --epsilon {first:g}."
+        )
+    return level
 
 
 def default_path() -> Path:
@@ -95,7 +122,9 @@ class AnswerBook:
                 f"The ledger {self.path} cannot be started ({error.strerror}); name another place "
                 "by --ledger."
             ) from error
-        allowance = self._allowance or ALLOWANCE
+        allowance = ALLOWANCE
+        if self._allowance is not None:
+            allowance = self._allowance
         self._allowance = None
         return LedgerFile.create(self.path, allowance, neighbours="replace")
 

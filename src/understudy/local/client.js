@@ -177,6 +177,68 @@ export function perturb(randomiser, value, words = new Words()) {
   return draw(randomiser, BigInt(value), words);
 }
 
+// ------------------------------------------------------------------ what a form promises
+
+const TOLERANCE = 1e-9; // of a loss that is computed in floating point
+
+/** The logarithm of a quotient of whole numbers; infinite where there is none. */
+function logOfRatio(above, below) {
+  if (above <= 0n || below <= 0n) return Infinity;
+  return Math.log(Number(above) / Number(below));
+}
+
+/** Two numbers of words, with how many reports have each: together they must be all words. */
+function lossOfShares(high, low, matching, others) {
+  return matching * high + others * low === WHOLE ? logOfRatio(high, low) : Infinity;
+}
+
+function lossOfUnary({ true: onTrue, other }) {
+  return logOfRatio(onTrue * (WHOLE - other), other * (WHOLE - onTrue));
+}
+
+function lossOfDirect({ keep, other }, size) {
+  return lossOfShares(keep, other, 1n, size - 1n);
+}
+
+const LOSSES = {
+  direct: lossOfDirect,
+  "randomised response": lossOfDirect,
+  "symmetric unary": lossOfUnary,
+  "optimal unary": lossOfUnary,
+  "optimal hashing": ({ buckets, keep, other }) => lossOfShares(keep, other, 1n, buckets - 1n),
+  "threshold histogram": lossOfUnary,
+  "subset selection": ({ chosen, keep }, size) =>
+    logOfRatio(keep * (size - chosen), (WHOLE - keep) * chosen),
+  hadamard: ({ blocks, length, high, low }) =>
+    lossOfShares(high, low, length / 2n, blocks * length - length / 2n),
+};
+
+/** The largest privacy loss of a report, from the whole numbers that it is drawn by. */
+export function lossOf(randomiser) {
+  const loss = LOSSES[randomiser.kind];
+  if (!loss) throw new Error(`This page does not know the randomiser "${randomiser.kind}".`);
+  const thresholds = Object.fromEntries(
+    Object.entries(randomiser.thresholds).map(([name, number]) => [name, BigInt(number)]),
+  );
+  return loss(thresholds, BigInt(randomiser.size));
+}
+
+/** Refuse a form of which any question would tell more than its level of privacy says. */
+export function checkForm(form) {
+  for (const { columns, odd, sizes, randomisers } of form.questions) {
+    const size = odd ? 2 : sizes.reduce((product, each) => product * each, 1);
+    randomisers.forEach((randomiser, level) => {
+      const kept = lossOf(randomiser) <= form.levels[level] + TOLERANCE;
+      if (!kept || randomiser.size !== size) {
+        throw new Error(
+          `The question about ${columns.join(" and ")} does not keep the privacy that is ` +
+            "stated; do not answer this survey.",
+        );
+      }
+    });
+  }
+}
+
 // ------------------------------------------------------------------ questions and reports
 
 /** The number of the question that a random word draws. */
@@ -201,6 +263,7 @@ export function trueAnswer(question, codes) {
 
 /** One person's report, as the line that is sent, without its end. */
 export function answer(form, codes, { level = 0, words = new Words(), token = null } = {}) {
+  checkForm(form);
   const place = drawQuestion(form, words);
   const question = form.questions[place];
   const report = perturb(question.randomisers[level], trueAnswer(question, codes), words);
@@ -238,13 +301,12 @@ export function codeOf(column, entered) {
     return code < 0 ? { code: column.outside, fits: false } : { code, fits: true };
   }
   const number = numberOf(column, text);
-  const readable = !Number.isNaN(number) && (!column.whole || Number.isInteger(number));
-  if (!readable) return { code: column.absent, fits: false };
-  const { edges } = column;
-  const last = edges[edges.length - 1];
-  const inside = number >= edges[0] && (column.whole ? number < last : number <= last);
+  if (Number.isNaN(number)) return { code: column.absent, fits: false };
+  // A number between two values of a grid counts as the nearest: codes begin at cuts, not at edges.
+  const { cuts } = column;
+  const inside = number >= cuts[0] && number < cuts[cuts.length - 1];
   let code = 0;
-  while (code < edges.length - 2 && number >= edges[code + 1]) code += 1;
+  while (code < cuts.length - 2 && number >= cuts[code + 1]) code += 1;
   return { code, fits: inside };
 }
 

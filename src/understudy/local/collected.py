@@ -277,19 +277,17 @@ def _read_table(entry: Any, plan: Plan) -> tuple[tuple[int, int], Tally]:
     reports, support = _count(entry["reports"]), entry["tally"]
     if not isinstance(support, list) or not all(map(_is_whole, support)):
         raise ValueError("a tally must be a list of whole numbers")
-    wanted = len(randomiser.tally(no_reports(randomiser)))
-    if len(support) != wanted:
+    if len(support) != randomiser.size:
         raise ValueError(
-            f"the tally of question {question} has {len(support):,} numbers, not {wanted:,}"
+            f"the tally of question {question} has {len(support):,} numbers, not "
+            f"{randomiser.size:,}"
         )
     if any(abs(count) > reports for count in support):
         raise ValueError(f"the tally of question {question} has more than its reports")
-    return (question, level), Tally(reports=reports, support=np.array(support, dtype=np.int64))
-
-
-def no_reports(randomiser: CategoricalRandomiser) -> NDArray[np.int64]:
-    """Reports of a randomiser that nobody gave."""
-    return np.empty((0, randomiser.width), dtype=np.int64)
+    tally = np.array(support, dtype=np.int64)
+    if not randomiser.is_possible_tally(tally, reports):
+        raise ValueError(f"no {reports:,} reports have the tally of question {question}")
+    return (question, level), Tally(reports=reports, support=tally)
 
 
 def _count(given: Any) -> int:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from understudy.data.cells import absent_code
+from understudy.data.nearest import cut_between_values
 from understudy.data.schema import Attribute, Category, Quantity
 from understudy.local.plans import Plan
 from understudy.local.questions import Question
@@ -63,7 +64,7 @@ def _column_form(attribute: Attribute, wording: str) -> dict[str, Any]:
         "labels": [attribute.label(code) for code in range(attribute.size)],
     }
     if isinstance(attribute, Quantity):
-        form["edges"] = list(attribute.edges)
+        form["cuts"] = list(cut_between_values(attribute))
         form["whole"] = attribute.whole
         form["range"] = [attribute.write(attribute.edges[0]), attribute.write(_last(attribute))]
     else:

@@ -84,12 +84,12 @@ class _LocalNaiveBayes(ClassifierMixin, BaseEstimator):
         return np.unique(np.asarray(self.classes))
 
     def _encode_classes(self, y: Any) -> NDArray[np.int64]:
-        labels = np.asarray(y)
-        places = np.searchsorted(self.classes_, labels)
-        places = np.clip(places, 0, len(self.classes_) - 1)
-        if not np.array_equal(self.classes_[places], labels):
-            raise InputError("y holds a class that is not among classes=[...].")
-        return places.astype(np.int64)
+        """The place of each class; one that is not listed counts as the last, on the person's own
+        device: a refusal would tell that somebody has it.
+        """
+        labels, last = np.asarray(y), len(self.classes_) - 1
+        places = np.minimum(np.searchsorted(self.classes_, labels), last)
+        return np.where(self.classes_[places] == labels, places, last).astype(np.int64)
 
     def _project(self, X: Matrix) -> Matrix:  # noqa: N803
         if self.projection is None:
@@ -99,13 +99,20 @@ class _LocalNaiveBayes(ClassifierMixin, BaseEstimator):
             raise InputError(f"The projection must have a line for each of {X.shape[1]} columns.")
         return np.asarray(X @ matrix, dtype=np.float64)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _joint_log_likelihood(self, X: Matrix) -> Matrix:  # noqa: N803
         raise NotImplementedError
 
     def predict_joint_log_proba(self, X: Any) -> Matrix:  # noqa: N803
         """The logarithm of P(class) P(row | class), a column per class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(  # noqa: N806
+            self, X, dtype=np.float64, ensure_all_finite=False, reset=False
+        )
         return self._joint_log_likelihood(self._project(X))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -172,7 +179,7 @@ class LocalCategoricalNB(_LocalNaiveBayes):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Randomise each row by itself, once, and learn from the reports."""
-        X = validate_data(self, X, dtype=np.float64)  # noqa: N806
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)  # noqa: N806
         self.classes_ = self._check_classes()
         codes = self._cut(self._project(X))
         plan = self.plan(codes.shape[1])
@@ -258,13 +265,16 @@ class LocalCategoricalNB(_LocalNaiveBayes):
         return [int(size) for size in sizes]
 
     def _cut(self, X: Matrix) -> NDArray[np.int64]:  # noqa: N803
-        """The codes of the features: as they are, or by bins of equal width."""
-        if self.bins is None:
-            sizes = np.array(self._sizes(X.shape[1]))
-            return np.clip(X, 0, sizes - 1).astype(np.int64)
-        lower, upper = _bounds_of(self.bounds, X.shape[1])
-        places = np.floor((X - lower) / (upper - lower) * self.bins)
-        return np.clip(places, 0, self.bins - 1).astype(np.int64)
+        """The codes of the features: as they are, or by bins of equal width; in the middle where
+        there is no number.
+        """
+        sizes = np.array(self._sizes(X.shape[1]))
+        places = X
+        if self.bins is not None:
+            lower, upper = _bounds_of(self.bounds, X.shape[1])
+            places = np.floor((X - lower) / (upper - lower) * self.bins)
+        places = np.where(np.isnan(places), sizes // 2, places)
+        return np.clip(places, 0, sizes - 1).astype(np.int64)
 
     def _joint_log_likelihood(self, X: Matrix) -> Matrix:  # noqa: N803
         joint = np.tile(np.log(self.class_prior_ + 1e-300), (len(X), 1))
@@ -314,7 +324,7 @@ class LocalGaussianNB(_LocalNaiveBayes):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Randomise each row by itself, once, and learn from the reports."""
-        X = validate_data(self, X, dtype=np.float64)  # noqa: N806
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)  # noqa: N806
         self.classes_ = self._check_classes()
         scaled = self._scale(self._project(X))
         places = self._encode_classes(y)
@@ -354,7 +364,8 @@ class LocalGaussianNB(_LocalNaiveBayes):
 
     def _scale(self, X: Matrix) -> Matrix:  # noqa: N803
         lower, upper = _bounds_of(self.bounds, X.shape[1])
-        return np.clip(2 * (X - lower) / (upper - lower) - 1, -1.0, 1.0)
+        scaled = np.clip(2 * (X - lower) / (upper - lower) - 1, -1.0, 1.0)
+        return np.nan_to_num(scaled, nan=0.0)  # in the middle where there is no number
 
     def _joint_log_likelihood(self, X: Matrix) -> Matrix:  # noqa: N803
         from understudy.learners.naive_bayes import gaussian_likelihood

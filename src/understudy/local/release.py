@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,23 +118,39 @@ def _say_trust(collected: Collected, shuffled: float | None) -> str:
         levels = ", ".join(f"{epsilon:g} ({reports:,} persons)" for epsilon, reports in used)
         said.append(f"Persons chose their local epsilon: {levels}.")
     if shuffled is not None:
-        said.append(_say_shuffled(used, shuffled))
+        said.append(_say_shuffled(_groups_to_shuffle(collected), shuffled))
     return " ".join(said)
 
 
-def _say_shuffled(used: list[tuple[float, int]], delta: float) -> str:
-    """For reports of one level among themselves: those of another have other probabilities."""
-    bounds = [bound_shuffled(epsilon, reports, delta) for epsilon, reports in used]
+def _groups_to_shuffle(collected: Collected) -> list[tuple[float, int]]:
+    """The local epsilon and the number of the reports that can hide among each other: those of one
+    wave and one level. Wave and level stand in every report, so nobody hides among others.
+    """
+    plan, counts = collected.plan, Counter[tuple[int, int]]()
+    for (question, level), tally in collected.tallies.items():
+        counts[plan.questions[question].wave, level] += tally.reports
+    return [(plan.epsilons[level], reports) for (_, level), reports in counts.items() if reports]
+
+
+def _say_shuffled(groups: list[tuple[float, int]], delta: float) -> str:
+    bounds = [bound_shuffled(epsilon, reports, delta) for epsilon, reports in groups]
     if any(bound is None for bound in bounds):
         return (
             "For shuffled reports the bound of Feldman, McMillan and Talwar (2021) says no more: "
-            f"there are too few reports for this local epsilon and delta {delta:g}."
+            f"there are too few reports of one wave and level for this local epsilon and delta "
+            f"{delta:g}."
         )
     worst = max(bound for bound in bounds if bound is not None)
     return (
-        f"Shuffled, the reports are private with epsilon {worst:.3g} and delta {delta:g} (Feldman, "
-        f"McMillan and Talwar 2021): {ASSUMPTION}."
+        f"Shuffled, the reports are private with epsilon {_round_up(worst)} and delta {delta:g} "
+        f"(Feldman, McMillan and Talwar 2021): {ASSUMPTION}."
     )
+
+
+def _round_up(epsilon: float) -> str:
+    """An epsilon to three digits that is not below it: a smaller one would promise too much."""
+    shift = 2 - math.floor(math.log10(epsilon))
+    return f"{math.ceil(epsilon * 10.0**shift) / 10.0**shift:.3g}"
 
 
 def _make(name: str, epsilon: float, parameters: dict[str, Any]) -> Synthesizer:

@@ -13,8 +13,8 @@ import math
 from understudy.errors import InputError
 
 ASSUMPTION = (
-    "that is, if a shuffler who does not work with the collector mixed the reports, and nothing "
-    "else tells whose a report is"
+    "that is, if a shuffler who does not work with the collector mixed the reports of each wave, "
+    "all of them honest, and nothing else tells whose a report is"
 )
 
 
@@ -33,7 +33,8 @@ def bound_shuffled(epsilon: float, reports: int, delta: float) -> float | None:
     epsilon
         The local epsilon, which all persons have.
     reports
-        How many persons reported.
+        How many persons reported, of whom nobody can be told from the others by what else is in a
+        report. Forged reports hide nobody.
     delta
         The probability with which the shuffled guarantee may fail.
 

@@ -37,7 +37,7 @@ class Spool:
         self._waiting: list[NDArray[Any]] = []
         self._count = 0
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._factor = np.uint64(secrets.randbits(64) | 1)
+        self._factors = np.array([secrets.randbits(64) | 1 for _ in range(2)], dtype=np.uint64)
 
     def __enter__(self) -> Spool:
         return self
@@ -68,10 +68,12 @@ class Spool:
         return records
 
     def _spill(self) -> None:
+        if not self._count:
+            return
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="understudy-")
         records = self._take_waiting()
-        mixed = (records["number"][:, 0] ^ (records["number"][:, 1] * np.uint64(3))) * self._factor
+        mixed = (records["number"] * self._factors).sum(axis=1, dtype=np.uint64)
         parts = (mixed >> np.uint64(58)).astype(np.int64)
         order = np.argsort(parts, kind="stable")
         present, starts = np.unique(parts[order], return_index=True)

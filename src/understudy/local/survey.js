@@ -239,6 +239,11 @@ at("answers").addEventListener("submit", (event) => {
   event.preventDefault();
   at("problem").hidden = true;
   try {
+    const before = booked(); // in another tab, say
+    if (before) {
+      showReport(before, true);
+      return;
+    }
     const answers = entered();
     checkAnswers(answers);
     const level = Number(new FormData(at("answers")).get("level") || 0);

@@ -153,10 +153,7 @@ class ValueFinder:
             look, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
             stretch = self._zoom(name, kind, stretch, step, look)
             grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
-        special: Sequence[float] = (0.0,)
-        if form.kind == "integer":
-            special = SENTINELS
-        far = np.array([v for v in special if not grid.edges[0] <= v < grid.edges[-1]], dtype=float)
+        far = values_far_from(grid, form.kind)
         counts = self._count_cells(name, kind, grid, far)
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
         inside, outside = asked.counts[: len(grid.edges) - 1], asked.counts[len(grid.edges) - 1 :]
@@ -211,8 +208,9 @@ class ValueFinder:
         if kind.format in tally.formats:
             numbers = tally.formats[kind.format]
             inside = numbers.count_between(grid.cuts)
+            half = half_width_of(grid, format_of(kind).kind)
             for place, value in enumerate(far.tolist()):
-                near = np.array([value - grid.step / 2, value + (grid.step or NEXT_TO_ZERO) / 2])
+                near = np.array([value - half, value + half])
                 beyond[place] = numbers.count_between(near)[0]
         return np.concatenate([inside, beyond, tally.missing])
 
@@ -273,6 +271,30 @@ class ValueFinder:
     def _holds_enough(self, name: str, counts: NDArray[np.int64]) -> bool:
         """Whether a domain holds a fair share of the cells that are not empty."""
         return bool(counts.sum() > MIN_HELD * self.present.get(name, self.rows))
+
+
+# --------------------------------------------------------------------------- public cells
+
+
+def half_width_of(grid: CellGrid, kind: str) -> float:
+    """How far from a value that lies by itself numbers still count as it: whole ones not beyond the
+    next, whatever the step, so that no number counts as two of them.
+    """
+    if kind == "integer":
+        return 0.5
+    return (grid.step or NEXT_TO_ZERO) / 2
+
+
+def values_far_from(grid: CellGrid, kind: str) -> NDArray[np.float64]:
+    """Values that get a cell of their own because they often stand for something else (999, or
+    zero): those whose cell has no number in common with the cells of the grid.
+    """
+    half = half_width_of(grid, kind)
+    special: Sequence[float] = (0.0,)
+    if kind == "integer":
+        special = SENTINELS
+    apart = [v for v in special if v + half <= grid.cuts[0] or v - half >= grid.cuts[-1]]
+    return np.array(apart, dtype=np.float64)
 
 
 # --------------------------------------------------------------------------- post-processing

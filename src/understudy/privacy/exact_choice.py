@@ -76,7 +76,11 @@ class _CandidateCoins:
         self._scale = Fraction(scale)
         self._top = scores.max()
         with np.errstate(over="ignore", under="ignore"):
-            self._firsts = np.exp((scores - self._top) / scale) * 2.0**WORD
+            exponents = (scores - self._top) / scale
+            # A gap may lie beyond all floating-point numbers; half of it does not.
+            beyond = np.isinf(exponents)
+            exponents[beyond] = (scores[beyond] / 2 - self._top / 2) / scale * 2
+            self._firsts = np.exp(exponents) * 2.0**WORD
 
     def toss(self, candidates: NDArray[np.intp], source: Source) -> NDArray[np.bool_]:
         """Toss the coins of these candidates, and tell which succeed."""

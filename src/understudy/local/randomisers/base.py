@@ -180,6 +180,10 @@ class CategoricalRandomiser(Randomiser):
         """The codes, if they are whole numbers from 0 to size - 1."""
         return check_codes(values, self.size)
 
+    def is_possible_tally(self, tally: Integers, persons: int) -> bool:
+        """Whether this many reports can have a tally, as far as is known."""
+        return len(tally) == self.size
+
     @abstractmethod
     def variance(self, persons: int, counts: Any = None) -> Floats:
         """The variance of each estimated count.
@@ -227,6 +231,11 @@ class SupportRandomiser(CategoricalRandomiser, FiniteRandomiser):
     @abstractmethod
     def q(self) -> Fraction:
         """The probability that a report speaks for another given value."""
+
+    def is_possible_tally(self, tally: Integers, persons: int) -> bool:
+        """Whether each value has at most as many reports as there are."""
+        possible = super().is_possible_tally(tally, persons)
+        return possible and bool(((tally >= 0) & (tally <= persons)).all())
 
     def estimate(self, tally: Any, persons: int) -> Floats:
         """How many persons have each value, without bias; estimates may be negative."""

@@ -109,6 +109,10 @@ class DirectEncoding(SupportRandomiser):
             raise InputError(f"A report names none of the {self.size:,} values; leave it out.")
         return np.bincount(lines[:, 0].astype(np.int64), minlength=self.size)
 
+    def is_possible_tally(self, tally: Integers, persons: int) -> bool:
+        """Whether each report names one value."""
+        return super().is_possible_tally(tally, persons) and int(tally.sum()) == persons
+
     def probability(self, report: Sequence[int], code: int) -> Fraction:
         """The probability of a report where this is the true value, exactly."""
         if report[0] == code:

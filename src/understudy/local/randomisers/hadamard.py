@@ -171,6 +171,11 @@ class HadamardResponse(CategoricalRandomiser, FiniteRandomiser):
         values = np.arange(self.size)
         return signed[values % self.blocks, values // self.blocks + 1]
 
+    def is_possible_tally(self, tally: Integers, persons: int) -> bool:
+        """Whether no value has more reports for or against it than there are."""
+        possible = super().is_possible_tally(tally, persons)
+        return possible and bool((np.abs(tally) <= persons).all())
+
     @property
     def _gap(self) -> Fraction:
         """What a person with a value adds to its tally, on average; all others add 0: in their own

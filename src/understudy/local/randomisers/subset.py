@@ -159,6 +159,11 @@ class SubsetSelection(SupportRandomiser):
             raise InputError(f"A report is not a set of {self.chosen:,} values; leave it out.")
         return count_bits(lines, self.size)
 
+    def is_possible_tally(self, tally: Integers, persons: int) -> bool:
+        """Whether each set has as many values as it must have."""
+        possible = super().is_possible_tally(tally, persons)
+        return possible and int(tally.sum()) == self.chosen * persons
+
     def probability(self, report: Sequence[int], code: int) -> Fraction:
         """The probability of a set where this is the true value, exactly."""
         if has_bit(report, code):
