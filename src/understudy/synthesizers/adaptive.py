@@ -338,8 +338,7 @@ class _Rounds:
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                singles: list[Group] = [(name,) for name in self.learner.sizes]
-                self.learner.measure(singles, now.equally(len(singles)))
+                self._measure_singles(now)
         return False
 
     def select(self) -> _Selection:
@@ -395,6 +394,12 @@ class _Rounds:
             if change <= selection.noise * learner.cells(group):
                 self.step *= ANNEALING ** (1 / self.selections)
 
+    def _measure_singles(self, budget: Budget) -> None:
+        """Spend what no table may be selected for on single attributes, where that tells more."""
+        singles: list[Group] = [(name,) for name in self.learner.sizes]
+        if not all(map(self.learner.is_settled, singles)):
+            self.learner.measure(singles, budget.equally(len(singles)))
+
     def _take_step(self) -> Budget:
         """The budget of one selection and its table; too little for another one goes along."""
         if self.left.amount < 2 * self.step:
@@ -410,7 +415,7 @@ class _Rounds:
 
     def _find_candidates(self) -> NDArray[np.int64]:
         """The groups that could be measured now: noise leaves something to see, cliques stay
-        small.
+        small, and the table would tell something new.
         """
         max_cells = self._max_cells_now()
         visible = self.noise * self.cells <= self.learner.rows
@@ -418,6 +423,9 @@ class _Rounds:
         max_candidates = MAX_CANDIDATES * self.selections
         if len(places) > max_candidates:
             places = np.sort(self.rng.choice(places, max_candidates, replace=False))
+        # A table that tells nothing new may still differ most, and would be selected for ever.
+        told = [self.learner.is_settled(self.groups[place]) for place in places]
+        places = places[~np.array(told, dtype=np.bool_)]
         groups = [self.groups[place] for place in places]
         self.clique_cells[places] = self.learner.fit.cells_with_each(groups)
         return places[self.clique_cells[places] <= max_cells]

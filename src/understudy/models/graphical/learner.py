@@ -16,7 +16,7 @@ from understudy.counting.memory import MAX_ROWS, MemoryCounter
 from understudy.data.marginals import marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
-from understudy.models.graphical.pooling import Pool
+from understudy.models.graphical.pooling import Pool, parts_of
 from understudy.models.measurements import MeasuredTable, Measurements
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
@@ -55,6 +55,7 @@ class GraphicalLearner:
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
         self.measured: list[MeasuredTable] = []
+        self._settled: set[Group] = set()
         # What is drawn from the model on the way is public, and the same in every run that hears
         # the same answers.
         self._rng = np.random.default_rng(0)
@@ -85,10 +86,18 @@ class GraphicalLearner:
                 self.pool.set(group, found.counts, found.effect_variances)
             joint = found.effect_variances is not None
             deviation = float(found.deviation)
-            if joint:  # cells that add up to a known number: as if they did not
+            if joint:
+                self._settled.update(parts_of(group))
+                # Cells add up to a known number; this is as if they did not.
                 deviation *= math.sqrt(found.counts.size / (found.counts.size - 1))
             self.measured.append(MeasuredTable(group, deviation, joint))
         self.fit.add(groups)
+
+    def is_settled(self, group: Group) -> bool:
+        """Whether asking for a group's table again would tell nothing: it is a part of one estimate
+        and was told already.
+        """
+        return group in self._settled
 
     def refit(self, sweeps: int) -> None:
         """Move the distribution towards all measured tables, from where it stands.

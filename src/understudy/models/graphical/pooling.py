@@ -36,7 +36,7 @@ class Pool:
     def add(self, group: Group, counts: NDArray[np.int64], deviation: float) -> None:
         """A measured table; ``deviation`` is that of the noise in each cell."""
         table = counts.astype(np.float64)
-        for part in _parts(group):
+        for part in parts_of(group):
             effect = _effect(table, group, part)
             weight = 1 / (max(deviation, 1e-9) ** 2 * self._outside(group, part))
             self._sums[part] = self._sums.get(part, np.zeros_like(effect)) + weight * effect
@@ -58,7 +58,7 @@ class Pool:
             Of each effect, in each direction.
         """
         table = counts.astype(np.float64)
-        for part in _parts(group):
+        for part in parts_of(group):
             weight = 1 / max(variances[part], 1e-18)
             self._sums[part] = weight * _effect(table, group, part)
             self._weights[part] = weight
@@ -68,7 +68,7 @@ class Pool:
         none.
         """
         table = np.zeros([self._sizes[name] for name in group])
-        for part in _parts(group):
+        for part in parts_of(group):
             if part in self._sums:
                 effect = self._sums[part] / (self._weights[part] * self._outside(group, part))
                 table += effect.reshape(
@@ -94,7 +94,8 @@ class Pool:
         return math.prod(self._sizes[name] for name in group if name not in part)
 
 
-def _parts(group: Group) -> itertools.chain[Group]:
+def parts_of(group: Group) -> itertools.chain[Group]:
+    """All parts of a group, with itself and none."""
     return itertools.chain.from_iterable(
         itertools.combinations(group, k) for k in range(len(group) + 1)
     )
