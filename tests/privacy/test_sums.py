@@ -35,7 +35,7 @@ SCHEMA = Schema.from_dict(
 
 FRAME = pd.DataFrame(
     {
-        "age": ["31", "52", "47", "", "1000", "8.5"],
+        "age": ["31", "52", "47", "", "1000", "eight"],
         "income": [1500.0, math.nan, math.inf, -1.0, -math.inf, 2800.5],
         "sex": ["f", "m", "f", "m", None, "?"],
         "rooms": [1, 2, 5, 5, 2, 1],
@@ -70,7 +70,7 @@ def ask(features, **options):
 
 def test_numbers_are_clipped_and_incomplete_rows_left_out():
     found = ask([Number("age")], shares={"sums": 1, "counts": 1})
-    assert found.counts.values == 4  # "" is missing, and 8.5 is no integer
+    assert found.counts.values == 4  # "" is missing, and "eight" is no integer
     assert found.sums.values.tolist() == [31 + 52 + 47 + 100]
 
 
@@ -279,3 +279,10 @@ def test_each_group_has_its_own_centre():
     assert found.centres.tolist() == centres.tolist()
     kept = ask([Number("age")], by=marginal("sex"), centres=centres, missing="centre")
     assert kept.sums.values.tolist() == found.sums.values.tolist()
+
+
+def test_a_fraction_among_integers_counts_as_the_nearest() -> None:
+    frame = FRAME.assign(age=["31", "52", "47", "", "1000", "8.5"])
+    found = curator_of(frame).sum([Number("age")], Budget(1.0), shares={"sums": 1, "counts": 1})
+    assert found.counts.values == 5
+    assert found.sums.values.tolist() == [31 + 52 + 47 + 100 + 9]

@@ -41,7 +41,7 @@ def bound_shuffled(epsilon: float, reports: int, delta: float) -> float | None:
     Examples
     --------
     >>> round(bound_shuffled(4.0, 21_574, 1e-6), 2)
-    1.14
+    0.93
     >>> bound_shuffled(4.0, 1_000, 1e-6) is None
     True
     """
