@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MAX_BINS = 16
-"""Numbers are compared in so many bins of equally many real rows."""
+"""Numbers are compared in at most this many bins of equally many real rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
