@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from understudy.asking.api import ask
     from understudy.attacks import attack
+    from understudy.attacks.promise import Promise
     from understudy.auditing import audit
     from understudy.data.schema import Schema
     from understudy.data.tables import Table, read_table
@@ -57,6 +58,7 @@ __all__ = [
     "OwnerWarning",
     "PerturbedHistogram",
     "PrivBayes",
+    "Promise",
     "Random",
     "Schema",
     "SmoothedHistogram",
@@ -93,6 +95,7 @@ _HOMES = {
     "OwnerWarning": "release.callbacks",
     "PerturbedHistogram": "synthesizers.perturbed_histogram",
     "PrivBayes": "synthesizers.privbayes",
+    "Promise": "attacks.promise",
     "Random": "synthesizers.random",
     "Schema": "data.schema",
     "SmoothedHistogram": "synthesizers.smoothed_histogram",
