@@ -12,6 +12,7 @@ from the reports alone. A survey that is collected elsewhere is learned by ``fit
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -104,8 +105,9 @@ class _LocalNaiveBayes(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    @abstractmethod
     def _joint_log_likelihood(self, X: Matrix) -> Matrix:  # noqa: N803
-        raise NotImplementedError
+        """The log-likelihood of each class, for every row."""
 
     def predict_joint_log_proba(self, X: Any) -> Matrix:  # noqa: N803
         """The logarithm of P(class) P(row | class), a column per class."""
