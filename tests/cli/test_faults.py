@@ -275,6 +275,8 @@ def test_files_stay_utf8(folder: Path) -> None:
 AT = """
 import importlib, os, signal, sys, threading
 number, where, *sys.argv[1:] = sys.argv[1:]
+if int(number) != signal.SIGINT:  # under nohup a process is born deaf to SIGHUP
+    signal.signal(int(number), signal.SIG_DFL)
 def strike():
     os.kill(os.getpid(), int(number))
 if where.startswith("import:"):
