@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy import Independent, InputError, Model, PrivBayes, Schema, Table, inference
+from understudy import (
+    Independent,
+    InputError,
+    Marginals,
+    Model,
+    PrivBayes,
+    Schema,
+    Table,
+    inference,
+)
 from understudy.data.tables import Column
+from understudy.inference.repetitions import same_method
 from understudy.privacy.mechanisms import SeededNoise
 
 SCHEMA = Schema.from_dict(
@@ -75,7 +85,7 @@ def test_repetitions_have_the_budget_that_the_method_had() -> None:
         method = Independent(epsilon=1.0, delta=delta, refinement=0.3)
         model = method.fit(Table({"x": Column("integer", values)}), schema, noise=SeededNoise(1))
         own = sum(e.amount for e in model.ledger.entries if e.question.startswith("table of"))
-        again = inference._same_method(model)
+        again = same_method(model)
         assert own < model.ledger.budget.amount
         assert again.refinement == 0
         if delta:
@@ -141,3 +151,52 @@ def test_what_cannot_be_inferred_is_refused() -> None:
         inference.combine([1.0], [1.0])
     with pytest.raises(InputError, match="1 or more"):
         next(inference.repeat_release(model, 0))
+
+
+STATISTICS = {
+    "mean": inference.mean("a"),
+    "proportion": inference.proportion("g", "m"),
+    "difference": inference.difference("a", "g", ("m", "f")),
+    "slope": inference.coefficient("b", ["a"], "a"),
+    "logit": inference.coefficient("g", ["a", "b"], "a", logistic="m"),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_the_influence_of_a_row_is_what_it_adds(name: str) -> None:
+    statistic = STATISTICS[name]
+    rows = table(3, 2000, tie=0.5)
+    influences = statistic.influence(rows)
+    assert influences.mean() == pytest.approx(0, abs=1e-4)
+    for place in range(0, 40, 7):
+        once_more = np.append(np.arange(2000), place)
+        columns = {
+            name: Column(column.kind, column.values[once_more], words=column.words)
+            for name, column in rows.columns.items()
+        }
+        moved = 2001 * (statistic(Table(columns)) - statistic(rows))
+        assert moved == pytest.approx(influences[place], rel=0.02, abs=0.002)
+
+
+def test_columns_that_were_measured_apart_widen_the_interval_and_are_told() -> None:
+    rows = table(4, 2000, tie=0.8)
+    apart = Independent(epsilon=5.0).fit(rows, SCHEMA, noise=SeededNoise(1))
+    slope = inference.coefficient("b", ["a"], "a")
+    assert inference.find_unmeasured(apart, slope) == (("b", "a"),)
+    assert inference.misfit_variance(apart, slope) > 0
+    found = inference.estimate(apart, slope, repetitions=10)
+    assert found.unmeasured == (("b", "a"),)
+    repeated = [slope(t) for t in inference.repeat_release(apart, 10)]
+    bare = inference.infer_from(slope(inference.observe(apart)), repeated)
+    assert found.deviation > bare.deviation
+    assert inference.misfit_variance(apart, inference.mean("a")) == 0
+    assert inference.estimate(apart, inference.mean("a"), repetitions=10).unmeasured == ()
+
+
+def test_columns_that_were_measured_together_carry_no_warning() -> None:
+    together = Marginals(epsilon=5.0, marginals=[("a", "b", "g")]).fit(
+        table(5, 2000, tie=0.8), SCHEMA, noise=SeededNoise(1)
+    )
+    slope = inference.coefficient("b", ["a"], "a")
+    assert inference.find_unmeasured(together, slope) == ()
+    assert inference.misfit_variance(together, slope) == 0

@@ -275,8 +275,6 @@ def test_files_stay_utf8(folder: Path) -> None:
 AT = """
 import importlib, os, signal, sys, threading
 number, where, *sys.argv[1:] = sys.argv[1:]
-if int(number) != signal.SIGINT:  # under nohup a process is born deaf to SIGHUP
-    signal.signal(int(number), signal.SIG_DFL)
 def strike():
     os.kill(os.getpid(), int(number))
 if where.startswith("import:"):
@@ -299,6 +297,9 @@ if not where.startswith("import:"):
     setattr(owner, name, struck)
 main()
 """
+HEAR_SIGHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+"""For a process under nohup, which is born deaf to it."""
+
 OTHERS = (signal.SIGTERM, signal.SIGHUP)
 PLACES = {
     "import:rich": None,
@@ -324,7 +325,7 @@ def test_a_signal_ends_in_one_line(folder: Path, place: str, number: signal.Sign
     scratch = folder / "scratch"
     scratch.mkdir()
     ran = subprocess.run(
-        [sys.executable, "-c", AT, str(int(number)), place, *PAID],
+        [sys.executable, "-c", HEAR_SIGHUP + AT, str(int(number)), place, *PAID],
         cwd=folder,
         capture_output=True,
         check=False,
