@@ -10,6 +10,8 @@ import pytest
 
 import understudy
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(understudy.__path__, "understudy.")

@@ -25,6 +25,8 @@ from understudy.models.model import Model
 from understudy.release.callbacks import Progress, no_progress
 from understudy.synthesizers import Synthesizer
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 pytest.importorskip("sklearn")
 
 TABLE = people(400, 1)
@@ -180,7 +182,6 @@ def test_the_advantage_is_seldom_less_than_it_surely_is(epsilon: float, alike: b
     assert wrong <= 20  # 10 expected, with a deviation of 3.2
 
 
-@pytest.mark.thorough
 def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
     result = play(resampled, knows="population", control=False, targets=1)
     assert result.rows == 99  # of half of the 399 others, a half
@@ -188,7 +189,6 @@ def test_an_adversary_who_knows_the_population_alone_sees_copies_too() -> None:
     assert result.attack.measured > 0.8
 
 
-@pytest.mark.thorough
 def test_a_seed_makes_it_repeatable() -> None:
     method = Independent(epsilon=1.0)
     one, same = (
@@ -197,7 +197,6 @@ def test_a_seed_makes_it_repeatable() -> None:
     assert one == same
 
 
-@pytest.mark.thorough
 def test_rare_rows_are_attacked_first() -> None:
     codes = coded(TABLE)
     result = play(resampled, targets=3, shadows=10, rows=40, control=False)

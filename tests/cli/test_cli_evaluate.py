@@ -15,6 +15,8 @@ from understudy import PrivBayes, Schema
 from understudy.cli.evaluate import write_owner_page
 from understudy.cli.talk import Talk
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 ATTRIBUTES: dict[str, Any] = {
     "age": {"kind": "integer", "min": 0, "max": 99, "bins": 20},
     "ward": {"kind": "categorical", "values": ["eye", "heart", "lung"], "missing": True},

@@ -25,6 +25,8 @@ from understudy.data.forms import Form
 from understudy.data.interview import Interview
 from understudy.errors import InputError
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 NAMES = ("patient_id", "age", "sex", *(f"score_{i}" for i in range(1, 41)), "[b]odd[/]\x1b")
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time
+
 HEAVY = frozenset(
     {
         *("numpy", "numba", "duckdb", "opendp", "scipy", "sklearn", "pandas", "polars", "pyarrow"),
@@ -105,7 +107,6 @@ def test_every_command_enters_itself_when_it_is_named() -> None:
 SMALL = {"numpy", "duckdb", "opendp", "understudy.synthesizers"}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
@@ -132,7 +133,6 @@ def test_a_small_task_loads_no_compiler_and_nothing_else_that_it_does_not_use(
     assert loaded(folder, *command.split()) <= needed
 
 
-@pytest.mark.thorough
 def test_a_small_evaluation_loads_no_compiler(folder: Path) -> None:
     found = loaded(folder, "evaluate", "t.csv", "out.csv", "--schema", "s.json")
     assert "understudy.evaluation" in found
