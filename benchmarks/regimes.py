@@ -28,7 +28,7 @@ import numpy as np
 import understudy
 from privbayes import line, peak_megabytes, source_state
 from published import published, rows_where
-from regime_tables import LABELS, TABLES, half_of, in_codes, read, tree, zipf
+from regime_tables import LABELS, TABLES, half_of, read, tree, zipf
 from understudy import MST, Adaptive, Independent, PrivBayes, Schema, Synthesizer, Table
 from understudy.data.encoding import Coded, encode
 from understudy.evaluation.classifiers import CLASSIFIERS

@@ -61,10 +61,26 @@ FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
 budget spent."""
 
-WANTED_NOISE = 0.1
-MAX_ONE_WAY_FACTOR = 6.0
-"""One-way marginals are measured again where their noise is more than this share of the rows, for
-at most this many times their first share, and never for more than half of the budget."""
+ONE_WAY_WORTH = 3.2
+"""What a table of several attributes is taken to be worth; larger leaves less for single ones
+(:meth:`Adaptive._find_one_way_share`)."""
+
+MAX_ONE_WAY_SHARE = 0.65
+"""Where single attributes should have more than this share of the budget, they get all of it."""
+
+VISIBLE_SHARE = 0.5
+"""No table is looked for where even one that puts this share of the rows elsewhere than the model
+does would not stand out."""
+
+STANDING_OUT = 0.2
+"""A table must exceed its handicap by this many times the noise that the largest of all candidates
+has in a choice."""
+
+KNOWN_NOISE = 0.3
+"""The handicap of a table for the noise in its attributes, in units of that noise."""
+
+PATIENCE = 3.0
+"""How much more a round costs after one in which nothing stood out."""
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
@@ -201,6 +217,7 @@ class Adaptive(Synthesizer):
         if held_out:
             holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
+        found = False
         if groups:
             rounds = _Rounds(self, learner, groups, rest)
             while rounds.begin(progress):
@@ -208,10 +225,13 @@ class Adaptive(Synthesizer):
                 rounds.measure(selection)
                 rounds.estimate()
                 rounds.anneal(selection)
+            found = rounds.found
+        if held_out and not found:  # single attributes are all there is, and nothing to hold out
+            learner.measure_again(holdout_budget)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
         model = learner.model(self.parameters())
-        if not held_out:
+        if not held_out or not found:
             return model
         held = [
             HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
@@ -262,28 +282,36 @@ class Adaptive(Synthesizer):
             learner.measure(singles, budget.equally(len(singles)))
             learner.refit(SWEEPS)
             return Budget(0.0, budget.currency)
-        share = self.one_way_share
-        first, rest = budget.split(share, 1 - share)
-        costs = first.equally(len(singles))
-        learner.measure(singles, costs)
-        more = self._one_way_factor(learner, costs[0]) - 1
-        if more > 0:
-            again, rest = rest.split(more * share, 1 - (1 + more) * share)
+        first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
+        learner.measure(singles, first.equally(len(singles)))
+        share = self._find_one_way_share(learner, budget)
+        if share >= MAX_ONE_WAY_SHARE:
+            learner.measure(singles, rest.equally(len(singles)))
+            rest = Budget(0.0, budget.currency)
+        elif share > self.one_way_share:
+            again, rest = rest.split(share - self.one_way_share, 1 - share)
             learner.measure(singles, again.equally(len(singles)))
         learner.refit(SWEEPS)
         return rest
 
-    def _one_way_factor(self, learner: GraphicalLearner, cost: Budget) -> float:
-        """How many times the first share would bring the one-way noise down to what is wanted."""
-        noise = learner.curator.mean_noise(cost)
+    def _find_one_way_share(self, learner: GraphicalLearner, budget: Budget) -> float:
+        """The share of the budget at which one more table of several attributes is worth as much as
+        less noise in single ones. It follows from the number of rows, as released, and the budget.
+
+        Let k be the part of the rows by which noise moves the table of one attribute, if all of the
+        budget went to single ones; at a share f it is k / sqrt(f) in rho, and k / f in epsilon. A
+        small part s more of the budget lowers it by k s / (2 f^1.5) or k s / f^2. That helps every
+        table of three attributes, three times. A pair for the same price helps those that hold it,
+        6 / (d (d - 1)) of all, and those that hang on it. Where both help alike, at the usual price
+        of a round, s = 1 / (2 d), f is as below; ``ONE_WAY_WORTH`` stands for what a pair brings.
+        """
+        each = budget.equally(len(learner.sizes))[0]
         cells = statistics.fmean(learner.sizes.values())
-        excess = noise * cells / (WANTED_NOISE * learner.rows)
-        # Noise falls with the budget in epsilon, and with its root in rho.
-        if cost.currency == "rho":
-            factor = excess**2
-        else:
-            factor = excess
-        return min(factor, MAX_ONE_WAY_FACTOR, 0.5 / self.one_way_share)
+        noise = learner.curator.mean_noise(each) * cells / learner.rows
+        balance = noise * (len(learner.sizes) - 1) / ONE_WAY_WORTH
+        if budget.currency == "rho":
+            return float(balance ** (2 / 3))
+        return math.sqrt(2 * balance)
 
 
 @dataclass(kw_only=True)
@@ -322,6 +350,9 @@ class _Rounds:
         # Public: which candidates a round looks at where there are too many.
         self.rng = np.random.default_rng(0)
         self.places = np.zeros(0, dtype=np.int64)
+        self.found = False
+        """Whether any table stood out."""
+        self.smallest: Group = (min(learner.sizes, key=learner.sizes.__getitem__),)
 
     def begin(self, progress: Progress) -> bool:
         """Find the candidates of the next round; False where the budget is spent."""
@@ -332,43 +363,50 @@ class _Rounds:
             self.selecting, self.measuring = self._split(now)
             self.noise = self.learner.curator.mean_noise(self.measuring)
             self.places = self._find_candidates()
-            if len(self.places):
+            if len(self.places) and self._could_stand_out():
                 return True
             if self.left.amount > 0:  # too small a step for any table: nothing was asked yet
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                self._measure_singles(now)
+                self.learner.measure_again(now)
         return False
 
     def select(self) -> _Selection:
-        """Choose the groups on which the model and the rows differ most, after their handicaps."""
+        """Choose the groups on which the model and the rows differ most, after their handicaps.
+
+        One candidate stands for none: a single attribute, of which all is known. It is chosen where
+        no table differs from the model by more than its own noise and that of the choice.
+        """
         learner = self.learner
         candidates = [self.groups[place] for place in self.places]
-        expected = learner.expected(candidates)
-        handicaps = -self.method.penalty * self.noise * self.cells[self.places]
+        expected = learner.expected([*candidates, self.smallest])
+        marginals = [*(self.marginals[place] for place in self.places), marginal(*self.smallest)]
+        handicaps = np.append(-self._handicaps(), 0.0)
         chosen: list[int] = []
         costs: list[Budget] = []
         left = list(range(len(candidates)))
-        while True:
-            if len(left) == 1:  # no choice, no cost
-                self.measuring = self.measuring.plus(self.selecting)
+        while left:
+            handicaps[-1] = self._standing_out(len(left))
+            asked = [*left, len(candidates)]
             place = learner.curator.choose(
-                [self.marginals[self.places[i]] for i in left],
+                [marginals[i] for i in asked],
                 "misfit",
                 self.selecting,
-                handicaps[left],
-                estimates=[expected[i] for i in left],
+                handicaps[asked],
+                estimates=[expected[i] for i in asked],
             )
-            found = left[place]
-            together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
-            if together > self._max_cells_now():  # each fits by itself, but not all
+            found = asked[place]
+            together = math.inf
+            if found < len(candidates):
+                together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
+            if together > self._max_cells_now():  # none, or each fits by itself, but not all
                 self.left = self.left.plus(self.measuring)
                 break
             chosen.append(found)
             costs.append(self.measuring)
             left = [i for i in left if not set(candidates[i]) & set(candidates[found])]
-            if len(chosen) == self.selections or not left or self.left.amount < 2 * self.step:
+            if len(chosen) == self.selections or self.left.amount < 2 * self.step:
                 break
             self.selecting, self.measuring = self._split(self._take_step())
         return _Selection(
@@ -380,7 +418,9 @@ class _Rounds:
 
     def measure(self, selection: _Selection) -> None:
         """Ask for the tables of the selected groups."""
-        self.learner.measure(selection.groups, selection.costs)
+        if selection.groups:
+            self.learner.measure(selection.groups, selection.costs)
+            self.found = True
 
     def estimate(self) -> None:
         """Fit the model to everything measured so far."""
@@ -389,16 +429,39 @@ class _Rounds:
     def anneal(self, selection: _Selection) -> None:
         """Let later rounds cost more where this one changed the model by no more than noise."""
         learner = self.learner
+        if not selection.groups:
+            self._be_patient()
         for group, before in zip(selection.groups, selection.expected, strict=True):
             change = np.abs(learner.fit.marginal(group) * learner.rows - before).sum()
             if change <= selection.noise * learner.cells(group):
                 self.step *= ANNEALING ** (1 / self.selections)
 
-    def _measure_singles(self, budget: Budget) -> None:
-        """Spend what no table may be selected for on single attributes, where that tells more."""
-        singles: list[Group] = [(name,) for name in self.learner.sizes]
-        if not all(map(self.learner.is_settled, singles)):
-            self.learner.measure(singles, budget.equally(len(singles)))
+    def _be_patient(self) -> None:
+        """Nothing stood out: look again at a higher price, or spend the rest on what is known."""
+        self.step *= PATIENCE
+        if self.step > self.left.amount:
+            self.learner.measure_again(self.left)
+            self.left = Budget(0.0, self.left.currency)
+
+    def _standing_out(self, candidates: int) -> float:
+        """By how many rows the best of some candidates may stand out by chance."""
+        noise = self.learner.curator.choice_noise(self.selecting)
+        return STANDING_OUT * noise * math.log(candidates + 1)
+
+    def _could_stand_out(self) -> bool:
+        """Whether a table that differs much from the model would be chosen."""
+        noise = self.learner.curator.choice_noise(self.selecting)
+        needed = float(self._handicaps().min()) + STANDING_OUT * noise
+        return needed <= VISIBLE_SHARE * self.learner.rows
+
+    def _handicaps(self) -> NDArray[np.float64]:
+        """For each candidate how far rows and model may be apart by noise alone: that of measuring
+        it, and that in what is known of its attributes, which single ones would lower as well.
+        """
+        known = {name: self.learner.one_way_noise(name) for name in self.learner.sizes}
+        inside = [sum(known[name] for name in self.groups[place]) for place in self.places]
+        measuring = self.noise * self.cells[self.places]
+        return self.method.penalty * measuring + KNOWN_NOISE * np.array(inside)
 
     def _take_step(self) -> Budget:
         """The budget of one selection and its table; too little for another one goes along."""

@@ -93,6 +93,12 @@ class GraphicalLearner:
             self.measured.append(MeasuredTable(group, deviation, joint))
         self.fit.add(groups)
 
+    def measure_again(self, budget: Budget) -> None:
+        """Spend a budget on the tables that the distribution consists of, where that tells more."""
+        groups = [group for group in self.fit.groups if not self.is_settled(group)]
+        if groups and budget.amount > 0:
+            self.measure(groups, budget.equally(len(groups)))
+
     def is_settled(self, group: Group) -> bool:
         """Whether asking for a group's table again would tell nothing: it is a part of one estimate
         and was told already.
@@ -109,7 +115,9 @@ class GraphicalLearner:
         targets, damping = {}, {}
         for group in self.fit.groups:
             targets[group] = self._target(group, known)
-            damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
+            damping[group] = 1e-12
+            if len(group) > 1:  # what is told of a single attribute is all that is known of it
+                damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
 
     def _target(self, group: Group, known: dict[Group, NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -143,6 +151,11 @@ class GraphicalLearner:
             np.multiply(table, scale, dtype=np.float64)
             for table in counter.count([marginal(*group) for group in groups])
         ]
+
+    def one_way_noise(self, name: str) -> float:
+        """How many rows of a single attribute's table are noise, about."""
+        deviation = self.pool.deviation((name,))
+        return math.sqrt(2 / math.pi) * deviation * self.sizes[name]
 
     def one_way_excess(self) -> float:
         """How much larger the variance of counts of single attributes is than that of their noise,
