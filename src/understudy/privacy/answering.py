@@ -57,6 +57,7 @@ class PrivateRows:
         self.known_scores: KnownScores = defaultdict(dict)
         self._coded = coded
         self._remembered = Remembered(self.counter)
+        self._scored: tuple[Choose, NDArray[np.float64]] | None = None
 
     @cached_property
     def summer(self) -> Summer:
@@ -82,6 +83,11 @@ class PrivateRows:
         again.
         """
         score, candidates = question.named_score, question.candidates
+        if isinstance(score, Misfit) and question.part_of is not None:
+            whole, places = question.part_of
+            if self._scored is None or self._scored[0] is not whole:
+                self._scored = (whole, self.score(whole, neighbours))
+            return self._scored[1][places]
         if isinstance(score, Misfit):
             return score.evaluate(self._remembered, candidates, neighbours, question.estimates)
         known = self.known_scores[score.name]

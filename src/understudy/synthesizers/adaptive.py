@@ -30,6 +30,7 @@ from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
+from understudy.privacy.questions import Choose
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
@@ -51,11 +52,15 @@ LAST_SWEEPS = 50
 MAX_CANDIDATES = 2_500
 """Where there are more, each round looks at this many of them, drawn at random."""
 
-MAX_GROUPS = 200_000
+MAX_GROUPS = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
 ATTRIBUTES_PER_SELECTION = 16
-"""A round selects one marginal for each of this many attributes, and at least one."""
+WIDE = 64
+WIDE_ATTRIBUTES_PER_SELECTION = 4
+"""A round selects one marginal for each of this many attributes, and at least one; in a wide table
+more, since a look at all candidates costs far more than a choice.
+"""
 
 FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
@@ -64,6 +69,9 @@ budget spent."""
 ONE_WAY_WORTH = 3.2
 """What a table of several attributes is taken to be worth; larger leaves less for single ones
 (:meth:`Adaptive._find_one_way_share`)."""
+
+MAX_OTHERS = 30
+"""In wider tables a pair is worth more than to its own columns: others hang on it."""
 
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
@@ -308,7 +316,7 @@ class Adaptive(Synthesizer):
         each = budget.equally(len(learner.sizes))[0]
         cells = statistics.fmean(learner.sizes.values())
         noise = learner.curator.mean_noise(each) * cells / learner.rows
-        balance = noise * (len(learner.sizes) - 1) / ONE_WAY_WORTH
+        balance = noise * min(len(learner.sizes) - 1, MAX_OTHERS) / ONE_WAY_WORTH
         if budget.currency == "rho":
             return float(balance ** (2 / 3))
         return math.sqrt(2 * balance)
@@ -341,12 +349,16 @@ class _Rounds:
         self.groups = groups
         self.marginals = [marginal(*group) for group in groups]
         self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
+        self.members = _number_members(list(learner.sizes), groups)
         self.clique_cells = np.zeros(len(groups))
         """How many cells the cliques would have with a group, when last looked at."""
         self.whole = budget
         self.left = budget
         self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
-        self.selections = max(1, len(learner.sizes) // ATTRIBUTES_PER_SELECTION)
+        per_selection = ATTRIBUTES_PER_SELECTION
+        if len(learner.sizes) >= WIDE:
+            per_selection = WIDE_ATTRIBUTES_PER_SELECTION
+        self.selections = max(1, len(learner.sizes) // per_selection)
         # Public: which candidates a round looks at where there are too many.
         self.rng = np.random.default_rng(0)
         self.places = np.zeros(0, dtype=np.int64)
@@ -380,32 +392,34 @@ class _Rounds:
         """
         learner = self.learner
         candidates = [self.groups[place] for place in self.places]
-        expected = learner.expected([*candidates, self.smallest])
+        members = self.members[self.places]
+        none = len(candidates)
         marginals = [*(self.marginals[place] for place in self.places), marginal(*self.smallest)]
-        handicaps = np.append(-self._handicaps(), 0.0)
+        expected = learner.expected(marginals)
+        question = Choose(
+            candidates=marginals,
+            score="misfit",
+            budget=self.selecting,
+            offsets=np.append(-self._handicaps(), self._standing_out(none)),
+            estimates=expected,
+        )
+        question.check(learner.curator.domain)
         chosen: list[int] = []
         costs: list[Budget] = []
-        left = list(range(len(candidates)))
-        while left:
-            handicaps[-1] = self._standing_out(len(left))
-            asked = [*left, len(candidates)]
-            place = learner.curator.choose(
-                [marginals[i] for i in asked],
-                "misfit",
-                self.selecting,
-                handicaps[asked],
-                estimates=[expected[i] for i in asked],
-            )
-            found = asked[place]
+        left = np.arange(none)
+        while len(left):
+            asked = np.append(left, none)
+            found = int(asked[learner.curator.answer(question.narrow(asked, self.selecting))])
             together = math.inf
-            if found < len(candidates):
+            if found < none:
                 together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
             if together > self._max_cells_now():  # none, or each fits by itself, but not all
                 self.left = self.left.plus(self.measuring)
                 break
             chosen.append(found)
             costs.append(self.measuring)
-            left = [i for i in left if not set(candidates[i]) & set(candidates[found])]
+            shared = np.isin(members[left], members[found][members[found] >= 0])
+            left = left[~shared.any(axis=1)]
             if len(chosen) == self.selections or self.left.amount < 2 * self.step:
                 break
             self.selecting, self.measuring = self._split(self._take_step())
@@ -458,10 +472,10 @@ class _Rounds:
         """For each candidate how far rows and model may be apart by noise alone: that of measuring
         it, and that in what is known of its attributes, which single ones would lower as well.
         """
-        known = {name: self.learner.one_way_noise(name) for name in self.learner.sizes}
-        inside = [sum(known[name] for name in self.groups[place]) for place in self.places]
+        known = [self.learner.one_way_noise(name) for name in self.learner.sizes]
+        inside = np.append(known, 0.0)[self.members[self.places]].sum(axis=1)
         measuring = self.noise * self.cells[self.places]
-        return self.method.penalty * measuring + KNOWN_NOISE * np.array(inside)
+        return np.asarray(self.method.penalty * measuring + KNOWN_NOISE * inside)
 
     def _take_step(self) -> Budget:
         """The budget of one selection and its table; too little for another one goes along."""
@@ -498,3 +512,11 @@ class _Rounds:
         spent = 1 - self.left.amount / self.whole.amount
         allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
+
+
+def _number_members(names: Sequence[str], groups: Sequence[Group]) -> NDArray[np.int64]:
+    """For each group the numbers of its attributes; -1 where it has fewer than others."""
+    number = {name: place for place, name in enumerate(names)}
+    longest = max(map(len, groups))
+    rows = [[number[name] for name in group] + [-1] * (longest - len(group)) for group in groups]
+    return np.array(rows, dtype=np.int64)

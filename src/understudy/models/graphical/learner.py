@@ -7,13 +7,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MAX_ROWS, MemoryCounter
-from understudy.data.marginals import marginal
+from understudy.data.marginals import Marginal, marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
 from understudy.models.graphical.pooling import Pool, parts_of
@@ -137,8 +138,8 @@ class GraphicalLearner:
             known[group] = _scale_to_margins(table, margins)
         return known[group]
 
-    def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
-        """The tables of any groups, counted in rows that are drawn from the distribution.
+    def expected(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
+        """The tables of any marginals, counted in rows that are drawn from the distribution.
 
         Drawing adds far less to a table than the noise of a measurement, and costs the same
         whatever the cliques are.
@@ -146,10 +147,12 @@ class GraphicalLearner:
         drawn = round(min(max(self.rows, DRAWN[0]), DRAWN[1]))
         codes = ancestral(Network(tuple(self._nodes())), self.curator.schema, drawn, self._rng)
         counter = MemoryCounter(codes, {}, self.sizes)
-        scale = self.rows / drawn
+        flat, offsets = counter.count_flat(marginals)
+        scaled = np.multiply(flat, self.rows / drawn, dtype=np.float64)
+        shape = self.curator.domain.shape
         return [
-            np.multiply(table, scale, dtype=np.float64)
-            for table in counter.count([marginal(*group) for group in groups])
+            scaled[begin:end].reshape(shape(axes))
+            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
         ]
 
     def one_way_noise(self, name: str) -> float:
