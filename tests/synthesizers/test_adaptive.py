@@ -16,7 +16,7 @@ from understudy.data.encoding import encode
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.synthesizers.adaptive import HOLDOUT_TABLES, Adaptive
+from understudy.synthesizers.adaptive import HOLDOUT_TABLES, LEAST_CELLS, Adaptive
 from understudy.synthesizers.independent import Independent
 
 SIZES = {"a": 2, "b": 3, "c": 3, "d": 4, "e": 2, "f": 3}
@@ -124,6 +124,16 @@ def test_cliques_keep_their_limit() -> None:
     assert sum(node.table.size for node in fitted(epsilon=20.0).network) > sum(
         n.table.size for n in small.network
     )
+
+
+def test_cliques_grow_with_what_rows_and_budget_pay_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.synthesizers.adaptive.LEAST_CELLS", 20)
+    monkeypatch.setattr("understudy.synthesizers.adaptive.CELLS_PER_SIGNAL", 0.02)
+    sizes = [
+        sum(node.table.size for node in fitted(epsilon=epsilon, delta=1e-6).network)
+        for epsilon in (0.5, 50.0)
+    ]
+    assert sizes[0] <= 3 * 20 < sizes[1]
 
 
 def test_a_workload_and_a_target_steer_what_is_measured() -> None:
@@ -248,7 +258,7 @@ def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.Monkey
 
 def test_fast_is_smaller_and_still_close() -> None:
     quick = Adaptive.fast(epsilon=3.0, delta=1e-6)
-    assert quick.max_cells < Adaptive(epsilon=3.0).max_cells
+    assert quick.max_cells is not None and quick.max_cells < LEAST_CELLS
     assert Adaptive.fast(epsilon=1.0, max_cells=9).max_cells == 9
     model = quick.fit(table(), schema(), noise=SeededNoise(0))
     alone = Independent(epsilon=3.0, delta=1e-6).fit(table(), schema(), noise=SeededNoise(0))

@@ -62,6 +62,11 @@ WIDE_ATTRIBUTES_PER_SELECTION = 4
 more, since a look at all candidates costs far more than a choice.
 """
 
+LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
+CELLS_PER_SIGNAL = 12.0
+"""By default the cliques have this many cells for each time that the noise of a table goes into the
+rows, within these bounds."""
+
 FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
 budget spent."""
@@ -121,7 +126,8 @@ class Adaptive(Synthesizer):
         The most attributes that a measured marginal has.
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
-        and makes larger model files.
+        and makes larger model files. By default as many as rows and budget can pay for, from
+        250,000 to 4 million.
     rounds
         How many rounds there would be, for each attribute, if all cost the same.
     one_way_share
@@ -156,8 +162,10 @@ class Adaptive(Synthesizer):
         "A column to be predicted: accuracy goes to how others tell it.",
     )
     order: int = parameter(3, WholeNumber(2, 6), "The most columns that a measured table has.")
-    max_cells: int = parameter(
-        250_000, WholeNumber(1, 1 << 26), "The most cells of the model; more is slower and better."
+    max_cells: int | None = parameter(
+        None,
+        Optional(WholeNumber(1, 1 << 26)),
+        "The most cells of the model; more is slower and better.",
     )
     rounds: float = parameter(
         2.0, Number(above=0, high=100), "Rounds for each column, if all cost the same."
@@ -227,7 +235,8 @@ class Adaptive(Synthesizer):
         rest = self._measure_one_way(learner, budget, alone=not groups)
         found = False
         if groups:
-            rounds = _Rounds(self, learner, groups, rest)
+            max_cells = self._find_max_cells(learner, budget)
+            rounds = _Rounds(self, learner, groups, rest, max_cells)
             while rounds.begin(progress):
                 selection = rounds.select()
                 rounds.measure(selection)
@@ -278,8 +287,19 @@ class Adaptive(Synthesizer):
             group
             for group in found
             if (self.target is None or self.target in group)
-            and learner.cells(group) <= self.max_cells
+            and learner.cells(group) <= (self.max_cells or MOST_CELLS)
         ]
+
+    def _find_max_cells(self, learner: GraphicalLearner, budget: Budget) -> float:
+        """How many cells the cliques may have: as many as the rows, as released, are worth against
+        the noise of one table that had all of the budget.
+        """
+        if self.max_cells is not None:
+            return self.max_cells
+        noise = learner.curator.mean_noise(budget)
+        if noise <= 0:  # reports, which were paid for before
+            return LEAST_CELLS
+        return min(max(CELLS_PER_SIGNAL * learner.rows / noise, LEAST_CELLS), MOST_CELLS)
 
     def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is
@@ -342,9 +362,15 @@ class _Rounds:
     """
 
     def __init__(
-        self, method: Adaptive, learner: GraphicalLearner, groups: list[Group], budget: Budget
+        self,
+        method: Adaptive,
+        learner: GraphicalLearner,
+        groups: list[Group],
+        budget: Budget,
+        max_cells: float,
     ) -> None:
         self.method = method
+        self.max_cells = max_cells
         self.learner = learner
         self.groups = groups
         self.marginals = [marginal(*group) for group in groups]
@@ -510,7 +536,7 @@ class _Rounds:
     def _max_cells_now(self) -> float:
         """How many cells all cliques may have now: more as the budget is spent."""
         spent = 1 - self.left.amount / self.whole.amount
-        allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
+        allowed = self.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
 
 
