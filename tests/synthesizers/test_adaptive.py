@@ -258,7 +258,8 @@ def test_choices_that_would_not_fit_together_are_left(monkeypatch: pytest.Monkey
 
 def test_fast_is_smaller_and_still_close() -> None:
     quick = Adaptive.fast(epsilon=3.0, delta=1e-6)
-    assert quick.max_cells is not None and quick.max_cells < LEAST_CELLS
+    assert quick.max_cells is not None
+    assert quick.max_cells < LEAST_CELLS
     assert Adaptive.fast(epsilon=1.0, max_cells=9).max_cells == 9
     model = quick.fit(table(), schema(), noise=SeededNoise(0))
     alone = Independent(epsilon=3.0, delta=1e-6).fit(table(), schema(), noise=SeededNoise(0))

@@ -103,6 +103,20 @@ class Curator(ABC):
     def in_bits(self, bits: Bits) -> Curator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
 
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Curator | None:
+        """The same rows with some values of some attributes merged into one each; the ledger is
+        shared. None where the curator cannot.
+
+        What is asked of merged codes is a sum of what is asked of the codes, cell by cell: one row
+        changes one cell, as before.
+
+        Parameters
+        ----------
+        codes
+            For each attribute that is merged, the new code of every code; public, or released.
+        """
+        return None
+
     def measure(
         self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
     ) -> list[Measurement]:

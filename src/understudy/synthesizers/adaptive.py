@@ -95,6 +95,11 @@ KNOWN_NOISE = 0.3
 PATIENCE = 3.0
 """How much more a round costs after one in which nothing stood out."""
 
+LARGE_DOMAIN = 200
+RARE = 2.0
+"""Of attributes with this many values or more, those are merged while relations are learned that
+have fewer rows than this many deviations of their noise, where that halves the values."""
+
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
 
@@ -234,6 +239,10 @@ class Adaptive(Synthesizer):
             holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
         found = False
+        if rest.amount > 0:
+            learner = learner.merge_rare_values(LARGE_DOMAIN, RARE)
+            groups = self._find_groups(learner)
+            learner.refit(SWEEPS)
         if groups:
             max_cells = self._find_max_cells(learner, budget)
             rounds = _Rounds(self, learner, groups, rest, max_cells)

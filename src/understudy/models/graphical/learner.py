@@ -17,6 +17,7 @@ from understudy.counting.memory import MAX_ROWS, MemoryCounter
 from understudy.data.marginals import Marginal, marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
+from understudy.models.graphical.merging import Merged, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
 from understudy.models.measurements import MeasuredTable, Measurements
 from understudy.models.model import Model
@@ -52,6 +53,8 @@ class GraphicalLearner:
 
     def __init__(self, curator: Curator) -> None:
         self.curator = curator
+        self._schema = curator.schema
+        self._merged: dict[str, Merged] = {}
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
@@ -60,6 +63,41 @@ class GraphicalLearner:
         # What is drawn from the model on the way is public, and the same in every run that hears
         # the same answers.
         self._rng = np.random.default_rng(0)
+
+    def merge_rare_values(self, least: int, deviations: float) -> GraphicalLearner:
+        """One of the same single attributes in which rare values of large ones are merged, if there
+        are any and the curator can; else this one.
+
+        A table with a value of a few rows against its noise tells nothing of it, and there may be
+        so many of them that no table with such an attribute would ever be worth its noise. Which
+        values are rare follows from what was measured.
+
+        Parameters
+        ----------
+        least
+            Attributes with fewer values than that are left as they are.
+        deviations
+            Values with fewer rows than this many deviations of their noise are rare.
+        """
+        merged = {
+            name: merge_rare(self.pool.table((name,)), deviations * self.pool.deviation((name,)))
+            for name, size in self.sizes.items()
+            if size >= least
+        }
+        merged = {name: one for name, one in merged.items() if one.values <= len(one.codes) // 2}
+        curator = None
+        if merged:
+            curator = self.curator.merge_values({name: one.codes for name, one in merged.items()})
+        if curator is None:
+            return self
+        other = GraphicalLearner(curator)
+        other._schema, other._merged, other.measured = self._schema, merged, list(self.measured)
+        for name in self.sizes:
+            counts = self.pool.table((name,))
+            if name in merged:
+                counts = merged[name].sum(counts)
+            other.pool.add((name,), np.rint(counts).astype(np.int64), self.pool.deviation((name,)))
+        return other
 
     @property
     def rows(self) -> float:
@@ -174,15 +212,14 @@ class GraphicalLearner:
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
-        return Network(
-            (*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant))
-        )
+        nodes = [spread_values(node, self._merged) for node in self._nodes()]
+        return Network((*nodes, *(Node(name, (), np.array([self.rows])) for name in constant)))
 
     def model(self, method: Mapping[str, Any]) -> Model:
         """The distribution as a model of the curator's rows, made by a method."""
         return Model(
             method,
-            self.curator.schema,
+            self._schema,
             self.network(),
             self.curator.ledger,
             round(self.rows),
