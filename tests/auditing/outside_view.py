@@ -31,6 +31,8 @@ from understudy import Schema
 from understudy.data.forms import Form
 from understudy.data.tables import read_table
 from understudy.privacy.central import CentralCurator
+from understudy.privacy.domain import Domain
+from understudy.privacy.questions import Question
 from understudy.release.callbacks import OwnerWarning
 from understudy.reports.release import report
 from understudy.synthesizers import Synthesizer
@@ -77,7 +79,7 @@ class RecordingCurator(CentralCurator):
     heard: list[tuple[Any, ...]]
 
     def answer(self, question: Any) -> Any:
-        self.heard.append((type(question).__name__, *map(_as_public, vars(question).values())))
+        self.heard.append(_as_public(question))
         return super().answer(question)
 
     def toss(self, places: int) -> int:
@@ -91,6 +93,10 @@ def _as_public(value: Any) -> Any:
         return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
         return tuple(map(_as_public, value))
+    if isinstance(value, Question):
+        return (type(value).__name__, *map(_as_public, vars(value).values()))
+    if isinstance(value, Domain):
+        return tuple(value.sizes.items())
     return value
 
 

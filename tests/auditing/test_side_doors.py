@@ -29,6 +29,7 @@ from outside_view import (
 
 import understudy.synthesizers
 from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
+from understudy.privacy.central import CentralCurator
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.gaussian import Gaussian
@@ -39,7 +40,7 @@ from understudy.synthesizers.smoothed_histogram import SmoothedHistogram
 
 METHODS: dict[str, Synthesizer] = {
     "adaptive": Adaptive(epsilon=2.0),
-    "adaptive, delta": Adaptive(epsilon=2.0, delta=1e-6),
+    "adaptive, delta": Adaptive(epsilon=20.0, delta=1e-6),
     "adaptive, replace": Adaptive(epsilon=2.0, delta=1e-6, neighbours="replace", target="sex"),
     "adaptive, two rows per person": Adaptive(epsilon=9.0, person="who", max_rows_per_person=2),
     "mst": MST(epsilon=2.0),
@@ -153,6 +154,40 @@ def test_the_answers_are_used_and_the_questions_are_asked(tmp_path: Path) -> Non
     assert len(asked.at_the_noise) > len(kinds)
     with mock.patch.object(SameAnswers, "_table", lambda *_: np.full(np.shape(_[2]), 7)):
         assert seen(METHODS["privbayes, degree"], here, SCHEMA, here.parent).model != asked.model
+
+
+def test_adaptive_makes_choices_where_it_can_pay_for_them(tmp_path: Path) -> None:
+    """Else the test above would only see it measure single columns."""
+    here, _ = neighbours_of("add_remove", ODD_ROWS["all missing"], tmp_path)
+    asked = seen(METHODS["adaptive, delta"], here, SCHEMA, here.parent)
+    assert "Choose" in [question[0] for question in asked.questions]
+    little = seen(METHODS["adaptive"], here, SCHEMA, here.parent)
+    assert len(little.questions) < len(asked.questions)
+
+
+@pytest.mark.filterwarnings("ignore::understudy.OwnerWarning")
+@pytest.mark.parametrize("odd", ["all missing", "values above", "one more like the others"])
+def test_which_values_are_merged_follows_from_what_was_released(
+    odd: str, tmp_path: Path, table_with: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("understudy.synthesizers.adaptive.LARGE_DOMAIN", 3)
+    monkeypatch.setattr("understudy.synthesizers.adaptive.RARE", 100.0)
+    merges: list[bytes] = []
+    merge = CentralCurator.merge_values
+
+    def heard(self: CentralCurator, codes: dict[str, Any]) -> CentralCurator | None:
+        merges.append(b"".join(name.encode() + one.tobytes() for name, one in codes.items()))
+        return merge(self, codes)
+
+    monkeypatch.setattr(CentralCurator, "merge_values", heard)
+    method = Adaptive(epsilon=20.0, delta=1e-6)
+    runs = [
+        seen(method, table_with("add_remove", *row), SCHEMA, tmp_path)
+        for row in ((), (ODD_ROWS[odd],))
+    ]
+    assert runs[0] == runs[1]
+    assert len(merges) == 2
+    assert merges[0] == merges[1]
 
 
 def test_a_side_door_would_be_seen(tmp_path: Path) -> None:

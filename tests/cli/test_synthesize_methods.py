@@ -39,7 +39,7 @@ def test_options_choose_a_method(options: Any, name: str) -> None:
 def test_options_reach_the_method() -> None:
     asked = of(target="x", workload=["x,y"], fast=True)
     assert (asked.target, asked.workload, asked.max_cells) == ("x", [["x", "y"]], 25_000)
-    assert of().max_cells == 250_000
+    assert of().max_cells is None
     assert of(max_cells="77").max_cells == 77
     assert (of(target="x", degree="1").target, of("privbayes", target="x").degree) == ("x", None)
     assert (of("correlated").degree, of("correlated", degree="1").degree) == (2, 1)

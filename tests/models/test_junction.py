@@ -60,3 +60,29 @@ def test_a_circle_of_four_needs_a_chord() -> None:
         [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
     )
     assert sorted(len(branch.clique) for branch in tree) == [3, 3]
+
+
+def test_cells_along_the_tree_are_those_of_the_cliques_that_an_edge_needs() -> None:
+    attributes = Attributes(SIZES)
+    tree = attributes.tree([("a", "b"), ("b", "c"), ("c", "d")])
+    now = 2 * 3 + 3 * 4 + 4 * 2 + 5 + 3 + 2
+    found = attributes.cells_along(
+        tree, [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("a", "b", "c"), ("e", "f", "g")]
+    )
+    # From a to d: cliques abc and acd, or abd and bcd, whichever are smaller.
+    far = min(2 * 3 * 4 + 2 * 4 * 2, 2 * 4 * 3 + 2 * 3 * 2)
+    added = [0, 2 * 3 * 4, far, 2 * 5, 2 * (2 * 3 * 4), 5 * 3 + 5 * 2 + 3 * 2 + 5 * 3 * 2]
+    assert found.tolist() == pytest.approx([now + more for more in added])
+
+
+@given(GROUPS, st.sampled_from(list(itertools.combinations(SIZES, 2))))
+def test_cells_along_the_tree_are_enough_for_some_cliques(
+    groups: list[tuple[str, ...]], pair: tuple[str, str]
+) -> None:
+    """No clique holds both ends of a new edge with less than the two of them."""
+    attributes = Attributes(SIZES)
+    tree = attributes.tree(groups)
+    now = sum(math.prod(attributes.shape(branch.clique)) for branch in tree)
+    [found] = attributes.cells_along(tree, [pair])
+    together = any(set(pair) <= set(branch.clique) for branch in tree)
+    assert found == now if together else found >= now + math.prod(attributes.shape(pair))

@@ -19,6 +19,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.privacy.questions import Choose
 from understudy.privacy.scores import Misfit, score_named
 
 PAIR = marginal("x", "p")
@@ -148,4 +149,49 @@ def test_wrong_questions_are_refused_before_anything_is_debited(
     asked = curator()
     with pytest.raises(InputError, match=message):
         asked.choose(PAIRS, score, Budget(1.0), estimates=estimates)
+    assert not asked.ledger.entries
+
+
+def test_a_part_of_a_question_is_paid_for_and_answered_as_if_asked_by_itself() -> None:
+    asked = curator()
+    estimates = [np.zeros(2), np.zeros(3), np.full((2, 3), 9.0)]
+    candidates = [marginal("x"), marginal("p"), marginal("x", "p")]
+    whole = Choose(candidates=candidates, score="misfit", budget=Budget(0.5), estimates=estimates)
+    whole.check(asked.domain)
+    places = np.array([0, 2])
+    for _ in range(2):  # the second time from the scores of the first
+        part = whole.narrow(places, Budget(0.25))
+        alone = curator()
+        same = Choose(
+            candidates=[candidates[i] for i in places],
+            score="misfit",
+            budget=Budget(0.25),
+            estimates=[estimates[i] for i in places],
+        )
+        scores = asked._rows.score(part, "add_remove")
+        assert scores.tolist() == alone._rows.score(same, "add_remove").tolist()
+        before = len(asked.ledger.entries)
+        assert asked.answer(part) in (0, 1)
+        assert [entry.amount for entry in asked.ledger.entries[before:]] == [0.25]
+
+
+def test_a_part_of_an_unchecked_question_is_checked() -> None:
+    asked = curator()
+    wrong = Choose(
+        candidates=[marginal("x"), marginal("p")],
+        score="misfit",
+        budget=Budget(0.5),
+        estimates=[np.zeros(5), np.zeros(3)],
+    )
+    with pytest.raises(InputError, match="shape"):
+        asked.answer(wrong.narrow(np.array([0, 1]), Budget(0.25)))
+    fine = Choose(
+        candidates=[marginal("x"), marginal("p")],
+        score="misfit",
+        budget=Budget(0.5),
+        estimates=[np.zeros(2), np.zeros(3)],
+    )
+    fine.check(asked.domain)
+    with pytest.raises(InputError, match="for nothing"):
+        asked.answer(fine.narrow(np.array([0, 1]), Budget(0.0)))
     assert not asked.ledger.entries

@@ -84,6 +84,10 @@ class LocalCurator(Curator):
         """None that more budget would lower: what reports leave open is shrunk already."""
         return 0.0
 
+    def choice_noise(self, cost: Budget) -> float:
+        """None: what is chosen from is public."""
+        return 0.0
+
     def _measure(self, axes: Marginal) -> Measurement:
         rows = self.rows
         counts = rows * estimated_shares(self.domain, self.estimate, axes)

@@ -23,6 +23,7 @@ from understudy.counting.sums import MemorySummer, Summer
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal
+from understudy.data.schema import Attribute, Category, Schema
 from understudy.privacy.budget import Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
@@ -57,6 +58,7 @@ class PrivateRows:
         self.known_scores: KnownScores = defaultdict(dict)
         self._coded = coded
         self._remembered = Remembered(self.counter)
+        self._scored: tuple[Choose, NDArray[np.float64]] | None = None
 
     @cached_property
     def summer(self) -> Summer:
@@ -77,11 +79,30 @@ class PrivateRows:
             return self._coded.in_bits(bits)
         return Coded(bits.schema, bits.split(self._coded.codes), self._coded.rows, ())
 
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Coded | None:
+        """The same rows with some values of some attributes merged; None where they are not in
+        memory.
+        """
+        if not isinstance(self._coded, Coded):
+            return None
+        schema = merge_schema(self._coded.schema, codes)
+        columns = dict(self._coded.codes)
+        for name, merged in codes.items():
+            narrow = merged.astype(np.min_scalar_type(int(merged.max())))
+            columns[name] = narrow[columns[name]]
+        kept = {attribute.name: columns[attribute.name] for attribute in schema.modelled}
+        return Coded(schema, kept, self._coded.rows, ())
+
     def score(self, question: Choose, neighbours: Neighbours) -> NDArray[np.float64]:
         """Exact scores; a candidate that comes up again in a later question is not counted
         again.
         """
         score, candidates = question.named_score, question.candidates
+        if isinstance(score, Misfit) and question.part_of is not None:
+            whole, places = question.part_of
+            if self._scored is None or self._scored[0] is not whole:
+                self._scored = (whole, self.score(whole, neighbours))
+            return self._scored[1][places]
         if isinstance(score, Misfit):
             return score.evaluate(self._remembered, candidates, neighbours, question.estimates)
         known = self.known_scores[score.name]
@@ -139,6 +160,18 @@ def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: N
     ledger.debit(*question.ledger_line(rule.replace("_", " ")))
     scores = rows.score(question, ledger.neighbours)
     return noise.choose(round_to_grid(scores, sensitivity, question.offsets), scale, rule)
+
+
+def merge_schema(schema: Schema, codes: Mapping[str, NDArray[np.int64]]) -> Schema:
+    """The modelled attributes, with numbers for the values of those that are merged."""
+    attributes: list[Attribute] = []
+    for attribute in schema.modelled:
+        if attribute.name in codes:
+            values = tuple(range(int(codes[attribute.name].max()) + 1))
+            attributes.append(Category(attribute.name, "categorical", None, values))
+        else:
+            attributes.append(attribute)
+    return Schema(tuple(attributes))
 
 
 def _count_in_memory(coded: Coded, collapse: bool) -> Counter:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.bits import Bits
@@ -56,6 +60,13 @@ class CentralCurator(Curator):
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
         apart = self._rows.split_into_bits(bits)
         return type(self)(apart, self.ledger, self._noise, collapse=self._collapse)
+
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Self | None:
+        """The same rows with some values merged, where they are in memory."""
+        merged = self._rows.merge_values(codes)
+        if merged is None:
+            return None
+        return type(self)(merged, self.ledger, self._noise, collapse=self._collapse)
 
     def answer(self, question: Question) -> Any:
         """Answer a question, once it is checked and paid for."""

@@ -25,8 +25,17 @@ from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.features import Feature
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise, Rule, SystemNoise, mean_noise, noise_deviation
+from understudy.privacy.mechanisms import (
+    SCORE_GRID,
+    Noise,
+    Rule,
+    SystemNoise,
+    choice_scale,
+    mean_noise,
+    noise_deviation,
+)
 from understudy.privacy.questions import Choose, Draw, Measure, Question
+from understudy.privacy.scores import Misfit
 from understudy.privacy.sums import Sum, SumOptions, Sums
 
 
@@ -94,6 +103,20 @@ class Curator(ABC):
     def in_bits(self, bits: Bits) -> Curator:
         """The same rows with their attributes taken apart into bits; the ledger is shared."""
 
+    def merge_values(self, codes: Mapping[str, NDArray[np.int64]]) -> Curator | None:
+        """The same rows with some values of some attributes merged into one each; the ledger is
+        shared. None where the curator cannot.
+
+        What is asked of merged codes is a sum of what is asked of the codes, cell by cell: one row
+        changes one cell, as before.
+
+        Parameters
+        ----------
+        codes
+            For each attribute that is merged, the new code of every code; public, or released.
+        """
+        return None
+
     def measure(
         self, marginals: Sequence[Marginal], budget: Budget, weights: Sequence[float] | None = None
     ) -> list[Measurement]:
@@ -140,6 +163,12 @@ class Curator(ABC):
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
         return mean_noise(cost, self.neighbours, self.ledger.rows_per_person)
+
+    def choice_noise(self, cost: Budget) -> float:
+        """The scale, in rows, of the noise in a choice by misfit that costs ``cost``."""
+        sensitivity = Misfit().sensitivity(self.neighbours, None, binary=False)
+        scale = choice_scale(cost.amount, cost.currency) / SCORE_GRID
+        return self.ledger.rows_per_person * sensitivity * scale
 
     def toss(self, places: int) -> int:
         """A place drawn uniformly: asks nothing, costs nothing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import get_args
@@ -116,9 +116,25 @@ class Choose(Question):
     offsets: NDArray[np.float64] | None = None
     rule: Rule = "permute_and_flip"
     estimates: Sequence[NDArray[np.float64]] | None = None
+    part_of: tuple[Choose, NDArray[np.int64]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """The question that this one is a part of (:meth:`narrow`), and which of its candidates."""
+    _checked_for: Domain | None = field(default=None, init=False, repr=False, compare=False)
 
     def check(self, domain: Domain) -> None:
-        """Refuse candidates that the score is not defined for, and what does not go with them."""
+        """Refuse candidates that the score is not defined for, and what does not go with them.
+
+        A part of a question that was checked needs no second look but at its price: a wide table
+        is asked for hundreds of choices among the same tables.
+        """
+        if self.part_of is not None and self.part_of[0]._checked_for is domain and self.candidates:
+            self._check_price()
+            return
+        self._check_whole(domain)
+        object.__setattr__(self, "_checked_for", domain)
+
+    def _check_whole(self, domain: Domain) -> None:
         if not self.candidates or not all(self.candidates):
             raise InputError("There is nothing to choose from.")
         domain.check(self.candidates)
@@ -129,6 +145,9 @@ class Choose(Question):
         self._check_offsets()
         if self.rule not in get_args(Rule):
             raise InputError(f"There is no rule {self.rule!r} to choose by.")
+        self._check_price()
+
+    def _check_price(self) -> None:
         if not self.budget.amount > 0:
             raise InputError("A choice cannot be made for nothing; give it a share of the budget.")
 
@@ -186,9 +205,11 @@ class Choose(Question):
         if estimates is not None:
             estimates = [estimates[place] for place in places]
         candidates = [self.candidates[place] for place in places]
-        return replace(
+        part = replace(
             self, candidates=candidates, budget=budget, offsets=offsets, estimates=estimates
         )
+        object.__setattr__(part, "part_of", (self, places))
+        return part
 
     def ledger_line(self, mechanism: str, what: str = "choice", by: str = "score") -> LedgerLine:
         """The line of one choice, or of several votes for one."""

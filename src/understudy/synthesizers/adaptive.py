@@ -30,6 +30,7 @@ from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
+from understudy.privacy.questions import Choose
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.independent import learn_rows_only
@@ -51,20 +52,53 @@ LAST_SWEEPS = 50
 MAX_CANDIDATES = 2_500
 """Where there are more, each round looks at this many of them, drawn at random."""
 
-MAX_GROUPS = 200_000
+MAX_GROUPS = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
 ATTRIBUTES_PER_SELECTION = 16
-"""A round selects one marginal for each of this many attributes, and at least one."""
+WIDE = 64
+WIDE_ATTRIBUTES_PER_SELECTION = 4
+"""A round selects one marginal for each of this many attributes, and at least one; in a wide table
+more, since a look at all candidates costs far more than a choice.
+"""
+
+LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
+CELLS_PER_SIGNAL = 12.0
+"""By default the cliques have this many cells for each time that the noise of a table goes into the
+rows, within these bounds."""
 
 FIRST_CELLS_SHARE = 0.1
 """From the beginning the cliques may have this share of their cells; the rest comes with the
 budget spent."""
 
-WANTED_NOISE = 0.1
-MAX_ONE_WAY_FACTOR = 6.0
-"""One-way marginals are measured again where their noise is more than this share of the rows, for
-at most this many times their first share, and never for more than half of the budget."""
+ONE_WAY_WORTH = 3.2
+"""What a table of several attributes is taken to be worth; larger leaves less for single ones
+(:meth:`Adaptive._find_one_way_share`)."""
+
+MAX_OTHERS = 30
+"""In wider tables a pair is worth more than to its own columns: others hang on it."""
+
+MAX_ONE_WAY_SHARE = 0.65
+"""Where single attributes should have more than this share of the budget, they get all of it."""
+
+VISIBLE_SHARE = 0.5
+"""No table is looked for where even one that puts this share of the rows elsewhere than the model
+does would not stand out."""
+
+STANDING_OUT = 0.2
+"""A table must exceed its handicap by this many times the noise that the largest of all candidates
+has in a choice."""
+
+KNOWN_NOISE = 0.3
+"""The handicap of a table for the noise in its attributes, in units of that noise."""
+
+PATIENCE = 3.0
+"""How much more a round costs after one in which nothing stood out."""
+
+LARGE_DOMAIN = 200
+RARE = 2.0
+"""Of attributes with this many values or more, those are merged while relations are learned that
+have fewer rows than this many deviations of their noise, where that halves the values."""
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
@@ -97,7 +131,8 @@ class Adaptive(Synthesizer):
         The most attributes that a measured marginal has.
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
-        and makes larger model files.
+        and makes larger model files. By default as many as rows and budget can pay for, from
+        250,000 to 4 million.
     rounds
         How many rounds there would be, for each attribute, if all cost the same.
     one_way_share
@@ -132,8 +167,10 @@ class Adaptive(Synthesizer):
         "A column to be predicted: accuracy goes to how others tell it.",
     )
     order: int = parameter(3, WholeNumber(2, 6), "The most columns that a measured table has.")
-    max_cells: int = parameter(
-        250_000, WholeNumber(1, 1 << 26), "The most cells of the model; more is slower and better."
+    max_cells: int | None = parameter(
+        None,
+        Optional(WholeNumber(1, 1 << 26)),
+        "The most cells of the model; more is slower and better.",
     )
     rounds: float = parameter(
         2.0, Number(above=0, high=100), "Rounds for each column, if all cost the same."
@@ -201,17 +238,26 @@ class Adaptive(Synthesizer):
         if held_out:
             holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
+        found = False
+        if rest.amount > 0:
+            learner = learner.merge_rare_values(LARGE_DOMAIN, RARE)
+            groups = self._find_groups(learner)
+            learner.refit(SWEEPS)
         if groups:
-            rounds = _Rounds(self, learner, groups, rest)
+            max_cells = self._find_max_cells(learner, budget)
+            rounds = _Rounds(self, learner, groups, rest, max_cells)
             while rounds.begin(progress):
                 selection = rounds.select()
                 rounds.measure(selection)
                 rounds.estimate()
                 rounds.anneal(selection)
+            found = rounds.found
+        if held_out and not found:  # single attributes are all there is, and nothing to hold out
+            learner.measure_again(holdout_budget)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
         model = learner.model(self.parameters())
-        if not held_out:
+        if not held_out or not found:
             return model
         held = [
             HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
@@ -250,8 +296,19 @@ class Adaptive(Synthesizer):
             group
             for group in found
             if (self.target is None or self.target in group)
-            and learner.cells(group) <= self.max_cells
+            and learner.cells(group) <= (self.max_cells or MOST_CELLS)
         ]
+
+    def _find_max_cells(self, learner: GraphicalLearner, budget: Budget) -> float:
+        """How many cells the cliques may have: as many as the rows, as released, are worth against
+        the noise of one table that had all of the budget.
+        """
+        if self.max_cells is not None:
+            return self.max_cells
+        noise = learner.curator.mean_noise(budget)
+        if noise <= 0:  # reports, which were paid for before
+            return LEAST_CELLS
+        return min(max(CELLS_PER_SIGNAL * learner.rows / noise, LEAST_CELLS), MOST_CELLS)
 
     def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is
@@ -262,28 +319,36 @@ class Adaptive(Synthesizer):
             learner.measure(singles, budget.equally(len(singles)))
             learner.refit(SWEEPS)
             return Budget(0.0, budget.currency)
-        share = self.one_way_share
-        first, rest = budget.split(share, 1 - share)
-        costs = first.equally(len(singles))
-        learner.measure(singles, costs)
-        more = self._one_way_factor(learner, costs[0]) - 1
-        if more > 0:
-            again, rest = rest.split(more * share, 1 - (1 + more) * share)
+        first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
+        learner.measure(singles, first.equally(len(singles)))
+        share = self._find_one_way_share(learner, budget)
+        if share >= MAX_ONE_WAY_SHARE:
+            learner.measure(singles, rest.equally(len(singles)))
+            rest = Budget(0.0, budget.currency)
+        elif share > self.one_way_share:
+            again, rest = rest.split(share - self.one_way_share, 1 - share)
             learner.measure(singles, again.equally(len(singles)))
         learner.refit(SWEEPS)
         return rest
 
-    def _one_way_factor(self, learner: GraphicalLearner, cost: Budget) -> float:
-        """How many times the first share would bring the one-way noise down to what is wanted."""
-        noise = learner.curator.mean_noise(cost)
+    def _find_one_way_share(self, learner: GraphicalLearner, budget: Budget) -> float:
+        """The share of the budget at which one more table of several attributes is worth as much as
+        less noise in single ones. It follows from the number of rows, as released, and the budget.
+
+        Let k be the part of the rows by which noise moves the table of one attribute, if all of the
+        budget went to single ones; at a share f it is k / sqrt(f) in rho, and k / f in epsilon. A
+        small part s more of the budget lowers it by k s / (2 f^1.5) or k s / f^2. That helps every
+        table of three attributes, three times. A pair for the same price helps those that hold it,
+        6 / (d (d - 1)) of all, and those that hang on it. Where both help alike, at the usual price
+        of a round, s = 1 / (2 d), f is as below; ``ONE_WAY_WORTH`` stands for what a pair brings.
+        """
+        each = budget.equally(len(learner.sizes))[0]
         cells = statistics.fmean(learner.sizes.values())
-        excess = noise * cells / (WANTED_NOISE * learner.rows)
-        # Noise falls with the budget in epsilon, and with its root in rho.
-        if cost.currency == "rho":
-            factor = excess**2
-        else:
-            factor = excess
-        return min(factor, MAX_ONE_WAY_FACTOR, 0.5 / self.one_way_share)
+        noise = learner.curator.mean_noise(each) * cells / learner.rows
+        balance = noise * min(len(learner.sizes) - 1, MAX_OTHERS) / ONE_WAY_WORTH
+        if budget.currency == "rho":
+            return float(balance ** (2 / 3))
+        return math.sqrt(2 * balance)
 
 
 @dataclass(kw_only=True)
@@ -306,22 +371,35 @@ class _Rounds:
     """
 
     def __init__(
-        self, method: Adaptive, learner: GraphicalLearner, groups: list[Group], budget: Budget
+        self,
+        method: Adaptive,
+        learner: GraphicalLearner,
+        groups: list[Group],
+        budget: Budget,
+        max_cells: float,
     ) -> None:
         self.method = method
+        self.max_cells = max_cells
         self.learner = learner
         self.groups = groups
         self.marginals = [marginal(*group) for group in groups]
         self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
+        self.members = _number_members(list(learner.sizes), groups)
         self.clique_cells = np.zeros(len(groups))
         """How many cells the cliques would have with a group, when last looked at."""
         self.whole = budget
         self.left = budget
         self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
-        self.selections = max(1, len(learner.sizes) // ATTRIBUTES_PER_SELECTION)
+        per_selection = ATTRIBUTES_PER_SELECTION
+        if len(learner.sizes) >= WIDE:
+            per_selection = WIDE_ATTRIBUTES_PER_SELECTION
+        self.selections = max(1, len(learner.sizes) // per_selection)
         # Public: which candidates a round looks at where there are too many.
         self.rng = np.random.default_rng(0)
         self.places = np.zeros(0, dtype=np.int64)
+        self.found = False
+        """Whether any table stood out."""
+        self.smallest: Group = (min(learner.sizes, key=learner.sizes.__getitem__),)
 
     def begin(self, progress: Progress) -> bool:
         """Find the candidates of the next round; False where the budget is spent."""
@@ -332,43 +410,52 @@ class _Rounds:
             self.selecting, self.measuring = self._split(now)
             self.noise = self.learner.curator.mean_noise(self.measuring)
             self.places = self._find_candidates()
-            if len(self.places):
+            if len(self.places) and self._could_stand_out():
                 return True
             if self.left.amount > 0:  # too small a step for any table: nothing was asked yet
                 self.left = self.left.plus(now)
                 self.step *= 2
             else:
-                self._measure_singles(now)
+                self.learner.measure_again(now)
         return False
 
     def select(self) -> _Selection:
-        """Choose the groups on which the model and the rows differ most, after their handicaps."""
+        """Choose the groups on which the model and the rows differ most, after their handicaps.
+
+        One candidate stands for none: a single attribute, of which all is known. It is chosen where
+        no table differs from the model by more than its own noise and that of the choice.
+        """
         learner = self.learner
         candidates = [self.groups[place] for place in self.places]
-        expected = learner.expected(candidates)
-        handicaps = -self.method.penalty * self.noise * self.cells[self.places]
+        members = self.members[self.places]
+        none = len(candidates)
+        marginals = [*(self.marginals[place] for place in self.places), marginal(*self.smallest)]
+        expected = learner.expected(marginals)
+        question = Choose(
+            candidates=marginals,
+            score="misfit",
+            budget=self.selecting,
+            offsets=np.append(-self._handicaps(), self._standing_out(none)),
+            estimates=expected,
+        )
+        question.check(learner.curator.domain)
         chosen: list[int] = []
         costs: list[Budget] = []
-        left = list(range(len(candidates)))
-        while True:
-            if len(left) == 1:  # no choice, no cost
-                self.measuring = self.measuring.plus(self.selecting)
-            place = learner.curator.choose(
-                [self.marginals[self.places[i]] for i in left],
-                "misfit",
-                self.selecting,
-                handicaps[left],
-                estimates=[expected[i] for i in left],
-            )
-            found = left[place]
-            together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
-            if together > self._max_cells_now():  # each fits by itself, but not all
+        left = np.arange(none)
+        while len(left):
+            asked = np.append(left, none)
+            found = int(asked[learner.curator.answer(question.narrow(asked, self.selecting))])
+            together = math.inf
+            if found < none:
+                together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
+            if together > self._max_cells_now():  # none, or each fits by itself, but not all
                 self.left = self.left.plus(self.measuring)
                 break
             chosen.append(found)
             costs.append(self.measuring)
-            left = [i for i in left if not set(candidates[i]) & set(candidates[found])]
-            if len(chosen) == self.selections or not left or self.left.amount < 2 * self.step:
+            shared = np.isin(members[left], members[found][members[found] >= 0])
+            left = left[~shared.any(axis=1)]
+            if len(chosen) == self.selections or self.left.amount < 2 * self.step:
                 break
             self.selecting, self.measuring = self._split(self._take_step())
         return _Selection(
@@ -380,7 +467,9 @@ class _Rounds:
 
     def measure(self, selection: _Selection) -> None:
         """Ask for the tables of the selected groups."""
-        self.learner.measure(selection.groups, selection.costs)
+        if selection.groups:
+            self.learner.measure(selection.groups, selection.costs)
+            self.found = True
 
     def estimate(self) -> None:
         """Fit the model to everything measured so far."""
@@ -389,16 +478,39 @@ class _Rounds:
     def anneal(self, selection: _Selection) -> None:
         """Let later rounds cost more where this one changed the model by no more than noise."""
         learner = self.learner
+        if not selection.groups:
+            self._be_patient()
         for group, before in zip(selection.groups, selection.expected, strict=True):
             change = np.abs(learner.fit.marginal(group) * learner.rows - before).sum()
             if change <= selection.noise * learner.cells(group):
                 self.step *= ANNEALING ** (1 / self.selections)
 
-    def _measure_singles(self, budget: Budget) -> None:
-        """Spend what no table may be selected for on single attributes, where that tells more."""
-        singles: list[Group] = [(name,) for name in self.learner.sizes]
-        if not all(map(self.learner.is_settled, singles)):
-            self.learner.measure(singles, budget.equally(len(singles)))
+    def _be_patient(self) -> None:
+        """Nothing stood out: look again at a higher price, or spend the rest on what is known."""
+        self.step *= PATIENCE
+        if self.step > self.left.amount:
+            self.learner.measure_again(self.left)
+            self.left = Budget(0.0, self.left.currency)
+
+    def _standing_out(self, candidates: int) -> float:
+        """By how many rows the best of some candidates may stand out by chance."""
+        noise = self.learner.curator.choice_noise(self.selecting)
+        return STANDING_OUT * noise * math.log(candidates + 1)
+
+    def _could_stand_out(self) -> bool:
+        """Whether a table that differs much from the model would be chosen."""
+        noise = self.learner.curator.choice_noise(self.selecting)
+        needed = float(self._handicaps().min()) + STANDING_OUT * noise
+        return needed <= VISIBLE_SHARE * self.learner.rows
+
+    def _handicaps(self) -> NDArray[np.float64]:
+        """For each candidate how far rows and model may be apart by noise alone: that of measuring
+        it, and that in what is known of its attributes, which single ones would lower as well.
+        """
+        known = [self.learner.one_way_noise(name) for name in self.learner.sizes]
+        inside = np.append(known, 0.0)[self.members[self.places]].sum(axis=1)
+        measuring = self.noise * self.cells[self.places]
+        return np.asarray(self.method.penalty * measuring + KNOWN_NOISE * inside)
 
     def _take_step(self) -> Budget:
         """The budget of one selection and its table; too little for another one goes along."""
@@ -433,5 +545,13 @@ class _Rounds:
     def _max_cells_now(self) -> float:
         """How many cells all cliques may have now: more as the budget is spent."""
         spent = 1 - self.left.amount / self.whole.amount
-        allowed = self.method.max_cells * max(spent, FIRST_CELLS_SHARE)
+        allowed = self.max_cells * max(spent, FIRST_CELLS_SHARE)
         return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
+
+
+def _number_members(names: Sequence[str], groups: Sequence[Group]) -> NDArray[np.int64]:
+    """For each group the numbers of its attributes; -1 where it has fewer than others."""
+    number = {name: place for place, name in enumerate(names)}
+    longest = max(map(len, groups))
+    rows = [[number[name] for name in group] + [-1] * (longest - len(group)) for group in groups]
+    return np.array(rows, dtype=np.int64)

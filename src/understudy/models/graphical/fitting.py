@@ -22,6 +22,9 @@ from understudy.models.graphical.junction import Attributes, Branch
 
 Table = NDArray[np.float64]
 
+WIDE = 64
+"""With this many attributes, eliminating them for each of many candidates takes too long."""
+
 LEAST = 1e-3
 """The most that one step may shrink a cell; it may grow by the inverse."""
 
@@ -62,8 +65,10 @@ class Fit:
 
     def cells_with_each(self, candidates: Sequence[Group]) -> NDArray[np.float64]:
         """For each candidate how many cells there would be if it, but none of the others, had a
-        factor too.
+        factor too; in a wide table, at most.
         """
+        if len(self.attributes.names) >= WIDE:
+            return self.attributes.cells_along(self.tree, candidates)
         return self.attributes.cells_with(self.factors, candidates)
 
     def add(self, groups: Iterable[Group]) -> None:

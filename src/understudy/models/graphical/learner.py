@@ -7,15 +7,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.memory import MAX_ROWS, MemoryCounter
-from understudy.data.marginals import marginal
+from understudy.data.marginals import Marginal, marginal
 from understudy.models.graphical import Group
 from understudy.models.graphical.fitting import Fit
+from understudy.models.graphical.merging import Merged, merge_rare, spread_values
 from understudy.models.graphical.pooling import Pool, parts_of
 from understudy.models.measurements import MeasuredTable, Measurements
 from understudy.models.model import Model
@@ -51,6 +53,8 @@ class GraphicalLearner:
 
     def __init__(self, curator: Curator) -> None:
         self.curator = curator
+        self._schema = curator.schema
+        self._merged: dict[str, Merged] = {}
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
@@ -59,6 +63,41 @@ class GraphicalLearner:
         # What is drawn from the model on the way is public, and the same in every run that hears
         # the same answers.
         self._rng = np.random.default_rng(0)
+
+    def merge_rare_values(self, least: int, deviations: float) -> GraphicalLearner:
+        """One of the same single attributes in which rare values of large ones are merged, if there
+        are any and the curator can; else this one.
+
+        A table with a value of a few rows against its noise tells nothing of it, and there may be
+        so many of them that no table with such an attribute would ever be worth its noise. Which
+        values are rare follows from what was measured.
+
+        Parameters
+        ----------
+        least
+            Attributes with fewer values than that are left as they are.
+        deviations
+            Values with fewer rows than this many deviations of their noise are rare.
+        """
+        merged = {
+            name: merge_rare(self.pool.table((name,)), deviations * self.pool.deviation((name,)))
+            for name, size in self.sizes.items()
+            if size >= least
+        }
+        merged = {name: one for name, one in merged.items() if one.values <= len(one.codes) // 2}
+        curator = None
+        if merged:
+            curator = self.curator.merge_values({name: one.codes for name, one in merged.items()})
+        if curator is None:
+            return self
+        other = GraphicalLearner(curator)
+        other._schema, other._merged, other.measured = self._schema, merged, list(self.measured)
+        for name in self.sizes:
+            counts = self.pool.table((name,))
+            if name in merged:
+                counts = merged[name].sum(counts)
+            other.pool.add((name,), np.rint(counts).astype(np.int64), self.pool.deviation((name,)))
+        return other
 
     @property
     def rows(self) -> float:
@@ -93,6 +132,12 @@ class GraphicalLearner:
             self.measured.append(MeasuredTable(group, deviation, joint))
         self.fit.add(groups)
 
+    def measure_again(self, budget: Budget) -> None:
+        """Spend a budget on the tables that the distribution consists of, where that tells more."""
+        groups = [group for group in self.fit.groups if not self.is_settled(group)]
+        if groups and budget.amount > 0:
+            self.measure(groups, budget.equally(len(groups)))
+
     def is_settled(self, group: Group) -> bool:
         """Whether asking for a group's table again would tell nothing: it is a part of one estimate
         and was told already.
@@ -109,7 +154,9 @@ class GraphicalLearner:
         targets, damping = {}, {}
         for group in self.fit.groups:
             targets[group] = self._target(group, known)
-            damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
+            damping[group] = 1e-12
+            if len(group) > 1:  # what is told of a single attribute is all that is known of it
+                damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
 
     def _target(self, group: Group, known: dict[Group, NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -129,8 +176,8 @@ class GraphicalLearner:
             known[group] = _scale_to_margins(table, margins)
         return known[group]
 
-    def expected(self, groups: Sequence[Group]) -> list[NDArray[np.float64]]:
-        """The tables of any groups, counted in rows that are drawn from the distribution.
+    def expected(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
+        """The tables of any marginals, counted in rows that are drawn from the distribution.
 
         Drawing adds far less to a table than the noise of a measurement, and costs the same
         whatever the cliques are.
@@ -138,11 +185,18 @@ class GraphicalLearner:
         drawn = round(min(max(self.rows, DRAWN[0]), DRAWN[1]))
         codes = ancestral(Network(tuple(self._nodes())), self.curator.schema, drawn, self._rng)
         counter = MemoryCounter(codes, {}, self.sizes)
-        scale = self.rows / drawn
+        flat, offsets = counter.count_flat(marginals)
+        scaled = np.multiply(flat, self.rows / drawn, dtype=np.float64)
+        shape = self.curator.domain.shape
         return [
-            np.multiply(table, scale, dtype=np.float64)
-            for table in counter.count([marginal(*group) for group in groups])
+            scaled[begin:end].reshape(shape(axes))
+            for axes, (begin, end) in zip(marginals, pairwise(offsets.tolist()), strict=True)
         ]
+
+    def one_way_noise(self, name: str) -> float:
+        """How many rows of a single attribute's table are noise, about."""
+        deviation = self.pool.deviation((name,))
+        return math.sqrt(2 / math.pi) * deviation * self.sizes[name]
 
     def one_way_excess(self) -> float:
         """How much larger the variance of counts of single attributes is than that of their noise,
@@ -158,15 +212,14 @@ class GraphicalLearner:
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
-        return Network(
-            (*self._nodes(), *(Node(name, (), np.array([self.rows])) for name in constant))
-        )
+        nodes = [spread_values(node, self._merged) for node in self._nodes()]
+        return Network((*nodes, *(Node(name, (), np.array([self.rows])) for name in constant)))
 
     def model(self, method: Mapping[str, Any]) -> Model:
         """The distribution as a model of the curator's rows, made by a method."""
         return Model(
             method,
-            self.curator.schema,
+            self._schema,
             self.network(),
             self.curator.ledger,
             round(self.rows),

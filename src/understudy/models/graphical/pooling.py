@@ -25,6 +25,7 @@ class Pool:
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._sizes = sizes
+        self._place = {name: place for place, name in enumerate(sizes)}
         self._sums: dict[Group, Table] = {}
         self._weights: dict[Group, float] = {}
 
@@ -81,10 +82,11 @@ class Pool:
 
         That of the effects that tables tell; attributes in any order.
         """
-        held = set(group)
+        ordered = sorted(group, key=self._place.__getitem__)
         variance = 0.0
-        for part, weight in self._weights.items():
-            if held.issuperset(part):
+        for part in parts_of(tuple(ordered)):
+            weight = self._weights.get(part)
+            if weight is not None:
                 freedom = math.prod(self._sizes[name] - 1 for name in part)
                 cells = math.prod(self._sizes[name] for name in part)
                 variance += freedom / cells / weight / self._outside(group, part) ** 2

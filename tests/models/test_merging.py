@@ -1,0 +1,87 @@
+"""Rare values are merged while relations are learned, and told apart again in the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from understudy import Schema, Table
+from understudy.data.encoding import Coded, encode
+from understudy.data.marginals import Axis, marginal
+from understudy.data.tables import Column
+from understudy.models.graphical.merging import merge_rare, spread_values
+from understudy.models.network import Node
+from understudy.privacy.budget import Budget
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+from understudy.synthesizers.adaptive import Adaptive
+
+
+def test_values_below_the_threshold_share_the_last_code_by_their_counts() -> None:
+    merged = merge_rare(np.array([50.0, 1.0, 30.0, 3.0, -2.0]), 10.0)
+    assert merged.codes.tolist() == [0, 2, 1, 2, 2]
+    assert merged.values == 3
+    assert merged.shares.tolist()[0] == 1.0
+    assert merged.shares[[1, 3, 4]].sum() == pytest.approx(1.0)
+    assert merged.shares[3] > merged.shares[1] > merged.shares[4] == 0.0
+    assert merged.sum(np.arange(5.0)).tolist() == [0.0, 2.0, 8.0]
+
+
+def test_where_all_values_are_rare_the_largest_stays_by_itself() -> None:
+    assert merge_rare(np.array([1.0, 4.0, 2.0]), 10.0).codes.tolist() == [1, 0, 1]
+
+
+def test_a_spread_node_keeps_its_counts_and_depends_on_nothing_within_a_code() -> None:
+    merged = {"x": merge_rare(np.array([50.0, 1.0, 30.0, 3.0]), 10.0)}
+    joint = np.array([[5.0, 1.0], [2.0, 7.0], [4.0, 4.0]])  # merged x by y
+    child = spread_values(Node("y", (Axis("x"),), joint), merged)
+    parent = spread_values(Node("x", (Axis("y"),), joint.T), merged)
+    assert child.table.shape == (4, 2)
+    assert parent.table.shape == (2, 4)
+    assert child.table.sum() == pytest.approx(joint.sum())
+    assert np.allclose(child.table, parent.table.T)
+    assert np.allclose(child.table[1] / child.table[1].sum(), [0.5, 0.5])
+
+
+def make_large(rows: int = 6000) -> tuple[Table, Schema]:
+    """A column of 400 values, a few of them frequent, that determines one of 4."""
+    rng = np.random.default_rng(2)
+    weights = 1 / np.arange(1, 401) ** 1.2
+    fine = rng.choice(400, rows, p=weights / weights.sum())
+    columns = {"fine": fine, "coarse": fine % 4, "other": rng.integers(0, 3, rows)}
+    sizes = {"fine": 400, "coarse": 4, "other": 3}
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                name: {"kind": "categorical", "values": list(range(size))}
+                for name, size in sizes.items()
+            }
+        }
+    )
+    return Table({name: Column("integer", column) for name, column in columns.items()}), schema
+
+
+def test_merged_codes_are_counted_as_sums_of_the_codes() -> None:
+    table, schema = make_large(500)
+    coded: Coded = encode(table, schema)
+    curator = CentralCurator(coded, Ledger(1e6), SeededNoise(0))
+    codes = np.minimum(np.arange(400), 5)
+    merged = curator.merge_values({"fine": codes})
+    assert merged is not None
+    assert merged.ledger is curator.ledger
+    [exact] = merged._rows.counter.count([marginal("fine", "coarse")])
+    wanted = np.zeros((6, 4))
+    np.add.at(wanted, (codes[coded.codes["fine"]], coded.codes["coarse"]), 1)
+    assert exact.tolist() == wanted.tolist()
+    merged.measure([marginal("fine")], Budget(1.0))
+    assert len(curator.ledger.entries) == 1
+
+
+def test_a_column_of_many_values_keeps_what_it_determines() -> None:
+    table, schema = make_large()
+    model = Adaptive(epsilon=2.0, delta=1e-6).fit(table, schema, noise=SeededNoise(0))
+    drawn = encode(model.sample(6000, seed=1), schema).codes
+    assert (drawn["fine"] % 4 == drawn["coarse"]).mean() > 0.6
+    assert model.schema["fine"].size == 400
+    assert len(np.unique(drawn["fine"])) > 100
