@@ -1,0 +1,190 @@
+"""The question ``vectors``: a noisy sum, over a random sample of the rows, of clipped vectors.
+
+A public function (:mod:`understudy.counting.row_functions`) gives each row a vector: the gradient
+of a network whose weights are released, random features. Each row is sampled by itself, with
+operating-system randomness; its vector is shortened to a public length, put on a grid of whole
+numbers and added; the sum gets exact discrete Gaussian noise. One answer to gradients is one step
+of DP-SGD, and the price of all steps is booked before the first one
+(:meth:`understudy.privacy.curator.Curator.prepay`).
+
+**Sensitivity.** A row's vector on the grid is a function of that row and of public values: it is
+computed in blocks of a fixed shape, so that it does not matter which other rows are sampled. Its
+length is at most GRID steps: checked in whole numbers, row by row. One row more or less moves the
+exact sum by its vector if it is sampled and not at all if it is not, which is what
+:func:`understudy.privacy.renyi.sampled_divergence` prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.row_functions import Floats, RowFunction, RowMatrix
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget, exact, rounded_up
+from understudy.privacy.domain import Domain
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Counts, Noise, gaussian_scale
+from understudy.privacy.questions import LedgerLine, Question
+from understudy.privacy.renyi import find_multiplier, round_rate
+
+GRID = 1 << 16
+"""The largest length of a row's vector, in steps: the root of its number of coordinates must be far
+below, or little is left of it.
+"""
+
+BLOCK = 32
+"""Rows whose vectors are computed together, always as many: what is missing is filled up with rows
+of zeros, which are not added.
+"""
+
+MAX_CLIP = 1e6
+MIN_CLIP = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSum(Question):
+    """A noisy sum of clipped vectors over a Poisson sample of the rows.
+
+    Parameters
+    ----------
+    function
+        What gives each row its vector.
+    budget
+        The price of one answer, in rho; for samples, at the order of the ledger.
+    clip
+        Vectors longer than this are shortened to it.
+    rate
+        The probability with which each row is in the sample; 1 takes all rows.
+    """
+
+    function: RowFunction
+    budget: Budget
+    clip: float
+    rate: float = 1.0
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what does not fit the schema, and what has no price."""
+        self.function.check(domain.schema)
+        if not MIN_CLIP <= self.clip <= MAX_CLIP:
+            raise InputError(
+                f"The length that vectors are clipped to must lie between {MIN_CLIP:g} and "
+                f"{MAX_CLIP:,g}, not {self.clip!r}."
+            )
+        round_rate(self.rate)
+        if self.budget.currency != "rho":
+            raise InputError("Clipped vectors have Gaussian noise, which needs a delta above 0.")
+        if not self.budget.amount > 0:
+            raise InputError("Vectors cannot be summed for nothing; give them more budget.")
+
+    @property
+    def exact_rate(self) -> Fraction:
+        """The probability with which rows are really sampled."""
+        return round_rate(self.rate)
+
+    @property
+    def step(self) -> float:
+        """The step of the grid, in the units of the vectors."""
+        return self.clip / GRID
+
+    def scale(self, ledger: Ledger) -> float:
+        """The scale of the noise, in steps; refuses a ledger that cannot price the question."""
+        if ledger.neighbours != "add_remove" or ledger.rows_per_person > 1:
+            raise InputError(
+                "Sums of clipped vectors protect one row that is added or removed: neighbours "
+                "add_remove, and one row per person."
+            )
+        rho = self.budget.amount
+        if self.exact_rate == 1:
+            scale = gaussian_scale(float(GRID), rho)
+        elif ledger.order is None:
+            raise InputError("A sample of the rows needs a ledger that is kept at an order.")
+        else:
+            scale = GRID * find_multiplier(ledger.order, float(self.exact_rate), rho)
+        if scale > MAX_CHOICE_SCALE:
+            raise InputError("The budget buys no step: the noise would be too large to be drawn.")
+        return scale
+
+    def price(self, answers: int) -> Budget:
+        """What some answers cost together."""
+        return Budget(rounded_up(exact(self.budget.amount) * answers), self.budget.currency)
+
+    def ledger_line(self, scale: float, answers: int = 1, how: str = "") -> LedgerLine:
+        """The line of some answers."""
+        what = f"{self.function.describe()}, clipped to length {self.clip:g}"
+        sample = "all rows"
+        if self.exact_rate < 1:
+            sample = f"a Poisson sample of rate {float(self.exact_rate):.6g}"
+        times = "1 sum"
+        if answers > 1:
+            times = f"{answers:,} sums"
+        mechanism = f"discrete Gaussian, {scale / GRID:.6g} times the length"
+        if how:
+            mechanism = f"{mechanism}, {how}"
+        return f"{times} of {what}, over {sample}", self.price(answers), mechanism
+
+    @property
+    def terms(self) -> tuple[float, float, float]:
+        """What makes two questions cost the same, whatever their functions are."""
+        return self.budget.amount, self.clip, self.rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyVector:
+    """The answer: a noisy sum and the deviation of the noise in each of its numbers."""
+
+    values: NDArray[np.float64]
+    deviation: float
+
+
+def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float) -> Counts:
+    """The noisy sum, in steps; it must be paid for already."""
+    sample = noise.sample(rows.rows, question.exact_rate)
+    return noise.gaussian(exact_sum(question.function, rows, sample, question.clip), scale)
+
+
+def exact_sum(
+    function: RowFunction, rows: RowMatrix, sample: NDArray[np.int64], clip: float
+) -> Counts:
+    """The sum of the sampled rows' vectors on the grid: exact, and private."""
+    found = np.zeros(function.width, dtype=np.int64)
+    for places in _blocks(sample):
+        seen = rows.take(places)
+        filled = np.zeros((BLOCK, seen.shape[1]), dtype=np.float32)
+        filled[: len(places)] = seen
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows counts as 0
+            vectors = function.vectors(filled)[: len(places)]
+        found += put_on_grid(vectors, clip).sum(axis=0, dtype=np.int64)
+    return found
+
+
+def _blocks(sample: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for start in range(0, len(sample), BLOCK):
+        yield sample[start : start + BLOCK]
+
+
+def put_on_grid(vectors: Floats, clip: float) -> NDArray[np.int32]:
+    """Vectors clipped to a length and rounded towards 0, in steps: none is longer than GRID steps.
+
+    A vector that is not finite counts as 0. Rounding towards 0 makes no vector longer; what
+    floating point may have added to a length is found by the check in whole numbers, and such a
+    vector is shortened once more, by a thousandth.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    known = np.isfinite(lengths)
+    if not known.all():
+        vectors = np.where(known[:, None], vectors, np.float32(0))
+        lengths = np.where(known, lengths, 0.0)
+    factors = (GRID / np.maximum(lengths, clip)).astype(np.float32)
+    steps = (vectors * factors[:, None]).astype(np.int32)
+    while True:
+        squares = np.einsum("nd,nd->n", steps, steps, dtype=np.int64)
+        too_long = np.flatnonzero(squares > GRID * GRID)
+        if not too_long.size:
+            return steps
+        steps[too_long] = (steps[too_long] * (1 - 1 / 1024)).astype(np.int32)
