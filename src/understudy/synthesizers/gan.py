@@ -16,13 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.row_functions import DenseGradient, Floats, RowFunction, RowInputs
+from understudy.data.files import replace_content
+from understudy.data.image_files import contact_sheet
 from understudy.data.marginals import Marginal, describe, marginal
+from understudy.data.png import write_png
 from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
 from understudy.models.generator_rows import network_of
@@ -55,6 +59,8 @@ COUNTS_SHARE = 0.02
 
 BATCH = 128
 """Made-up rows of a step: they cost nothing."""
+
+PREVIEW_EVERY = 50
 
 WEIGHT_BOUND = 0.1
 """Of the discriminator's weights under the Wasserstein loss."""
@@ -119,6 +125,9 @@ class GAN(Synthesizer):
         images.
     learning_rate
         Of both networks.
+    preview
+        Of images: a file for a contact sheet of what the generator makes, written again and again
+        while it is trained.
     checkpoint
         A file that the state of training is kept in; a run that finds one goes on from there.
 
@@ -143,6 +152,9 @@ class GAN(Synthesizer):
     )
     hidden: int = parameter(64, WholeNumber(1, 4096), "Units of hidden layers.")
     learning_rate: float = parameter(0.001, Number(above=0, high=1), "Of both networks.")
+    preview: str | None = parameter(
+        None, Optional(FileName()), "With images: a contact sheet (PNG), kept up to date."
+    )
     checkpoint: str | None = parameter(
         None, Optional(FileName()), "A file that the state of training is kept in."
     )
@@ -227,6 +239,8 @@ class GAN(Synthesizer):
                 networks.step_discriminator(answer.values / batch)
                 if (step + 1) % self.discriminator_steps == 0:
                     networks.step_generator()
+                if self.preview is not None and step % PREVIEW_EVERY == 0:
+                    write_preview(self.preview, networks.generator(), curator.schema)
         except KeyboardInterrupt:
             # What was asked in this step may be lost: it counts as asked all the same.
             checkpoint.stop(step + 1, networks.state)
@@ -235,10 +249,9 @@ class GAN(Synthesizer):
         progress("training", self.steps, self.steps)
 
     def parameters(self) -> dict[str, Any]:
-        """Name and parameters; where the state was kept is nobody's business."""
+        """Name and parameters; which files were kept is nobody's business."""
         told = super().parameters()
-        told.pop("checkpoint")
-        return told
+        return {name: told[name] for name in told if name not in ("checkpoint", "preview")}
 
     def _start(self, schema: Schema, columns: Columns, label: Node | None) -> Networks:
         if ImageColumns.of(schema) is not None:
@@ -260,6 +273,15 @@ class GAN(Synthesizer):
 
 
 # --------------------------------------------------------------------------- what is shared
+
+
+def write_preview(path: str, generator: Generator, schema: Schema) -> None:
+    """A contact sheet of what a generator makes by now: post-processing of what was paid for."""
+    from understudy.synthesizers.image_tables import preview_of
+
+    images = preview_of(generator, schema)
+    if images is not None:
+        replace_content(Path(path), write_png(contact_sheet(images)))
 
 
 def check_noisy_sums(method: Synthesizer) -> None:
