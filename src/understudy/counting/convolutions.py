@@ -102,44 +102,40 @@ class ConvolutionGradient:
         labels = given[:, pixels:, None, None].expand(-1, -1, self.height, self.width_in_pixels)
         return torch.cat([image, labels], dim=1)
 
-    def vectors(self, rows: Floats) -> NDArray[np.float32]:
+    def vectors(self, rows: Floats) -> list[NDArray[np.float32]]:
         """Gradients, parameter after parameter."""
         torch = load_torch()
         with torch.inference_mode():
             found = self._gradients(torch, self.images(rows))
-            flat: NDArray[np.float32] = torch.cat(
-                [part.reshape(len(rows), -1) for part in found], dim=1
-            ).numpy()
-        return flat
+            return [part.reshape(len(rows), -1).numpy() for part in found]
 
     def _gradients(self, torch: Any, images: Any) -> list[Any]:
         """In the order of NAMES, image by image."""
-        functional, given = torch.nn.functional, self.parameters
-        half = self.height // 2, self.width_in_pixels // 2
-        options = {"kernel_size": KERNEL, "stride": STRIDE, "padding": PADDING}
-        seen_first = functional.unfold(images, **options)
-        first = given["first"] @ seen_first + given["first_bias"][:, None]
+        functional, given, count = torch.nn.functional, self.parameters, len(images)
+        step = {"stride": STRIDE, "padding": PADDING}
+        kernels = {
+            name: given[name].reshape(len(given[name]), -1, KERNEL, KERNEL)
+            for name in ("first", "second")
+        }
+        first = functional.conv2d(images, kernels["first"], given["first_bias"], **step)
         after_first = self._rectify(torch, first, 0)
-        seen_second = functional.unfold(after_first.reshape(len(images), -1, *half), **options)
-        second = given["second"] @ seen_second + given["second_bias"][:, None]
-        after_second = self._rectify(torch, second, 1).reshape(len(images), -1)
+        second = functional.conv2d(after_first, kernels["second"], given["second_bias"], **step)
+        after_second = self._rectify(torch, second, 1).reshape(count, -1)
         output = after_second @ given["dense"] + given["dense_bias"]
         slope = -torch.ones_like(output)
         if self.loss == "gan":
             slope = -torch.sigmoid(-output)
         back = slope[:, None] * given["dense"]
         back = self._slope(torch, second, back.reshape(second.shape), 1)
-        of_second = torch.bmm(back, seen_second.transpose(1, 2))
-        to_first = functional.fold(given["second"].T @ back, output_size=half, **options).reshape(
-            first.shape
+        to_first = functional.conv_transpose2d(
+            back, kernels["second"], output_padding=STRIDE - 1, **step
         )
         to_first = self._slope(torch, first, to_first, 0)
-        of_first = torch.bmm(to_first, seen_first.transpose(1, 2))
         return [
-            of_first,
-            to_first.sum(dim=2),
-            of_second,
-            back.sum(dim=2),
+            _products(functional, to_first, images),
+            to_first.sum(dim=(2, 3)),
+            _products(functional, back, after_first),
+            back.sum(dim=(2, 3)),
             slope[:, None] * after_second,
             slope,
         ]
@@ -148,14 +144,22 @@ class ConvolutionGradient:
         rectified = torch.nn.functional.leaky_relu(values, SLOPE)
         if self.masks is None:
             return rectified
-        return rectified * self.masks[place]
+        return rectified * self.masks[place].reshape(1, *values.shape[1:])
 
     def _slope(self, torch: Any, values: Any, back: Any, place: int) -> Any:
         """What comes back through dropout and rectifier."""
         if self.masks is not None:
-            back = back * self.masks[place]
+            back = back * self.masks[place].reshape(1, *values.shape[1:])
         return torch.where(values > 0, back, SLOPE * back)
 
     def describe(self) -> str:
         """What is summed."""
         return f"gradients of {self.width:,} weights"
+
+
+def _products(functional: Any, back: Any, seen: Any) -> Any:
+    """The gradient of a convolution's weights for each image: what comes back, times the patches
+    that each unit saw.
+    """
+    patches = functional.unfold(seen, kernel_size=KERNEL, stride=STRIDE, padding=PADDING)
+    return back.flatten(2) @ patches.transpose(1, 2)

@@ -123,8 +123,10 @@ class RowFunction(Protocol):
     def check(self, schema: Schema) -> None:
         """Refuse what does not fit the schema."""
 
-    def vectors(self, rows: Floats) -> Floats:
-        """The vectors of some rows, a line each; each depends on its own row alone."""
+    def vectors(self, rows: Floats) -> list[Floats]:
+        """The vectors of some rows, a line each, in parts that stand side by side; each depends on
+        its own row alone.
+        """
 
     def describe(self) -> str:
         """What is summed, in the words of a ledger."""
@@ -174,7 +176,7 @@ class DenseGradient:
         if self.width > MAX_WIDTH:
             raise InputError(f"A network has at most {MAX_WIDTH:,} parameters.")
 
-    def vectors(self, rows: Floats) -> Floats:
+    def vectors(self, rows: Floats) -> list[Floats]:
         """Gradients: of each layer the weights, then its biases."""
         seen, before = [rows], rows
         for place, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -193,7 +195,7 @@ class DenseGradient:
             if place:
                 slope = slope @ self.weights[place].T
                 slope = np.where(seen[place] > 0, slope, SLOPE * slope)
-        return np.concatenate(parts, axis=1).astype(np.float32, copy=False)
+        return [part.astype(np.float32, copy=False) for part in parts]
 
     def describe(self) -> str:
         """What is summed."""
@@ -240,14 +242,14 @@ class RandomFeatures:
         if not np.isfinite(self.directions).all() or not 1 <= self.width <= MAX_WIDTH:
             raise InputError(f"Directions are finite, with at most {MAX_WIDTH:,} features in all.")
 
-    def vectors(self, rows: Floats) -> Floats:
+    def vectors(self, rows: Floats) -> list[Floats]:
         """Features of the rows; those of other labels than a row's own are 0."""
         seen = len(self.directions)
         features = fourier_features(rows[:, :seen], self.directions)
         if self.labels == 1:
-            return features
+            return [features]
         own = rows[:, seen:]
-        return (own[:, :, None] * features[:, None, :]).reshape(len(rows), -1)
+        return [(own[:, :, None] * features[:, None, :]).reshape(len(rows), -1)]
 
     def describe(self) -> str:
         """What is summed."""

@@ -9,14 +9,14 @@ of DP-SGD, and the price of all steps is booked before the first one
 
 **Sensitivity.** A row's vector on the grid is a function of that row and of public values: it is
 computed in blocks of a fixed shape, so that it does not matter which other rows are sampled. Its
-length is at most GRID steps: checked in whole numbers, row by row. One row more or less moves the
-exact sum by its vector if it is sampled and not at all if it is not, which is what
+length is at most GRID steps, whatever floating point does (:func:`put_on_grid`). One row more or
+less moves the exact sum by its vector if it is sampled and not at all if it is not, which is what
 :func:`understudy.privacy.renyi.sampled_divergence` prices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -37,10 +37,13 @@ GRID = 1 << 16
 below, or little is left of it.
 """
 
-BLOCK = 32
+BLOCK = 16
 """Rows whose vectors are computed together, always as many: what is missing is filled up with rows
 of zeros, which are not added.
 """
+
+MAX_SINGLE = 1 << 20
+"""With more coordinates, lengths are computed in double precision."""
 
 MAX_CLIP = 1e6
 MIN_CLIP = 1e-6
@@ -157,8 +160,11 @@ def exact_sum(
         filled = np.zeros((BLOCK, seen.shape[1]), dtype=np.float32)
         filled[: len(places)] = seen
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows counts as 0
-            vectors = function.vectors(filled)[: len(places)]
-        found += put_on_grid(vectors, clip).sum(axis=0, dtype=np.int64)
+            vectors = [part[: len(places)] for part in function.vectors(filled)]
+        # At most BLOCK * GRID < 2^24: sums in single precision are exact.
+        ones = np.ones(len(places), dtype=np.float32)
+        steps = put_on_grid(vectors, clip)
+        found += np.concatenate([ones @ part for part in steps]).astype(np.int64)
     return found
 
 
@@ -167,24 +173,39 @@ def _blocks(sample: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         yield sample[start : start + BLOCK]
 
 
-def put_on_grid(vectors: Floats, clip: float) -> NDArray[np.int32]:
+def put_on_grid(vectors: Sequence[Floats], clip: float) -> list[Floats]:
     """Vectors clipped to a length and rounded towards 0, in steps: none is longer than GRID steps.
 
-    A vector that is not finite counts as 0. Rounding towards 0 makes no vector longer; what
-    floating point may have added to a length is found by the check in whole numbers, and such a
-    vector is shortened once more, by a thousandth.
+    A vector that is not finite counts as 0. Lengths are computed in floating point, so what is
+    divided by is an upper bound of them: a sum of d squares of numbers with 24 binary digits is off
+    by a share of at most (d + 1) / 2^24, in whatever order they are added, as long as that is far
+    below 1; a few more for the root, the quotient and the product make (d + 16) / 2^24, with 1 / 10
+    to spare. Rounding towards 0 makes no vector longer.
+
+    Returns
+    -------
+    Whole numbers, of at most GRID each, as floats that hold them exactly, in the same parts.
     """
+    width = sum(part.shape[1] for part in vectors)
+    slack = 1.1 * (width + 16) / 2**24
+    if width > MAX_SINGLE:
+        slack = 2.0**-20
     with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+        squares = sum(_squares(part, width > MAX_SINGLE) for part in vectors)
+        lengths = np.sqrt(squares) * (1 + slack)
     known = np.isfinite(lengths)
     if not known.all():
-        vectors = np.where(known[:, None], vectors, np.float32(0))
+        vectors = [np.where(known[:, None], part, np.float32(0)) for part in vectors]
         lengths = np.where(known, lengths, 0.0)
-    factors = (GRID / np.maximum(lengths, clip)).astype(np.float32)
-    steps = (vectors * factors[:, None]).astype(np.int32)
-    while True:
-        squares = np.einsum("nd,nd->n", steps, steps, dtype=np.int64)
-        too_long = np.flatnonzero(squares > GRID * GRID)
-        if not too_long.size:
-            return steps
-        steps[too_long] = (steps[too_long] * (1 - 1 / 1024)).astype(np.int32)
+    factors = (GRID / np.maximum(lengths, clip * (1 + slack))).astype(np.float32)
+    found = []
+    for part in vectors:
+        steps = part * factors[:, None]
+        found.append(np.trunc(steps, out=steps))
+    return found
+
+
+def _squares(part: Floats, double: bool) -> NDArray[np.float64]:
+    if double:
+        return np.asarray((part.astype(np.float64) ** 2).sum(axis=1))
+    return np.array([np.dot(line, line) for line in part], dtype=np.float64)
