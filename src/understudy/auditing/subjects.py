@@ -18,6 +18,7 @@ from understudy.auditing.blackbox import black_box
 from understudy.auditing.bounds import CONFIDENCE, choice_losses, renyi_rho
 from understudy.auditing.doors import Loss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
+from understudy.auditing.gradients import gradient_findings
 from understudy.auditing.neighbours import (
     PERSON,
     ROWS,
@@ -139,6 +140,7 @@ def doors(epsilon: float) -> Iterator[Finding]:
             f"draws, zCDP, {relation}", epsilon, _make_run(_draws, epsilon, DELTA), pairs, DELTA
         )
     yield from _sums(epsilon)
+    yield from gradient_findings(epsilon)
     yield from _refinements(epsilon)
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
