@@ -98,7 +98,7 @@ class Networks(Protocol):
     "gan",
     summary="what a network learns of the rows through noise",
     cost="noisy sums of clipped gradients of random samples",
-    curators=("central",),
+    curators=("central", "federated"),
 )
 @dataclass(frozen=True, kw_only=True)
 class GAN(Synthesizer):

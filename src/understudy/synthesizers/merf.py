@@ -48,7 +48,7 @@ BATCH = 512
     "merf",
     summary="the mean of random features of the rows",
     cost="one noisy sum of random features",
-    curators=("central",),
+    curators=("central", "federated"),
 )
 @dataclass(frozen=True, kw_only=True)
 class MERF(Synthesizer):
