@@ -17,8 +17,8 @@ RNG = np.random.default_rng(1)
 def make_images(rows=1500):
     """Of 12 x 10 pixels: a bar on the left, or at the top, of random brightness."""
     labels = RNG.integers(0, 2, rows)
-    pixels = RNG.integers(0, 50, (rows, 12, 10))
-    bright = RNG.integers(100, 200, rows)
+    pixels = RNG.integers(0, 20, (rows, 12, 10))
+    bright = RNG.integers(40, 110, rows)
     pixels[labels == 0, :, :4] += bright[labels == 0, None, None]
     pixels[labels == 1, :4, :] += bright[labels == 1, None, None]
     return Images(pixels=pixels.astype(np.uint8), labels=labels, words=("left", "top"))
