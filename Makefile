@@ -8,7 +8,7 @@ OUTPUT ?= demo-output
 # Where bytecode is not kept, each process that a test starts compiles the package: 0.4 s of CPU.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-thorough test-all test-quick test-python test-oldest test-slow fuzz lint docs wheel release audit mutants clean
+.PHONY: demo test test-thorough test-all test-quick test-python test-oldest test-gan test-slow fuzz lint docs wheel release audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
@@ -39,6 +39,11 @@ test-python: $(OTHER)/test.stamp  ## a part of the tests on another interpreter:
 
 test-oldest:  ## that part with the oldest libraries that are allowed
 	$(MAKE) test-python OTHER=.venv-oldest CONSTRAINTS=.venv-oldest/constraints.txt
+
+GAN = .venv-gan
+
+test-gan: $(GAN)/test.stamp  ## the networks of images, in an environment of their own (torch)
+	$(GAN)/bin/python -m pytest tests/synthesizers/test_gan_images.py $(ARGS)
 
 test-slow: $(VENV)/dev.stamp  ## the tests marked slow, wherever they are; minutes each
 	$(BIN)/python -m pytest -m slow --numprocesses auto --dist load $(ARGS)
@@ -91,6 +96,12 @@ $(OTHER)/test.stamp: pyproject.toml
 	$(OTHER)/bin/python -m pip install --quiet --upgrade pip
 	$(if $(CONSTRAINTS),$(OTHER)/bin/python tools/oldest.py > $(CONSTRAINTS))
 	$(OTHER)/bin/python -m pip install --quiet $(addprefix -c ,$(CONSTRAINTS)) -e ".[test]"
+	@touch $@
+
+$(GAN)/test.stamp: pyproject.toml
+	$(PYTHON) -m venv $(GAN)
+	$(GAN)/bin/python -m pip install --quiet --upgrade pip
+	$(GAN)/bin/python -m pip install --quiet -e ".[gan]" "hypothesis>=6.100" "pytest>=8.3"
 	@touch $@
 
 clean:

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from understudy.reports.release import report, write_report
     from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.adaptive import Adaptive
+    from understudy.synthesizers.gan import GAN
     from understudy.synthesizers.gaussian import Gaussian
     from understudy.synthesizers.independent import Independent
     from understudy.synthesizers.marginals import Marginals
+    from understudy.synthesizers.merf import MERF
     from understudy.synthesizers.mst import MST
     from understudy.synthesizers.perturbed_histogram import PerturbedHistogram
     from understudy.synthesizers.privbayes import PrivBayes
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "GAN",
+    "MERF",
     "MST",
     "Adaptive",
     "BudgetError",
@@ -82,6 +86,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "GAN": "synthesizers.gan",
+    "MERF": "synthesizers.merf",
     "MST": "synthesizers.mst",
     "Adaptive": "synthesizers.adaptive",
     "BudgetError": "errors",

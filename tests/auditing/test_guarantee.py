@@ -542,7 +542,7 @@ def test_what_a_table_shows_is_looked_at(leak: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"subject": "gan"}, "There is no 'gan' to audit"),
+        ({"subject": "magic"}, "There is no 'magic' to audit"),
         ({"subject": "doors", "epsilon": 0}, "epsilon must be"),
         ({"subject": "doors", "runs": 1}, "runs must be"),
         ({"subject": "doors", "confidence": 1.0}, "confidence must be"),

@@ -267,15 +267,16 @@ def test_reals_on_different_grids_keep_their_order():
 # ------------------------------------------------ a table of our own, every method
 
 
-REFUSING = "gaussian"
-"""Gaussians keep no rules, and say so before anything is asked."""
+REFUSING = ("gan", "gaussian", "merf")
+"""Gaussians and generators keep no rules, and say so before anything is asked."""
 
-EVERY = [name for name in sorted(methods()) if "histogram" not in name and name != REFUSING]
+EVERY = [name for name in sorted(methods()) if "histogram" not in name and name not in REFUSING]
 
 
-def test_gaussians_refuse_rules():
+@pytest.mark.parametrize("name", REFUSING)
+def test_gaussians_and_generators_refuse_rules(name):
     with pytest.raises(InputError, match="cannot keep constraints"):
-        methods()[REFUSING].make(epsilon=2.0).fit(loans(200), schema=SCHEMA)
+        methods()[name].make(epsilon=2.0).fit(loans(200), schema=SCHEMA)
 
 
 @pytest.mark.parametrize("name", EVERY)

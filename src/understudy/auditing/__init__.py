@@ -174,10 +174,12 @@ def _findings(
 ) -> Iterator[Finding]:
     # Compilers and engines load when they are needed, as everywhere.
     from understudy.auditing import asking, controls, discovery, learners, mechanisms, randomisers
+    from understudy.auditing.gradients import canary_findings
     from understudy.auditing.subjects import doors, features, fit_exactly, fit_often, settings_of
 
     if subject == "doors":
         yield from doors(epsilon)
+        yield from canary_findings(epsilon, seed)
     elif subject == "discovery":
         yield from discovery.discovery(epsilon, runs, confidence, seed)
     elif subject == "mechanisms":

@@ -31,6 +31,7 @@ from understudy.auditing.control import (
     released_exactly,
 )
 from understudy.auditing.doors import exact_loss
+from understudy.auditing.gradients import gradient_controls, sound_gradient_controls
 from understudy.auditing.mechanism_controls import mechanism_controls, sound_mechanism_controls
 from understudy.auditing.neighbours import (
     Pair,
@@ -832,6 +833,7 @@ def controls() -> tuple[Control, ...]:
             1.0,
             exact=lambda: kinds_loss(1.0, True),
         ),
+        *gradient_controls(),
         *mechanism_controls(),
         *randomiser_controls(),
     )
@@ -931,6 +933,7 @@ def sound_controls(epsilon: float = 1.0) -> tuple[Control, ...]:
             if epsilon == 1
             else ()
         ),
+        *sound_gradient_controls(epsilon),
         *sound_mechanism_controls(epsilon),
         *sound_randomiser_controls(epsilon),
     )

@@ -193,6 +193,9 @@ class _Told:
     def draw(self, counts: object, draws: int, smoothing: object) -> Counts:
         raise AssertionError("discovery draws nothing")
 
+    def sample(self, rows: int, rate: object) -> Counts:
+        raise AssertionError("discovery samples nothing")
+
 
 def _words(held: int) -> Table:
     return Table({"town": Column("text", np.zeros(held, dtype=np.int64), ("Atlantis",))})

@@ -27,6 +27,7 @@ from understudy.auditing.neighbours import Pair
 from understudy.data.frames import Frame
 from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.privacy.mechanisms import Counts, Noise, Rule
+from understudy.privacy.renyi import epsilon_at, sampled_divergence
 
 Run = Callable[[Frame, Noise], object]
 """Does what is audited, on a table, with the given noise, and returns what is released (or nothing,
@@ -63,19 +64,23 @@ class RecordedQuestion:
         That of the noise or the choice; for draws, what is added to each cell.
     draws
         The number of draws.
+    rate
+        The probability with which each row took part; the inputs are those of all rows together.
     """
 
     kind: str
     inputs: Floats
     scale: float
     draws: int = 0
+    rate: float = 1.0
 
     def same(self, other: RecordedQuestion) -> bool:
         """Whether the other run asks the same, whatever its counts are."""
-        return (self.kind, self.scale, self.draws, self.inputs.shape) == (
+        return (self.kind, self.scale, self.draws, self.rate, self.inputs.shape) == (
             other.kind,
             other.scale,
             other.draws,
+            other.rate,
             other.inputs.shape,
         )
 
@@ -105,6 +110,7 @@ class PausedRun:
 
     private = False
     returned: object = None
+    _rate = 1.0
 
     def __init__(self, run: Run, table: Frame) -> None:
         self._asked: SimpleQueue[RecordedQuestion | BaseException | None] = SimpleQueue()
@@ -159,11 +165,10 @@ class PausedRun:
         )
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
-        """A table."""
-        return np.array(
-            self._ask(RecordedQuestion("gaussian", counts.astype(np.float64), scale)),
-            dtype=np.int64,
-        )
+        """A table, or the sum of a sample that was drawn right before."""
+        rate, self._rate = self._rate, 1.0
+        question = RecordedQuestion("gaussian", counts.astype(np.float64), scale, rate=rate)
+        return np.array(self._ask(question), dtype=np.int64)
 
     def choose(self, scores: Floats, scale: float, rule: Rule) -> int:
         """A choice."""
@@ -173,6 +178,13 @@ class PausedRun:
         """Draws."""
         question = RecordedQuestion("draw", counts.astype(np.float64), float(smoothing), draws)
         return np.array(self._ask(question), dtype=np.int64)
+
+    def sample(self, rows: int, rate: Fraction) -> NDArray[np.int64]:
+        """All rows: what tells the tables apart is then in the noise that follows, and what the
+        sampling takes off its loss is worked out from the rate.
+        """
+        self._rate = float(rate)
+        return np.arange(rows)
 
 
 @dataclass(frozen=True)
@@ -190,6 +202,8 @@ class Loss:
         How many questions told the tables apart.
     gaussian
         Whether nothing but tables with Gaussian noise was asked for (a toss asks nothing).
+    sampled
+        For the questions that a sample of the rows was asked: rate, and scale by distance.
     side_door
         Whether the two runs asked different questions, or returned different things, although they
         got the same answers.
@@ -200,6 +214,14 @@ class Loss:
     doors: int
     gaussian: bool = False
     side_door: bool = False
+    sampled: tuple[tuple[float, float], ...] = ()
+
+    def epsilon_at(self, order: int, delta: float) -> float:
+        """What the questions on the way lose together, where divergences are added up at an
+        order.
+        """
+        of_samples = [sampled_divergence(order, *one) / order for one in self.sampled]
+        return epsilon_at(order, self.rho + sum(of_samples), delta)
 
     @property
     def mu(self) -> float | None:
@@ -236,8 +258,13 @@ def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
                 return found[-1]
     most = max(found, key=lambda loss: loss.epsilon)
     rho = max(found, key=lambda loss: loss.rho)
+    sampled = max(found, key=lambda loss: sum(1 / ratio**2 for _, ratio in loss.sampled))
     return Loss(
-        most.epsilon, rho.rho, max(most.doors, rho.doors), all(loss.gaussian for loss in found)
+        most.epsilon,
+        rho.rho,
+        max(most.doors, rho.doors),
+        all(loss.gaussian for loss in found),
+        sampled=sampled.sampled,
     )
 
 
@@ -245,6 +272,7 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
     """Lead both runs along one path."""
     epsilon = rho = 0.0
     doors, gaussian = 0, True
+    sampled: list[tuple[float, float]] = []
     try:
         asked, other = here.begin(), there.begin()
         while asked is not None and other is not None and asked.same(other):
@@ -252,13 +280,17 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
             gaussian = gaussian and (asked.kind == "gaussian" or not asked.inputs.any())
             if not np.array_equal(asked.inputs, other.inputs):
                 doors, epsilon, rho = doors + 1, epsilon + loss, rho + loss_rho
+                if asked.rate < 1:
+                    distance = float(np.linalg.norm(asked.inputs - other.inputs))
+                    sampled.append((asked.rate, asked.scale / distance))
             asked, other = here.answer(answer), there.answer(answer)
     finally:
         here.abandon()
         there.abandon()
     if asked is not None or other is not None or not _alike(here.returned, there.returned):
         return Loss(math.inf, math.inf, doors, side_door=True)
-    return Loss(epsilon, rho, doors, gaussian)
+    gaussian = gaussian and not sampled
+    return Loss(epsilon, rho, doors, gaussian, sampled=tuple(sampled))
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -297,7 +329,10 @@ def _answer(
         return (a.inputs + side * noise).astype(np.int64), loss, loss**2 / 2
     if a.kind == "gaussian":
         noisy = a.inputs + np.rint(rng.normal(0.0, a.scale, a.inputs.shape))
-        return noisy.astype(np.int64), math.inf, gaussian_rho(a.inputs, b.inputs, a.scale)
+        rho = 0.0  # that of a sample goes by the order, see Loss.sampled
+        if a.rate == 1:
+            rho = gaussian_rho(a.inputs, b.inputs, a.scale)
+        return noisy.astype(np.int64), math.inf, rho
     log_p, log_q = a.log_probabilities(), b.log_probabilities()
     losses = log_p - log_q
     shares = np.exp(log_p - log_p.max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from understudy.auditing.blackbox import black_box
 from understudy.auditing.bounds import CONFIDENCE, choice_losses, renyi_rho
 from understudy.auditing.doors import Loss, Run, exact_loss
 from understudy.auditing.findings import Finding, mu_of, unit_at
+from understudy.auditing.gradients import gradient_findings
 from understudy.auditing.neighbours import (
     PERSON,
     ROWS,
@@ -138,6 +140,7 @@ def doors(epsilon: float) -> Iterator[Finding]:
             f"draws, zCDP, {relation}", epsilon, _make_run(_draws, epsilon, DELTA), pairs, DELTA
         )
     yield from _sums(epsilon)
+    yield from gradient_findings(epsilon)
     yield from _refinements(epsilon)
     people = (person_pairs(MOST, 1200)[0], person_pairs(MOST, 0)[0])
     name = f"draws, {MOST} rows per person"
@@ -321,19 +324,25 @@ def exact_findings(
     run_on: Callable[[Pair], Run],
     pairs: Sequence[Pair],
     delta: float = 0.0,
+    order: int | None = None,
 ) -> Iterator[Finding]:
     """The pair on which most is lost, in epsilon, and in mu where all noise is Gaussian."""
     losses = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
-    loss, name = max(losses, key=lambda found: round(_in_epsilon(found[0], delta), 9))
-    yield Finding(subject, name, "exact", claimed, _in_epsilon(loss, delta), unit_at(delta))
+    loss, name = max(losses, key=lambda found: round(_in_epsilon(found[0], delta, order), 9))
+    lost = _in_epsilon(loss, delta, order)
+    yield Finding(subject, name, "exact", claimed, lost, unit_at(delta))
     # Without a schema a part of delta goes to the threshold, so the claim is not one in mu.
     if delta and loss.mu is not None and all(pair.schema is not None for pair in pairs):
         yield Finding(subject, name, "exact", mu_of(claimed, delta), loss.mu, "mu")
 
 
-def _in_epsilon(loss: Loss, delta: float) -> float:
+def _in_epsilon(loss: Loss, delta: float, order: int | None = None) -> float:
     if loss.side_door or not delta:
         return loss.epsilon
+    if order is not None:
+        return loss.epsilon_at(order, delta)
+    if loss.sampled:
+        return math.inf  # a sample has no rho
     return epsilon_of(loss.rho, delta)
 
 
@@ -371,7 +380,7 @@ def fit_exactly(
         return fit
 
     yield from exact_findings(
-        name, method.epsilon, run_on, pairs or all_pairs(method), method.delta
+        name, method.epsilon, run_on, pairs or all_pairs(method), method.delta, method.renyi_order
     )
 
 

@@ -76,6 +76,8 @@ def show(
         _print_constraints(console, released.schema.constraints.texts())
     if released.gaussians is not None:
         console.print(f"[bold]Gaussians[/]: {safe(str(released.gaussians))}")
+    if released.generator is not None:
+        console.print(f"[bold]Generator[/]: {safe(str(released.generator))}")
     if released.network.degree:
         console.print("Network", style="bold")
         console.print(

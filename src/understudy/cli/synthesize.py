@@ -64,6 +64,9 @@ if TYPE_CHECKING:
         "understudy synthesize 'postgresql://me@db/d?table=patients' --schema s.json",
         "# from reports that persons randomised themselves",
         "understudy synthesize --reports tables.json -o synthetic.csv",
+        "# images, with their labels",
+        "understudy synthesize digits.idx.gz --labels labels.idx.gz --method gaussian \\",
+        "    --epsilon 10 --delta 1e-5 -o synthetic.idx.gz --sheet sheet.png",
         "# as many rows as you like, in a folder of Parquet files",
         "understudy synthesize big.parquet --rows 1e9 --partitions 500 -o rows/",
     ),
@@ -115,6 +118,18 @@ def synthesize(
             help="With --reports: also state the guarantee of shuffled reports, at this delta.",
         ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With images in an IDX file: the file of their labels."),
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --labels: how many labels there can be (default 10)."),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With images: also write a contact sheet here (PNG)."),
+    ] = None,
     ledger: LedgerPath = None,
     same_table: SameTable = False,
     new_rows: NewRows = False,
@@ -141,6 +156,9 @@ def synthesize(
     **options: Any,
 ) -> None:
     """Make a private synthetic table out of a sensitive one."""
+    from understudy.cli.images import ImagePaths, synthesize_images
+    from understudy.data.image_files import is_images
+
     talk = Talk(quiet)
     outputs = Outputs(
         output=output,
@@ -162,18 +180,35 @@ def synthesize(
         raise InputError("Name the sensitive table, or give the tables of a survey by --reports.")
     if shuffled is not None:
         raise InputError("--shuffled is about reports of persons; give it with --reports.")
+    method = make_synthesizer(
+        options,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=relation_of(neighbours),
+        discovery=discovery,
+        keep_going=keep_going,
+        refinement=refinement,
+        person=person,
+        max_rows_per_person=rows_per_person,
+    )
+    books = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    if is_images(str(table)):
+        paths = ImagePaths(
+            images=str(table),
+            labels=labels,
+            classes=classes,
+            output=output,
+            sheet=sheet,
+            model=model,
+            rows=rows,
+            seed=seed,
+        )
+        synthesize_images(method, paths, ledger=books, talk=talk)
+        return
+    if labels is not None or classes is not None or sheet is not None:
+        raise InputError("--labels, --classes and --sheet are for images: IDX files or pictures.")
     run_synthesis(
-        make_synthesizer(
-            options,
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=relation_of(neighbours),
-            discovery=discovery,
-            keep_going=keep_going,
-            refinement=refinement,
-            person=person,
-            max_rows_per_person=rows_per_person,
-        ),
+        method,
         Inputs(
             table=str(table),
             schema=schema,
@@ -181,7 +216,7 @@ def synthesize(
             reading=reading or {},
         ),
         outputs,
-        ledger=open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait),
+        ledger=books,
         talk=talk,
         explain=explain,
     )

@@ -45,6 +45,8 @@ from understudy.privacy.mechanisms import Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.sum_wire import sum_to_wire
 from understudy.privacy.sums import Sum, Sums, read_sums
+from understudy.privacy.vector_wire import vectors_to_wire
+from understudy.privacy.vectors import NoisyVector, VectorSum
 from understudy.privacy.wire import Arrays, Content
 
 NOMINATING = 0.5
@@ -108,6 +110,8 @@ class FederatedCurator(Curator):
                 return self._choose(question)
             case Sum():
                 return self._sum(question)
+            case VectorSum():
+                return self._sum_vectors(question)
             case Draw():  # it would need the tables of all holders in one place
                 raise InputError(
                     "Rows cannot be drawn from the tables of several holders; "
@@ -189,6 +193,21 @@ class FederatedCurator(Curator):
         kind = distribution_of(question.budget.currency)
         told = {part: sum_scale(kind, scale, enough, added) for part, scale in scales.items()}
         return read_sums(question, self.domain, noisy, blocks, told)
+
+    def _sum_vectors(self, question: VectorSum) -> NoisyVector:
+        terms = self.session.terms
+        if "vectors" not in QUESTIONS[terms.way]:
+            raise InputError(f"In the way {terms.way!r} holders sum no gradients; use secure.")
+        scale = question.scale(self.ledger)
+        content, arrays = vectors_to_wire(question)
+        self._pay(question, scale)
+        flat, added, enough = self.add_up("vectors", question.function.width, content, arrays)
+        deviation = sum_scale("gaussian", scale, enough, added) * question.step
+        return NoisyVector(values=np.float64(question.step) * flat, deviation=deviation)
+
+    def describe_noise_shares(self) -> str:
+        """Who adds the noise."""
+        return self.describe_shares()
 
     # ---- choices
 

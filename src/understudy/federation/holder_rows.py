@@ -25,6 +25,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, add_noise, describe_noise
 from understudy.privacy.questions import Choose, LedgerLine, Measure
 from understudy.privacy.sums import Sum
+from understudy.privacy.vectors import VectorSum, sum_vectors
 
 MAX_HOLDER_ROWS = 1 << 31
 
@@ -91,6 +92,21 @@ class HolderRows:
         scales = question.scales(blocks)
         noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)
         return np.concatenate([noisy[part].ravel() for part in blocks])
+
+    def sum_vectors(self, question: VectorSum) -> NDArray[np.int64]:
+        """A part of a noisy sum of clipped vectors.
+
+        Every holder samples its own rows: all of them together are a Poisson sample of all rows.
+        Shares of noise add up to noise that is the discrete Gaussian's but for a factor nearer to 1
+        than any rounding here, at scales of thousands.
+        """
+        question.check(self.domain)
+        _limit_cells(question.function.width)
+        scale = question.scale(self.ledger)
+        check_scale(self._noise, scale, question.budget.currency)
+        rows = self._rows.matrix(question.function.inputs)
+        self.ledger.debit(*question.ledger_line(scale, 1, "in shares"))
+        return sum_vectors(question, rows, self._noise, scale)
 
     def choose(self, question: Choose) -> int:
         """The choice that this holder would make, by its own rows alone."""

@@ -25,6 +25,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure
 from understudy.privacy.sum_wire import sum_from_wire
+from understudy.privacy.vector_wire import vectors_from_wire
 
 
 class HolderSession:
@@ -116,6 +117,8 @@ class HolderSession:
             return Message("answer", {"size": self._rows.size(budget)})
         if what == "sums":
             return self._sums(asked, budget)
+        if what == "vectors":
+            return self._vectors(asked, budget)
         rows = self._view(asked.content.get("bits"))
         if what == "tables":
             return self._tables(asked, rows, budget)
@@ -143,6 +146,14 @@ class HolderSession:
         numbers = self._rows.sum(sum_from_wire(asked, budget, self._rows.domain))
         if self.keys is None:
             return Message("answer", {}, {"numbers": numbers})
+        return self._begin(SecureSum(self.keys, self.round, asked, numbers))
+
+    def _vectors(self, asked: Message, budget: Budget) -> Message:
+        """A noisy sum of clipped vectors of a sample of this holder's rows, in a sum over
+        holders.
+        """
+        numbers = self._rows.sum_vectors(vectors_from_wire(asked, budget))
+        assert self.keys is not None
         return self._begin(SecureSum(self.keys, self.round, asked, numbers))
 
     def _vote(self, asked: Message, rows: HolderRows, budget: Budget) -> Message:

@@ -141,6 +141,10 @@ class ShareNoise:
             "tables."
         )
 
+    def sample(self, rows: int, rate: Fraction) -> NDArray[np.int64]:
+        """Each holder samples its own rows."""
+        return self.own.sample(rows, rate)
+
     def _polya(self, size: int, scale: float) -> Counts:
         scale = max(scale, SMALLEST_SCALE)
         if self._rng is not None:

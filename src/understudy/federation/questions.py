@@ -12,7 +12,7 @@ from understudy.privacy.budget import Budget, Currency
 from understudy.privacy.wire import read_marginals
 
 QUESTIONS = {
-    "secure": ("tables", "vote", "scores", "top", "size", "sums"),
+    "secure": ("tables", "vote", "scores", "top", "size", "sums", "vectors"),
     "statistics": ("tables",),
     "voting": ("vote", "tables", "size", "sums"),
     "models": ("model",),
@@ -56,6 +56,22 @@ _FIELDS: dict[str, tuple[Mapping[str, _Kind], Mapping[str, str]]] = {
             "pooled": bool,
         },
         {**_AXES, "points": "f8", "centres": "f8", "directions": "f8"},
+    ),
+    "vectors": (
+        {
+            **_STEP,
+            "what": str,
+            "bits": _NOTHING,
+            "amount": _NUMBER,
+            "kind": str,
+            "loss": str,
+            "labels": int,
+            "scaled": list,
+            "coded": list,
+            "clip": _NUMBER,
+            "rate": _NUMBER,
+        },
+        {"sizes": "i8", "numbers": "f8"},
     ),
     "size": ({**_STEP, "what": str, "amount": _NUMBER}, {}),
     "model": ({**_STEP, "what": str}, {}),
@@ -106,6 +122,8 @@ def in_words(asked: Message) -> dict[str, Any]:
         told["tables"] = len(tables)
         if len(tables) <= 100:
             told["names"] = [describe(axes) for axes in tables]
+    if asked.content.get("what") == "vectors":
+        told |= {name: asked.content.get(name) for name in ("kind", "clip", "rate")}
     if isinstance(asked.content.get("features"), list):
         told["features"] = len(asked.content["features"])
     return told

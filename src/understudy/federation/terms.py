@@ -27,6 +27,9 @@ A holder knows its own share of the noise. With 0 the guarantee would not hold a
 themselves, and there would be somebody to be trusted after all.
 """
 
+ORDER = "renyi_order"
+"""Among the parameters of a method: the order at which the session's ledgers add divergences up."""
+
 MAX_HOLDERS = 1 << 8
 MAX_NAME_LETTERS = 100
 
@@ -113,6 +116,7 @@ class Terms:
             self.delta,
             self.neighbours,
             "rho" if self.delta else "epsilon",
+            order=self.method.get(ORDER),
             trust=self.trust,
             taken_as_public=list_public(schema_given=True, neighbours=self.neighbours),
         )

@@ -40,7 +40,7 @@ from understudy.federation import Link, MemoryLink
 from understudy.federation.analyst import Federation, Session, silent
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
-from understudy.federation.terms import COLLUDERS
+from understudy.federation.terms import COLLUDERS, ORDER
 from understudy.models.consistency import pool_margins
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model, as_in_file, join_tables
@@ -118,7 +118,7 @@ def federate(
         session = federation.open(
             schema,
             way,
-            method=json.loads(json.dumps(synthesizer.parameters())),
+            method=_state_method(synthesizer),
             epsilon=synthesizer.epsilon,
             delta=synthesizer.delta,
             neighbours=synthesizer.neighbours,
@@ -225,6 +225,14 @@ def statistics(curator: FederatedCurator, synthesizer: PrivBayes, progress: Prog
     return replace(
         letter.learn(tables, tables.ledger.budget, progress), method=synthesizer.parameters()
     )
+
+
+def _state_method(synthesizer: Synthesizer) -> dict[str, Any]:
+    """The method as the terms of a session have it."""
+    stated: dict[str, Any] = json.loads(json.dumps(synthesizer.parameters()))
+    if synthesizer.renyi_order is not None:
+        stated[ORDER] = synthesizer.renyi_order
+    return stated
 
 
 class TablesCurator(Curator):

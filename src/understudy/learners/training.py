@@ -371,6 +371,7 @@ class _Training:
 
     asks = True
     refinement = 0.0
+    renyi_order = None
 
     def __post_init__(self) -> None:
         self.learner.check_parameters()
@@ -411,6 +412,9 @@ class _Training:
     @property
     def named(self) -> frozenset[str]:
         return frozenset([self.target] if self.target is not None else [])
+
+    def journal(self) -> None:
+        return None
 
     def check(self, schema: Schema) -> None:
         self.learner.check_target(schema, self.target)

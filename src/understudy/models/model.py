@@ -39,6 +39,8 @@ from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.gaussian_rows import GaussianRows
 from understudy.models.gaussians import Gaussians
+from understudy.models.generator_rows import GeneratorRows
+from understudy.models.generators import Generator
 from understudy.models.measurements import Measurements
 from understudy.models.network import Network
 from understudy.models.query.answers import Answer, Estimate, estimate
@@ -48,9 +50,12 @@ from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 NETWORK_ONLY = 1
-"""The format of models without Gaussians, which an older understudy can read, too."""
+WITH_GAUSSIANS = 2
+"""The formats of models without Gaussians or a generator, and without a generator, which an older
+understudy can read, too.
+"""
 
 CHUNK = 1 << 18
 """Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws
@@ -106,6 +111,9 @@ class Model:
     gaussians
         What the numeric columns follow, where a method measured means and covariances. The network
         then tells each numeric column's distribution given the label, by the Gaussians.
+    generator
+        What makes the rows, where a method trained a network for that. The Bayesian network then
+        tells how often each value of a column comes up given the label.
     measurements
         Which tables the network was fitted to, where they are not its own, and what a holdout says
         of its errors.
@@ -124,6 +132,7 @@ class Model:
     bits: Bits | None = None
     library: Library = field(default="table", compare=False, repr=False)
     gaussians: Gaussians | None = None
+    generator: Generator | None = None
     measurements: Measurements = field(default=Measurements(), repr=False)
 
     def __post_init__(self) -> None:
@@ -337,6 +346,9 @@ class Model:
         if self.gaussians is not None:
             rows_of = GaussianRows(self.network, self.gaussians, self.schema, subsets, evidence)
             return lambda first, rows, rng: rows_of.draw(first, rows, rng, spread)
+        if self.generator is not None:
+            made = GeneratorRows(self.network, self.generator, self.schema, subsets)
+            return lambda first, rows, rng: made.draw(first, rows, rng, spread)
         rules, restricted = self._rules.given(subsets, evidence, exact=method == "exact")
         if not subsets:
             sampler = self._sampler
@@ -497,9 +509,11 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The model as it stands in a file."""
-        version, gaussians = NETWORK_ONLY, {}
+        version, parts = NETWORK_ONLY, {}
         if self.gaussians is not None:
-            version, gaussians = MODEL_VERSION, {"gaussians": self.gaussians.to_dict()}
+            version, parts = WITH_GAUSSIANS, {"gaussians": self.gaussians.to_dict()}
+        elif self.generator is not None:
+            version, parts = MODEL_VERSION, {"generator": self.generator.to_dict()}
         document = {
             "understudy_model": version,
             "method": dict(self.method),
@@ -508,7 +522,7 @@ class Model:
             "schema": self.schema.to_dict(),
             "bits": self._bits_name(),
             "network": self.network.to_list(),
-            **gaussians,
+            **parts,
         }
         if self.measurements.tables:
             document["measurements"] = self.measurements.to_dict()
@@ -536,7 +550,11 @@ class Model:
                 f"{source} was written by a newer understudy (format {version}); update understudy "
                 "first."
             )
-        if isinstance(version, bool) or version not in (NETWORK_ONLY, MODEL_VERSION):
+        if isinstance(version, bool) or version not in (
+            NETWORK_ONLY,
+            WITH_GAUSSIANS,
+            MODEL_VERSION,
+        ):
             raise InputError(f"{source} has a format that is not known: {version!r}.")
         try:
             schema = Schema.from_dict(document.get("schema"), "its schema")
@@ -546,6 +564,7 @@ class Model:
                 document.get("network"), schema if bits is None else bits.schema
             )
             gaussians = _read_gaussians(document, network, schema)
+            generator = _read_generator(document, network, schema)
             measured = Measurements.from_dict(document.get("measurements"), schema)
         except InputError as error:
             cause = str(error).rstrip(".")
@@ -579,6 +598,7 @@ class Model:
             rows,
             bits,
             gaussians=gaussians,
+            generator=generator,
             measurements=measured,
         )
 
@@ -606,7 +626,7 @@ def _read_gaussians(
     document: Mapping[str, Any], network: Network, schema: Schema
 ) -> Gaussians | None:
     """The Gaussians of a file; the network must be the one that goes with them."""
-    if document["understudy_model"] != MODEL_VERSION:
+    if document["understudy_model"] != WITH_GAUSSIANS:
         return None
     gaussians = Gaussians.from_dict(document.get("gaussians"), schema)
     if schema.constraints is not None or document.get("bits") is not None:
@@ -618,6 +638,24 @@ def _read_gaussians(
         if parents & set(gaussians.columns) or (numeric and parents != known):
             raise InputError(f"the parents of {node.attribute!r} do not go with its Gaussians")
     return gaussians
+
+
+def _read_generator(
+    document: Mapping[str, Any], network: Network, schema: Schema
+) -> Generator | None:
+    """The generator of a file; the network must be the one that goes with it."""
+    if document["understudy_model"] != MODEL_VERSION:
+        return None
+    generator = Generator.from_dict(document.get("generator"), schema)
+    if schema.constraints is not None or document.get("bits") is not None:
+        raise InputError("it holds a generator together with constraints or bits")
+    known = set() if generator.label is None else {generator.label}
+    for node in network:
+        parents = {axis.attribute for axis in node.parents}
+        made = node.attribute in generator.columns
+        if (made and parents != known) or (not made and parents):
+            raise InputError(f"the parents of {node.attribute!r} do not go with its generator")
+    return generator
 
 
 def _bits(given: Any, schema: Schema) -> Bits | None:

@@ -19,11 +19,13 @@ from understudy.counting.cuboids import CuboidCounter
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.remembered import Remembered
 from understudy.counting.rollups import RollUps
+from understudy.counting.row_functions import RowInputs, RowMatrix
 from understudy.counting.sums import MemorySummer, Summer
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Attribute, Category, Schema
+from understudy.errors import InputError
 from understudy.privacy.budget import Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
@@ -57,6 +59,7 @@ class PrivateRows:
             self.counter = coded
         self.known_scores: KnownScores = defaultdict(dict)
         self._coded = coded
+        self._matrices: dict[RowInputs, RowMatrix] = {}
         self._remembered = Remembered(self.counter)
         self._scored: tuple[Choose, NDArray[np.float64]] | None = None
 
@@ -66,6 +69,17 @@ class PrivateRows:
         if isinstance(self._coded, Coded):
             return MemorySummer(self._coded.schema, self._coded.codes, self._coded.table)
         return self._coded.summer()
+
+    def matrix(self, inputs: RowInputs) -> RowMatrix:
+        """The rows as a network sees them; made once for the same columns."""
+        if not isinstance(self._coded, Coded):
+            raise InputError(
+                "Networks need the rows in memory, and an engine keeps them; read the table into "
+                "memory, or choose another method."
+            )
+        if inputs not in self._matrices:
+            self._matrices[inputs] = RowMatrix(inputs, self._coded)
+        return self._matrices[inputs]
 
     def public_number(self, neighbours: Neighbours) -> int | None:
         """How many rows there are, where that is public."""

@@ -19,6 +19,7 @@ from understudy.privacy.mechanisms import Counts, Noise, distribution_of
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.ranks import ChooseRank, answer_rank
 from understudy.privacy.sums import Sum, Sums, read_sums
+from understudy.privacy.vectors import NoisyVector, VectorSum, sum_vectors
 
 
 class CentralCurator(Curator):
@@ -80,6 +81,8 @@ class CentralCurator(Curator):
                 return self._draw(question)
             case Sum():
                 return self._sum(question)
+            case VectorSum():
+                return self._sum_vectors(question)
             case LinearQueries():
                 return answer_linear(question, self._rows.counter, self.ledger, self._noise)
             case ChooseRank():
@@ -100,6 +103,15 @@ class CentralCurator(Curator):
         scales = question.scales(blocks)
         noisy = sum_rows(question, blocks, scales, self._rows, self.ledger, self._noise)
         return read_sums(question, self.domain, noisy, blocks, scales)
+
+    def _sum_vectors(self, question: VectorSum) -> NoisyVector:
+        rows = self._rows.matrix(question.function.inputs)
+        scale = question.scale(self.ledger)
+        self._pay(question, scale)
+        noisy = sum_vectors(question, rows, self._noise, scale)
+        return NoisyVector(
+            values=np.float64(question.step) * noisy, deviation=scale * question.step
+        )
 
     def _draw(self, question: Draw) -> Counts:
         smoothing = question.smoothing(self.ledger)

@@ -1,16 +1,18 @@
 """The curator: the only code that meets private rows, and the only way out of it.
 
-A synthesizer is handed a curator and can ask it four kinds of question
+A synthesizer is handed a curator and can ask it five kinds of question
 (:mod:`understudy.privacy.questions`), each priced and written into the ledger before it is
 answered: :meth:`Curator.measure` for noisy tables, :meth:`Curator.choose` for one of several
-candidates, :meth:`Curator.draw` for draws from a smoothed table and :meth:`Curator.sum` for sums of
-numbers. All else that a synthesizer does is post-processing of public values.
+candidates, :meth:`Curator.draw` for draws from a smoothed table, :meth:`Curator.sum` for sums of
+numbers and :meth:`Curator.sum_vectors` for sums of clipped vectors, such as gradients. All else
+that a synthesizer does is post-processing of public values.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -18,9 +20,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.counting.row_functions import RowFunction
 from understudy.data.bits import Bits
 from understudy.data.marginals import Marginal
 from understudy.data.schema import Schema
+from understudy.errors import InputError
 from understudy.privacy.budget import Budget, Neighbours
 from understudy.privacy.domain import Domain
 from understudy.privacy.features import Feature
@@ -37,6 +41,7 @@ from understudy.privacy.mechanisms import (
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.scores import Misfit
 from understudy.privacy.sums import Sum, SumOptions, Sums
+from understudy.privacy.vectors import NoisyVector, VectorSum
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Measurement:
 
 
 class Curator(ABC):
-    """Keeps private rows and answers four kinds of question about them.
+    """Keeps private rows and answers five kinds of question about them.
 
     Parameters
     ----------
@@ -80,6 +85,7 @@ class Curator(ABC):
         self.domain = domain
         self.schema: Schema = domain.schema
         self.ledger = ledger
+        self._prepaid: Counter[tuple[float, float, float]] = Counter()
         if noise is None:
             self._noise: Noise = SystemNoise()
         else:
@@ -159,6 +165,47 @@ class Curator(ABC):
         """Noisy sums of features, see :class:`understudy.privacy.sums.Sum` for the options."""
         summed: Sums = self.answer(Sum(features=features, budget=budget, **options))
         return summed
+
+    def sum_vectors(
+        self, function: RowFunction, budget: Budget, clip: float, rate: float = 1.0
+    ) -> NoisyVector:
+        """A noisy sum of clipped vectors, see :class:`understudy.privacy.vectors.VectorSum`."""
+        question = VectorSum(function=function, budget=budget, clip=clip, rate=rate)
+        summed: NoisyVector = self.answer(question)
+        return summed
+
+    def prepay(self, question: VectorSum, answers: int) -> None:
+        """Book the price of many sums of vectors at once, before the first of them is asked for.
+
+        So many later questions of the same budget, clip and rate are then answered without a
+        further debit, whatever their functions are.
+        """
+        question.check(self.domain)
+        if answers < 1:
+            raise InputError("The budget buys no step; raise epsilon or delta.")
+        scale = question.scale(self.ledger)
+        self.ledger.debit(*question.ledger_line(scale, answers, self.describe_noise_shares()))
+        self._prepaid[question.terms] += answers
+
+    def forfeit(self, question: VectorSum, answers: int) -> None:
+        """Give up answers that were prepaid and may have been given before, in a run that ended
+        early.
+        """
+        if not 0 <= answers <= self._prepaid[question.terms]:
+            raise InputError("More answers were given before than are paid for.")
+        self._prepaid[question.terms] -= answers
+
+    def describe_noise_shares(self) -> str:
+        """Who adds noise, in the words of a ledger; nothing where one curator does."""
+        return ""
+
+    def _pay(self, question: VectorSum, scale: float) -> None:
+        """Take a prepaid answer, or debit one."""
+        if self._prepaid[question.terms]:
+            self._prepaid[question.terms] -= 1
+        else:
+            line = question.ledger_line(scale, 1, self.describe_noise_shares())
+            self.ledger.debit(*line)
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""

@@ -41,6 +41,7 @@ from understudy.privacy.budget import (
     total,
 )
 from understudy.privacy.group_privacy import GroupPromise, check_members, group_promise
+from understudy.privacy.renyi import check_order, epsilon_at, rho_at
 from understudy.privacy.wording import state_guarantee, state_public
 
 Unit = Literal["row", "person"]
@@ -109,6 +110,9 @@ class Ledger:
         (:func:`understudy.privacy.wording.list_public`).
     stop_delta
         The part of delta that is kept for ends before the end (:meth:`stop`), under zCDP.
+    order
+        Where questions to random samples of the rows are paid from it: the one order at which
+        divergences are added up, as rho (:mod:`understudy.privacy.renyi`).
     """
 
     epsilon: float
@@ -123,6 +127,7 @@ class Ledger:
     trust: str = ""
     taken_as_public: tuple[str, ...] = ()
     stop_delta: float = 0.0
+    order: int | None = None
     stopped_at: Budget | None = field(default=None, init=False)
     _for_reading: bool = field(default=False, init=False, repr=False, compare=False)
 
@@ -143,12 +148,23 @@ class Ledger:
             raise InputError("The delta kept for thresholds and stops is more than all of delta.")
         if self.currency == "rho" and self.conversion_delta <= 0:
             raise InputError("Accounting by zCDP needs a delta above 0.")
-        self.budget = Budget(
-            self.epsilon
-            if self.currency == "epsilon"
-            else rho_of(self.epsilon, self.conversion_delta),
-            self.currency,
-        )
+        self.budget = Budget(self._whole_amount(), self.currency)
+
+    def _whole_amount(self) -> float:
+        if self.order is not None:
+            check_order(self.order)
+            if self.currency != "rho":
+                raise InputError("Accounting at an order needs a delta above 0.")
+            return rho_at(self.order, self.epsilon, self.conversion_delta)
+        if self.currency == "epsilon":
+            return self.epsilon
+        return rho_of(self.epsilon, self.conversion_delta)
+
+    def _epsilon_of(self, rho: float) -> float:
+        """What an amount of rho costs, at the ledger's order where it has one."""
+        if self.order is None:
+            return epsilon_of(rho, self.conversion_delta)
+        return epsilon_at(self.order, rho, self.conversion_delta)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle gets: all there is to read, and nothing to spend. Two ledgers
@@ -246,7 +262,7 @@ class Ledger:
             epsilon = self.epsilon
         else:
             rho = rounded_up(amounts)
-            epsilon = min(self.epsilon, epsilon_of(rho, self.conversion_delta))
+            epsilon = min(self.epsilon, self._epsilon_of(rho))
         return epsilon, rounded_up(delta + exact(self.conversion_delta))
 
     def promise(self) -> tuple[float, float]:
@@ -292,7 +308,7 @@ class Ledger:
         # Where all that is paid is rho, k neighbours on end make k^2 rho of it (Bun and Steinke
         # 2016), at the same delta.
         only_rho = self.currency == "rho" and not self.threshold_delta and not self.stop_delta
-        if not only_rho or not self.entries:
+        if not only_rho or self.order is not None or not self.entries:
             return grouped
         rho = rounded_up(exact(self.budget.amount) * members**2)
         return replace(grouped, epsilon=epsilon_of(rho, self.delta), delta=self.delta)
@@ -423,7 +439,17 @@ class Ledger:
             "stop_delta": self.stop_delta,
             "entries": [asdict(entry) for entry in self.entries],
             "taken_as_public": list(self.taken_as_public),
-        } | ({"trust": self.trust} if self.trust else {})
+            **self._optional_facts(),
+        }
+
+    def _optional_facts(self) -> dict[str, Any]:
+        """What most ledgers do not have."""
+        facts: dict[str, Any] = {}
+        if self.trust:
+            facts["trust"] = self.trust
+        if self.order is not None:
+            facts["order"] = self.order
+        return facts
 
     @classmethod
     def from_dict(cls, document: Any) -> Ledger:
@@ -442,6 +468,7 @@ class Ledger:
                 trust=document.get("trust", ""),
                 taken_as_public=_check_public(document.get("taken_as_public", [])),
                 stop_delta=check_delta(document.get("stop_delta", 0.0)),
+                order=document.get("order"),
             )
             if not _is_wording(ledger.trust):
                 raise TypeError("whom it trusts is not text")
@@ -488,6 +515,7 @@ class _PartLedger(Ledger):
             rows_per_person=whole.rows_per_person,
             unit=whole.unit,
             stop_delta=whole.stop_delta,
+            order=whole.order,
         )
         part.budget = cost
         part._whole, part._name, part._delta_left = whole, name, delta
@@ -804,6 +832,13 @@ class LedgerFile:
     def holds_release(self, number: str) -> bool:
         """Whether a release stands on the books, settled or not."""
         return any(release["number"] == number for release in self.read()["releases"])
+
+    def is_reserved(self, number: str) -> bool:
+        """Whether a release stands on the books and is not settled."""
+        return any(
+            release["number"] == number and release["state"] == "reserved"
+            for release in self.read()["releases"]
+        )
 
     def _check_release(
         self, document: dict[str, Any], epsilon: float, delta: float, neighbours: str, unit: str

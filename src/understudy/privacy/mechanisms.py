@@ -52,6 +52,11 @@ class Noise(Protocol):
         ``smoothing``.
         """
 
+    def sample(self, rows: int, rate: Fraction) -> NDArray[np.int64]:
+        """The places of the rows in a Poisson sample: each row is in it with probability ``rate``,
+        a multiple of 2^-32, by itself.
+        """
+
 
 def distribution_of(currency: Currency) -> Literal["laplace", "gaussian"]:
     """What noise in a table is drawn from, by what it is paid in; both are discrete."""
@@ -120,6 +125,10 @@ class SystemNoise:
         )
         return drawn.astype(np.int64).reshape(counts.shape)
 
+    def sample(self, rows: int, rate: Fraction) -> Counts:
+        """The places of a Poisson sample."""
+        return np.flatnonzero(exact_noise.system_words(rows) < _words_below(rate))
+
 
 class SeededNoise:
     """Repeatable noise of the same distributions, for tests and studies. It protects nobody."""
@@ -154,6 +163,19 @@ class SeededNoise:
             .astype(np.int64)
             .reshape(counts.shape)
         )
+
+    def sample(self, rows: int, rate: Fraction) -> Counts:
+        """The places of a Poisson sample."""
+        words = self._rng.integers(0, 1 << exact_noise.WORD, rows, dtype=np.uint32)
+        return np.flatnonzero(words < _words_below(rate))
+
+
+def _words_below(rate: Fraction) -> np.uint64:
+    """How many of all 2^32 words mean that a row is sampled."""
+    below = rate * (1 << exact_noise.WORD)
+    if below.denominator != 1 or not 1 <= below <= 1 << exact_noise.WORD:
+        raise ValueError("a sampling rate is a multiple of 2^-32 above 0, up to 1")
+    return np.uint64(int(below))
 
 
 # --------------------------------------------------------------------------- calibration

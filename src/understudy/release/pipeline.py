@@ -35,7 +35,7 @@ from understudy.privacy.refinement import refine
 from understudy.privacy.wording import list_public
 from understudy.release.callbacks import ASKING, Notify, Progress, no_progress, warn_owner
 from understudy.release.preflight import check_found, check_outlook, check_present
-from understudy.release.reservations import reserve
+from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
 
 
@@ -81,6 +81,13 @@ class ReleaseMethod(Protocol):
     @property
     def max_rows_per_person(self) -> int:
         """How many rows of a person count."""
+
+    @property
+    def renyi_order(self) -> int | None:
+        """The order that its ledger adds divergences up at; None: zCDP, or pure epsilon."""
+
+    def journal(self) -> Journal | None:
+        """What it remembers of an early end, where it can go on after one."""
 
     @property
     def named(self) -> frozenset[str]:
@@ -137,7 +144,8 @@ class Release:
         else:
             self._check_draft()
         self._check_price(ledger)
-        with reserve(self.ledger_file, self.method.name, ledger, fingerprint, self.notify):
+        books = self.ledger_file, self.method.name, ledger, fingerprint, self.notify
+        with reserve(*books, self._journal):
             if not isinstance(schema, Schema):
                 schema = self._discover(ledger)
                 self._check_schema(schema)
@@ -265,9 +273,12 @@ class Release:
 
     def _new_ledger(self, epsilon: float, delta: float) -> Ledger:
         currency: Currency = "epsilon"
+        unit = self._unit()
         if delta:
             currency = "rho"
-        return Ledger(epsilon, delta, self.method.neighbours, currency, **self._unit())
+        else:
+            unit["order"] = None
+        return Ledger(epsilon, delta, self.method.neighbours, currency, **unit)
 
     def _unit(self) -> dict[str, Any]:
         """What is protected, as a ledger has it."""
@@ -275,15 +286,24 @@ class Release:
         unit: Unit = "person"
         if method.person is None and method.max_rows_per_person == 1:
             unit = "row"
-        return {"rows_per_person": method.max_rows_per_person, "unit": unit}
+        return {
+            "rows_per_person": method.max_rows_per_person,
+            "unit": unit,
+            "order": method.renyi_order,
+        }
 
     def _check_price(self, ledger: Ledger) -> None:
         """The last check: whether the owner's ledger file would pay for it."""
-        if self.ledger_file is not None:
+        paid = goes_on(self.ledger_file, self._journal)
+        if self.ledger_file is not None and not paid:
             self.ledger_file.check_release(
                 ledger.epsilon, ledger.delta, ledger.neighbours, ledger.unit
             )
         self.progress(ASKING, 0, 1)
+
+    @cached_property
+    def _journal(self) -> Journal | None:
+        return self.method.journal()
 
     # ---- rows
 

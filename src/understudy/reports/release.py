@@ -218,6 +218,11 @@ def _limits(model: Model) -> tuple[str, str]:
             "relations inside a cell are lost, and categorical columns have to do with numbers as "
             "far as the label tells."
         )
+    elif model.generator is not None:
+        limits.append(
+            f"Rows are made by {model.generator}: how columns go together is what it has learned "
+            "under noise, and no error bar tells how far off that is."
+        )
     elif not model.network.degree and len(model.schema.modelled) > 1 and model.draws is None:
         limits.append(
             "Columns were drawn one by one: what they have to do with each other is lost."

@@ -31,6 +31,7 @@ from understudy.privacy.ledger import LedgerFile, check_rows_per_person
 from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
 from understudy.release.pipeline import Release
+from understudy.release.reservations import Journal
 from understudy.release.sources import open_source
 from understudy.synthesizers.parameters import (
     ColumnName,
@@ -140,6 +141,17 @@ class Synthesizer(ABC):
         """The method itself: ask the curator, build a model. Everything private stays behind the
         curator.
         """
+
+    @property
+    def renyi_order(self) -> int | None:
+        """The order that divergences are added up at, where random samples of the rows are asked
+        about; else none.
+        """
+        return None
+
+    def journal(self) -> Journal | None:
+        """What the method remembers of an early end, where it can go on after one."""
+        return None
 
     @property
     def named(self) -> frozenset[str]:

@@ -25,7 +25,7 @@ from understudy.data.marginals import Axis
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.errors import InputError
 from understudy.models.gaussian_fitting import column_nodes
-from understudy.models.gaussians import MAX_CELLS, Floats
+from understudy.models.gaussians import MAX_CELLS, Floats, Gaussians
 from understudy.models.model import Model
 from understudy.models.network import Network, Node
 from understudy.models.parameters import project_counts
@@ -35,6 +35,7 @@ from understudy.privacy.features import Indicator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.gaussian_cells import GaussianCells
+from understudy.synthesizers.gaussian_images import FrequencyColumns, learn_frequencies
 from understudy.synthesizers.gaussian_location import Cells, label_marginal
 from understudy.synthesizers.parameters import (
     ColumnGroups,
@@ -198,6 +199,12 @@ class Gaussian(Synthesizer):
         rows = float(sum(counts))
         present = self._count_present(curator, numeric, label, counts, shares.get("missing"))
         progress("counting", 1, 1)
+        if FrequencyColumns.of(schema) is not None and self._is_plain:
+            gaussians, noise = learn_frequencies(
+                curator, label, counts, shares["moments"], progress
+            )
+            nodes += column_nodes(gaussians, numeric, 1 - present, noise)
+            return self._model(curator, nodes, rows, gaussians)
         bounds = Outliers(quantile=self.clip_quantile).find_bounds(
             curator, numeric, shares.get("outliers")
         )
@@ -214,9 +221,29 @@ class Gaussian(Synthesizer):
         )
         gaussians, noise = stage.learn(curator, bounds, cells, present, shares["moments"], progress)
         nodes += column_nodes(gaussians, numeric, 1 - present, noise)
-        network = _complete(nodes, schema, rows)
+        return self._model(curator, nodes, rows, gaussians)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is said of how columns go together."""
+        return (
+            self.clusters == 1
+            and not self.blocks
+            and self.directions is None
+            and not self.clip_quantile
+        )
+
+    def _model(
+        self, curator: Curator, nodes: list[Node], rows: float, gaussians: Gaussians
+    ) -> Model:
+        network = _complete(nodes, curator.schema, rows)
         return Model(
-            self.parameters(), schema, network, curator.ledger, round(rows), gaussians=gaussians
+            self.parameters(),
+            curator.schema,
+            network,
+            curator.ledger,
+            round(rows),
+            gaussians=gaussians,
         )
 
     def _split(

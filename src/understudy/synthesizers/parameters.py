@@ -175,6 +175,24 @@ class Flag(Constraint):
 
 
 @dataclass(frozen=True)
+class FileName(Constraint):
+    """The path of a file."""
+
+    metavar = "FILE"
+
+    def __str__(self) -> str:
+        return "the path of a file"
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is text."""
+        return isinstance(value, str) and bool(value)
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+
+@dataclass(frozen=True)
 class ColumnName(Constraint):
     """The name of a column."""
 

@@ -622,6 +622,8 @@ def estimate(model: Model, parts: Sequence[str | tuple[str, int]]) -> Estimate:
         )
     if model.gaussians is not None:
         model.gaussians.check_question({axis.attribute for axis in axes})
+    if model.generator is not None:
+        model.generator.check_question({axis.attribute for axis in axes})
     functions: list[Factor] = []
     keep: list[Variable] = []
     for axis in axes:

@@ -109,6 +109,8 @@ def answer_query(model: Model, text: str) -> Answer | GroupedAnswer:
     query = parse(text, model.schema)
     if model.gaussians is not None:
         model.gaussians.check_question(query.names)
+    if model.generator is not None:
+        model.generator.check_question(query.names)
     if query.labels:
         return _count_labels(model, text, query)
     if query.groups:

@@ -1,0 +1,211 @@
+"""The question ``vectors``: a noisy sum, over a random sample of the rows, of clipped vectors.
+
+A public function (:mod:`understudy.counting.row_functions`) gives each row a vector: the gradient
+of a network whose weights are released, random features. Each row is sampled by itself, with
+operating-system randomness; its vector is shortened to a public length, put on a grid of whole
+numbers and added; the sum gets exact discrete Gaussian noise. One answer to gradients is one step
+of DP-SGD, and the price of all steps is booked before the first one
+(:meth:`understudy.privacy.curator.Curator.prepay`).
+
+**Sensitivity.** A row's vector on the grid is a function of that row and of public values: it is
+computed in blocks of a fixed shape, so that it does not matter which other rows are sampled. Its
+length is at most GRID steps, whatever floating point does (:func:`put_on_grid`). One row more or
+less moves the exact sum by its vector if it is sampled and not at all if it is not, which is what
+:func:`understudy.privacy.renyi.sampled_divergence` prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.counting.row_functions import Floats, RowFunction, RowMatrix
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget, exact, rounded_up
+from understudy.privacy.domain import Domain
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Counts, Noise, gaussian_scale
+from understudy.privacy.questions import LedgerLine, Question
+from understudy.privacy.renyi import find_multiplier, round_rate
+
+GRID = 1 << 16
+"""The largest length of a row's vector, in steps: the root of its number of coordinates must be far
+below, or little is left of it.
+"""
+
+BLOCK = 16
+"""Rows whose vectors are computed together, always as many: what is missing is filled up with rows
+of zeros, which are not added.
+"""
+
+MAX_SINGLE = 1 << 20
+"""With more coordinates, lengths are computed in double precision."""
+
+MAX_CLIP = 1e6
+MIN_CLIP = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSum(Question):
+    """A noisy sum of clipped vectors over a Poisson sample of the rows.
+
+    Parameters
+    ----------
+    function
+        What gives each row its vector.
+    budget
+        The price of one answer, in rho; for samples, at the order of the ledger.
+    clip
+        Vectors longer than this are shortened to it.
+    rate
+        The probability with which each row is in the sample; 1 takes all rows.
+    """
+
+    function: RowFunction
+    budget: Budget
+    clip: float
+    rate: float = 1.0
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what does not fit the schema, and what has no price."""
+        self.function.check(domain.schema)
+        if not MIN_CLIP <= self.clip <= MAX_CLIP:
+            raise InputError(
+                f"The length that vectors are clipped to must lie between {MIN_CLIP:g} and "
+                f"{MAX_CLIP:,g}, not {self.clip!r}."
+            )
+        round_rate(self.rate)
+        if self.budget.currency != "rho":
+            raise InputError("Clipped vectors have Gaussian noise, which needs a delta above 0.")
+        if not self.budget.amount > 0:
+            raise InputError("Vectors cannot be summed for nothing; give them more budget.")
+
+    @property
+    def exact_rate(self) -> Fraction:
+        """The probability with which rows are really sampled."""
+        return round_rate(self.rate)
+
+    @property
+    def step(self) -> float:
+        """The step of the grid, in the units of the vectors."""
+        return self.clip / GRID
+
+    def scale(self, ledger: Ledger) -> float:
+        """The scale of the noise, in steps; refuses a ledger that cannot price the question."""
+        if ledger.neighbours != "add_remove" or ledger.rows_per_person > 1:
+            raise InputError(
+                "Sums of clipped vectors protect one row that is added or removed: neighbours "
+                "add_remove, and one row per person."
+            )
+        rho = self.budget.amount
+        if self.exact_rate == 1:
+            scale = gaussian_scale(float(GRID), rho)
+        elif ledger.order is None:
+            raise InputError("A sample of the rows needs a ledger that is kept at an order.")
+        else:
+            scale = GRID * find_multiplier(ledger.order, float(self.exact_rate), rho)
+        if scale > MAX_CHOICE_SCALE:
+            raise InputError("The budget buys no step: the noise would be too large to be drawn.")
+        return scale
+
+    def price(self, answers: int) -> Budget:
+        """What some answers cost together."""
+        return Budget(rounded_up(exact(self.budget.amount) * answers), self.budget.currency)
+
+    def ledger_line(self, scale: float, answers: int = 1, how: str = "") -> LedgerLine:
+        """The line of some answers."""
+        what = f"{self.function.describe()}, clipped to length {self.clip:g}"
+        sample = "all rows"
+        if self.exact_rate < 1:
+            sample = f"a Poisson sample of rate {float(self.exact_rate):.6g}"
+        times = "1 sum"
+        if answers > 1:
+            times = f"{answers:,} sums"
+        mechanism = f"discrete Gaussian, {scale / GRID:.6g} times the length"
+        if how:
+            mechanism = f"{mechanism}, {how}"
+        return f"{times} of {what}, over {sample}", self.price(answers), mechanism
+
+    @property
+    def terms(self) -> tuple[float, float, float]:
+        """What makes two questions cost the same, whatever their functions are."""
+        return self.budget.amount, self.clip, self.rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyVector:
+    """The answer: a noisy sum and the deviation of the noise in each of its numbers."""
+
+    values: NDArray[np.float64]
+    deviation: float
+
+
+def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float) -> Counts:
+    """The noisy sum, in steps; it must be paid for already."""
+    sample = noise.sample(rows.rows, question.exact_rate)
+    return noise.gaussian(exact_sum(question.function, rows, sample, question.clip), scale)
+
+
+def exact_sum(
+    function: RowFunction, rows: RowMatrix, sample: NDArray[np.int64], clip: float
+) -> Counts:
+    """The sum of the sampled rows' vectors on the grid: exact, and private."""
+    found = np.zeros(function.width, dtype=np.int64)
+    for places in _blocks(sample):
+        seen = rows.take(places)
+        filled = np.zeros((BLOCK, seen.shape[1]), dtype=np.float32)
+        filled[: len(places)] = seen
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows counts as 0
+            vectors = [part[: len(places)] for part in function.vectors(filled)]
+        # At most BLOCK * GRID < 2^24: sums in single precision are exact.
+        ones = np.ones(len(places), dtype=np.float32)
+        steps = put_on_grid(vectors, clip)
+        found += np.concatenate([ones @ part for part in steps]).astype(np.int64)
+    return found
+
+
+def _blocks(sample: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for start in range(0, len(sample), BLOCK):
+        yield sample[start : start + BLOCK]
+
+
+def put_on_grid(vectors: Sequence[Floats], clip: float) -> list[Floats]:
+    """Vectors clipped to a length and rounded towards 0, in steps: none is longer than GRID steps.
+
+    A vector that is not finite counts as 0. Lengths are computed in floating point, so what is
+    divided by is an upper bound of them: a sum of d squares of numbers with 24 binary digits is off
+    by a share of at most (d + 1) / 2^24, in whatever order they are added, as long as that is far
+    below 1; a few more for the root, the quotient and the product make (d + 16) / 2^24, with 1 / 10
+    to spare. Rounding towards 0 makes no vector longer.
+
+    Returns
+    -------
+    Whole numbers, of at most GRID each, as floats that hold them exactly, in the same parts.
+    """
+    width = sum(part.shape[1] for part in vectors)
+    slack = 1.1 * (width + 16) / 2**24
+    if width > MAX_SINGLE:
+        slack = 2.0**-20
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = sum(_squares(part, width > MAX_SINGLE) for part in vectors)
+        lengths = np.sqrt(squares) * (1 + slack)
+    known = np.isfinite(lengths)
+    if not known.all():
+        vectors = [np.where(known[:, None], part, np.float32(0)) for part in vectors]
+        lengths = np.where(known, lengths, 0.0)
+    factors = (GRID / np.maximum(lengths, clip * (1 + slack))).astype(np.float32)
+    found = []
+    for part in vectors:
+        steps = part * factors[:, None]
+        found.append(np.trunc(steps, out=steps))
+    return found
+
+
+def _squares(part: Floats, double: bool) -> NDArray[np.float64]:
+    if double:
+        return np.asarray((part.astype(np.float64) ** 2).sum(axis=1))
+    return np.array([np.dot(line, line) for line in part], dtype=np.float64)

@@ -1,0 +1,282 @@
+"""GANs for tables: what they spend, what they learn, and how they go on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from understudy import GAN, MERF, InputError, Ledger, LedgerFile, Model, Schema, Table
+from understudy.data.tables import Column
+from understudy.errors import BudgetError
+from understudy.privacy.central import CentralCurator
+from understudy.privacy.mechanisms import SeededNoise
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {
+            "size": {"kind": "integer", "min": 0, "max": 9},
+            "colour": {"kind": "categorical", "values": ["red", "blue"]},
+            "kind": {"kind": "categorical", "values": [0, 1]},
+        }
+    }
+)
+
+
+def make_table(rows=2000, seed=1):
+    rng = np.random.default_rng(seed)
+    kind = (rng.random(rows) < 0.3).astype(int)
+    size = np.where(kind == 1, rng.integers(7, 10, rows), rng.integers(0, 4, rows))
+    colour = np.where(rng.random(rows) < 0.9, kind, 1 - kind)
+    return Table(
+        {
+            "size": Column("integer", size),
+            "colour": Column("text", colour, ("red", "blue")),
+            "kind": Column("integer", kind),
+        }
+    )
+
+
+QUICK = {"delta": 1e-5, "hidden": 16, "steps": 30, "sampling_rate": 0.1}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    method = GAN(
+        epsilon=20.0,
+        delta=1e-5,
+        hidden=32,
+        steps=400,
+        sampling_rate=0.2,
+        label="kind",
+        discriminator_steps=1,
+        learning_rate=0.005,
+    )
+    return method.fit(make_table(), SCHEMA, noise=SeededNoise(3))
+
+
+def columns_of(table):
+    return {name: np.asarray(column.values) for name, column in table.columns.items()}
+
+
+def test_rows_go_with_their_label(trained):
+    drawn = columns_of(trained.sample(3000, seed=1))
+    ones = drawn["kind"] == 1
+    assert 0.25 < ones.mean() < 0.35
+    assert drawn["size"][ones].mean() > drawn["size"][~ones].mean() + 2
+
+
+def test_merf_learns_what_goes_together():
+    method = MERF(epsilon=20.0, delta=1e-5, features=300, training_steps=300, label="kind")
+    model = method.fit(make_table(), SCHEMA, noise=SeededNoise(3))
+    drawn = columns_of(model.sample(3000, seed=1))
+    ones = drawn["kind"] == 1
+    assert drawn["size"][ones].mean() > drawn["size"][~ones].mean() + 4
+    [_, asked] = model.ledger.entries
+    assert asked.question.startswith("1 sum of 1,200 random features, clipped to length 1")
+
+
+def test_the_ledger_holds_the_whole_price(trained):
+    counts, steps = trained.ledger.entries
+    assert counts.question == "table of kind"
+    assert steps.question.startswith("400 sums of gradients")
+    assert trained.ledger.spent()[0] <= 20.0
+    assert not trained.ledger.private  # the noise was seeded
+
+
+def test_a_model_comes_back_from_its_file(trained, tmp_path):
+    trained.save(tmp_path / "m.json")
+    again = Model.load(tmp_path / "m.json")
+    assert again.generator == trained.generator
+    assert columns_of(again.sample(50, seed=4))["size"].tolist() == (
+        columns_of(trained.sample(50, seed=4))["size"].tolist()
+    )
+
+
+def test_rows_fulfil_conditions(trained):
+    drawn = columns_of(trained.sample(200, seed=1, given={"kind": 1, "size": (7, 9)}))
+    assert (drawn["kind"] == 1).all()
+    assert (drawn["size"] >= 7).all()
+
+
+def test_questions_about_two_columns_are_answered_by_rows(trained):
+    trained.query("share where kind = 1 and size >= 7")
+    with pytest.raises(InputError, match="draw some with `sample`, and count"):
+        trained.query("share where size >= 7 and colour = 'red'")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["generator"]["layers"].pop(), "outputs of its generator|do not fit"),
+        (lambda d: d["generator"].update(latent=3), "do not fit"),
+        (lambda d: d["generator"].update(label="size"), "cannot be one"),
+        (lambda d: d["generator"].update(coded=["nobody"]), "no column of it"),
+        (lambda d: d["generator"]["layers"][0].update(kind="eval"), "no known kind"),
+        (
+            lambda d: d["generator"]["layers"][0]["arrays"]["bias"].update(float32="AAAA"),
+            "as many numbers",
+        ),
+        (lambda d: d["generator"]["layers"][0]["arrays"].pop("bias"), "arrays it needs"),
+    ],
+)
+def test_a_broken_file_is_refused(trained, change, said):
+    document = json.loads(json.dumps(trained.to_dict()))
+    change(document)
+    with pytest.raises(InputError, match=said):
+        Model.from_dict(document)
+
+
+# --------------------------------------------------------------------------- refused
+
+
+@pytest.mark.parametrize("kind", [GAN, MERF])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"delta": 0.0}, "needs a delta above 0"),
+        ({"neighbours": "replace"}, "one row that is added or removed"),
+        ({"max_rows_per_person": 3}, "one row that is added or removed"),
+    ],
+)
+def test_promises_that_it_cannot_keep_are_refused(kind, options, said):
+    with pytest.raises(InputError, match=said):
+        kind(epsilon=1.0, **options)
+
+
+def test_a_label_must_be_a_category():
+    with pytest.raises(InputError, match="must be categorical"):
+        GAN(epsilon=1.0, label="size").fit(make_table(), SCHEMA)
+
+
+def test_a_budget_that_buys_no_step_is_refused():
+    method = GAN(epsilon=1e-6, delta=1e-12, steps=100_000, sampling_rate=0.5)
+    with pytest.raises(InputError, match="The budget buys no step"):
+        method.fit(make_table(10), SCHEMA)
+
+
+# --------------------------------------------------------------------------- going on
+
+
+class Interrupted(SeededNoise):
+    """Stops a run in the middle, as Ctrl-C does, or as a crash."""
+
+    def __init__(self, seed, after, with_what=KeyboardInterrupt):
+        super().__init__(seed)
+        self.left, self.with_what = after, with_what
+
+    def sample(self, rows, rate):
+        self.left -= 1
+        if self.left < 0:
+            raise self.with_what
+        return super().sample(rows, rate)
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """How many noisy sums of gradients were given out."""
+    given = []
+    original = CentralCurator._sum_vectors
+
+    def counted(self, question):
+        answer = original(self, question)
+        given.append(1)
+        return answer
+
+    monkeypatch.setattr(CentralCurator, "_sum_vectors", counted)
+    return given
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, MemoryError])
+def test_a_run_that_ended_early_goes_on_and_spends_nothing_twice(tmp_path, answers, ends):
+    path = str(tmp_path / "run.state")
+    method = GAN(epsilon=2.0, checkpoint=path, **QUICK)
+    with pytest.raises(ends):
+        method.fit(make_table(300), SCHEMA, noise=Interrupted(1, 12, ends))
+    assert len(answers) == 12
+    model = method.fit(make_table(300), SCHEMA, noise=SeededNoise(2))
+    assert 12 <= len(answers) <= 30
+    assert [e.question.split(" of ")[0] for e in model.ledger.entries] == ["table", "30 sums"]
+    assert not (tmp_path / "run.state").exists()
+
+
+def test_the_state_of_another_budget_is_refused(tmp_path, answers):
+    path = str(tmp_path / "run.state")
+    with pytest.raises(KeyboardInterrupt):
+        GAN(epsilon=2.0, checkpoint=path, **QUICK).fit(
+            make_table(300), SCHEMA, noise=Interrupted(1, 3)
+        )
+    before = len(answers)
+    with pytest.raises(InputError, match="of a run with another epsilon"):
+        GAN(epsilon=3.0, checkpoint=path, **QUICK).fit(make_table(300), SCHEMA)
+    assert len(answers) == before
+    (tmp_path / "run.state").write_text("{}")
+    with pytest.raises(InputError, match="cannot be used"):
+        GAN(epsilon=2.0, checkpoint=path, **QUICK).fit(make_table(300), SCHEMA)
+
+
+class Stopping:
+    """Operating-system noise that is interrupted."""
+
+    private = True
+
+    def __init__(self, after):
+        from understudy.privacy.mechanisms import SystemNoise
+
+        self._noise, self._left = SystemNoise(), after
+
+    def __getattr__(self, name):
+        return getattr(self._noise, name)
+
+    def sample(self, rows, rate):
+        self._left -= 1
+        if self._left < 0:
+            raise KeyboardInterrupt
+        return self._noise.sample(rows, rate)
+
+
+def test_a_ledger_file_pays_once_for_a_run_in_two_parts(tmp_path):
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file, noise=Stopping(5))
+    assert file.left() == (0.0, 0.0)
+    kept = (tmp_path / "run.state").read_bytes()
+    model = method.fit(make_table(300), SCHEMA, ledger=file)
+    assert file.left() == (0.0, 0.0)
+    assert model.ledger.spent() == (pytest.approx(2.0), 1e-5)
+    # A copy of the state is no second budget.
+    (tmp_path / "run.state").write_bytes(kept)
+    with pytest.raises(BudgetError, match="nothing was asked"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+
+
+def test_a_state_that_a_ledger_paid_for_needs_it(tmp_path):
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file, noise=Stopping(5))
+    with pytest.raises(InputError, match="name its ledger file"):
+        method.fit(make_table(300), SCHEMA)
+
+
+def test_training_asks_no_more_than_its_steps(answers):
+    GAN(epsilon=2.0, **QUICK).fit(make_table(200), SCHEMA, noise=SeededNoise(1))
+    assert len(answers) == 30
+
+
+def test_a_ledger_that_is_not_kept_at_an_order_is_refused():
+    from understudy.data.encoding import encode
+    from understudy.release.callbacks import no_progress
+
+    ledger = Ledger(1.0, 1e-5, currency="rho")
+    curator = CentralCurator(encode(make_table(50), SCHEMA), ledger)
+    with pytest.raises(InputError, match="kept at an order"):
+        GAN(epsilon=1.0, **QUICK).learn(curator, ledger.left, no_progress)
+
+
+def test_only_methods_that_sample_are_accounted_at_an_order():
+    """Others have parameters of that name, which mean something else."""
+    from understudy.synthesizers.registry import methods
+
+    sampling = {name for name, one in methods().items() if one.make(epsilon=1.0).renyi_order}
+    assert sampling == {"gan"}
