@@ -29,6 +29,7 @@ ROOMS = (
     "local",
     "anonymity",
     "federation",
+    "encrypted",
     "evaluation",
     "inference",
     "auditing",
