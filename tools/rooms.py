@@ -30,6 +30,7 @@ ROOMS = (
     "anonymity",
     "federation",
     "encrypted",
+    "compression",
     "evaluation",
     "inference",
     "auditing",

@@ -32,8 +32,8 @@ def free_port() -> int:
 
 
 def start(line: str, port: int) -> subprocess.Popen[bytes]:
-    log = Path("service.err").open("wb")
-    process = subprocess.Popen([*command(line), "--listen", f"127.0.0.1:{port}"], stderr=log)
+    with Path("service.err").open("wb") as log:
+        process = subprocess.Popen([*command(line), "--listen", f"127.0.0.1:{port}"], stderr=log)
     for _ in range(600):
         if b"listens at" in Path("service.err").read_bytes():
             return process

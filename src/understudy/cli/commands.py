@@ -5,6 +5,7 @@ from understudy.cli import (  # noqa: F401
     ask,
     attack,
     audit,
+    compress,
     csp,
     demo,
     evaluate,

@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
 
     ORDER = (
         *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
-        *("learn", "predict"),
+        *("learn", "predict", "compress"),
         *("evaluate", "attack", "membership", "audit", "holder", "federate"),
         *("csp", "local", "demo"),
     )
