@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,12 +254,7 @@ def measure_adult(arguments: argparse.Namespace) -> None:
             tables=list_tables(schema, 2),
         )
         certificates = {name: one.certificate for name, one in owners.items()}
-        seconds, uploads = timed(
-            lambda plan=plan: [
-                make_upload(plan, name, part, owners[name])
-                for name, part in zip(owners, split(coded, "equal", ADULT_OWNERS), strict=True)
-            ]
-        )
+        seconds, uploads = timed(partial(_upload_parts, plan, coded, owners))
         store = Store(plan, uploads, certificates)
         if not delta:
             _report_upload(plan, uploads, seconds)
@@ -267,6 +263,14 @@ def measure_adult(arguments: argparse.Namespace) -> None:
         link = MemoryLink(service)
         for method in (Independent(epsilon=1.0, delta=delta), Adaptive(epsilon=1.0, delta=delta)):
             _compare(method, plan, coded, link, store, arguments.repeats)
+
+
+def _upload_parts(plan: Plan, coded: Coded, owners: dict[str, Identity]) -> list[Any]:
+    parts = split(coded, "equal", ADULT_OWNERS)
+    return [
+        make_upload(plan, name, part, identity)
+        for (name, identity), part in zip(owners.items(), parts, strict=True)
+    ]
 
 
 def _report_upload(plan: Plan, uploads: list[Any], seconds: float) -> None:
@@ -292,17 +296,12 @@ def _compare(
 ) -> None:
     kept = fit_to_plan(method, plan)
     told = f"{method.name}, epsilon 1, delta {method.delta:g}"
-    central, text, _ = _mean_error(coded, repeats, lambda: _learn_centrally(kept, coded))
+    central, text = _mean_error(coded, repeats, partial(_learn_centrally, kept, coded))
     line(f"{told}: one trusted curator, the plan's tables", text)
     for colluders in (0, 1):
         start = time.process_time()
-        mean, text, _ = _mean_error(
-            coded,
-            repeats,
-            lambda colluders=colluders: federate_encrypted(
-                link, store, method, colluders=colluders
-            ),
-        )
+        learn = partial(federate_encrypted, link, store, method, colluders=colluders)
+        mean, text = _mean_error(coded, repeats, learn)
         seconds = (time.process_time() - start) / repeats
         line(
             f"{told}: encrypted, colluders {colluders}",
@@ -319,9 +318,7 @@ def _learn_centrally(method: Synthesizer, coded: Coded) -> Any:
     return method.learn(curator, ledger.left, no_progress)
 
 
-def _mean_error(
-    coded: Coded, repeats: int, learn: Callable[[], Any]
-) -> tuple[float, str, list[float]]:
+def _mean_error(coded: Coded, repeats: int, learn: Callable[[], Any]) -> tuple[float, str]:
     """The mean total variation distance of all pairs of synthetic rows."""
     found = []
     for seed in range(repeats):
@@ -330,7 +327,7 @@ def _mean_error(
         pairs = marginals_of_order(coded.schema, 2, None)
         found.append(float(np.mean(total_variation(coded, synthetic, pairs))))
     spread = statistics.stdev(found) if len(found) > 1 else 0.0
-    return statistics.fmean(found), f"{statistics.fmean(found):.4f} +- {spread:.4f}", found
+    return statistics.fmean(found), f"{statistics.fmean(found):.4f} +- {spread:.4f}"
 
 
 if __name__ == "__main__":
