@@ -252,6 +252,7 @@ def measure_adult(arguments: argparse.Namespace) -> None:
             delta=delta and 0.4,
             max_rows=100_000,
             tables=list_tables(schema, 2),
+            scores=True,
         )
         certificates = {name: one.certificate for name, one in owners.items()}
         seconds, uploads = timed(partial(_upload_parts, plan, coded, owners))

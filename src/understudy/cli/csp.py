@@ -115,6 +115,7 @@ def csp_plan(
         delta=delta,
         max_rows=max_rows,
         tables=list_tables(public, order),
+        scores=order > 1 and sum(one.size > 1 for one in public.modelled) > 1,
     )
     plan.save(output)
     numbers = sum(item.cells for item in plan.items)

@@ -3,33 +3,32 @@
 - **Tables** of the plan are asked for as they are; a table that lies within one of the plan is
   added up from it.
 - **Sums** are those of the plan's questions, at any price.
-- **Choices** would need exact scores, which nobody can compute on ciphertexts. They are made from
-  noisy tables instead: :meth:`EncryptedCurator.survey` measures all tables of the plan once, and
-  choices are then post-processing. A choice costs nothing, so its price goes to the next tables.
+- **Choices** would need exact scores of all rows, which nobody can compute on ciphertexts. They are
+  made from noisy sums of the owners' own scores (:mod:`understudy.encrypted.choices`), which
+  :meth:`EncryptedCurator.survey` asks for once: choices are then post-processing. A choice costs
+  nothing, so its price goes to the next tables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.data.bits import Bits
-from understudy.data.marginals import Axis, Marginal, describe
+from understudy.data.marginals import Marginal, describe
+from understudy.encrypted.choices import SurveyedScores, SurveyedTables, holds_axis, roll_up
+from understudy.encrypted.plans import SCORE_STEPS
+from understudy.encrypted.questions import PairScores
 from understudy.encrypted.session import EncryptedSession
 from understudy.errors import InputError
 from understudy.federation.noise_shares import sum_scale
-from understudy.federation.ways import TablesCounter
-from understudy.models.parameters import estimate_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
 from understudy.privacy.mechanisms import Noise, distribution_of, mean_noise, noise_deviation
 from understudy.privacy.questions import Choose, Draw, Measure, Question
-from understudy.privacy.scores import Misfit
 from understudy.privacy.sums import Sum, Sums, read_sums
 
 PARTIES = 2
@@ -53,7 +52,7 @@ class EncryptedCurator(Curator):
         super().__init__(session.plan.domain, session.ledger, noise)
         self.session = session
         self.plan = session.plan
-        self._surveyed: dict[frozenset[Axis], Measurement] = {}
+        self._basis: SurveyedScores | SurveyedTables | None = None
         self._saved: Budget | None = None
         """The price of choices that cost nothing."""
 
@@ -92,9 +91,20 @@ class EncryptedCurator(Curator):
     # ---- tables
 
     def survey(self, budget: Budget) -> None:
-        """Measure all tables of the plan, so that choices can be made from them."""
-        for found in self._ask(Measure(marginals=self.plan.tables, budget=budget)):
-            self._surveyed[frozenset(found.marginal)] = found
+        """Ask for what choices are made from: the scores of all pairs, where owners uploaded these,
+        else all tables of the plan.
+        """
+        if self.plan.scores:
+            question = PairScores(budget=budget)
+            [numbers], priced = self.session.add_up(question)
+            kind = distribution_of(budget.currency)
+            scale = sum_scale(kind, priced.scales[0], self.session.terms.honest, PARTIES)
+            self._basis = SurveyedScores(
+                self.plan, numbers / SCORE_STEPS, noise_deviation(kind, scale) / SCORE_STEPS
+            )
+        else:
+            found = self._ask(Measure(marginals=self.plan.tables, budget=budget))
+            self._basis = SurveyedTables(self.plan, found)
 
     def _measure(self, question: Measure) -> list[Measurement]:
         if self._saved is not None:
@@ -103,7 +113,8 @@ class EncryptedCurator(Curator):
         homes = [self._home(axes) for axes in question.marginals]
         found = self._ask(replace(question, marginals=homes))
         return [
-            self._roll_up(axes, home) for axes, home in zip(question.marginals, found, strict=True)
+            roll_up(self.domain, axes, home)
+            for axes, home in zip(question.marginals, found, strict=True)
         ]
 
     def _ask(self, question: Measure) -> list[Measurement]:
@@ -123,40 +134,15 @@ class EncryptedCurator(Curator):
 
     def _home(self, axes: Marginal) -> Marginal:
         """The smallest table of the plan that holds the axes, at their levels or finer."""
-        holding = [table for table in self.plan.tables if all(_holds(table, axis) for axis in axes)]
+        holding = [
+            table for table in self.plan.tables if all(holds_axis(table, axis) for axis in axes)
+        ]
         if not holding:
             raise InputError(
                 f"The table of {describe(axes)} lies in none of the plan that owners uploaded for; "
                 "ask for what it has, or agree on another plan."
             )
         return min(holding, key=lambda table: (len(table) != len(axes), self.domain.cells(table)))
-
-    def _roll_up(self, axes: Marginal, home: Measurement) -> Measurement:
-        """A table that lies in a measured one."""
-        if home.marginal == tuple(axes):
-            return home
-        counts = home.counts
-        kept = [axis.attribute for axis in axes]
-        places = {axis.attribute: place for place, axis in enumerate(home.marginal)}
-        spare = tuple(place for name, place in places.items() if name not in kept)
-        counts = counts.sum(axis=spare)
-        left = [axis for axis in home.marginal if axis.attribute in kept]
-        counts = counts.transpose([[one.attribute for one in left].index(name) for name in kept])
-        summed = math.prod(home.counts.shape[place] for place in spare)
-        by_name = {axis.attribute: axis for axis in left}
-        for place, axis in enumerate(axes):
-            if by_name[axis.attribute] != axis:
-                before = counts.shape[place]
-                counts = self._coarsen(counts, place, axis)
-                summed = math.ceil(summed * before / counts.shape[place])
-        return Measurement(axes, counts, "gaussian", home.deviation * math.sqrt(summed))
-
-    def _coarsen(self, counts: NDArray[np.int64], place: int, axis: Axis) -> NDArray[np.int64]:
-        coarse = np.asarray(self.schema[axis.attribute].generalisations[axis.level - 1])
-        moved = np.moveaxis(counts, place, 0)
-        joined = np.zeros((self.domain.sizes[axis], *moved.shape[1:]), dtype=np.int64)
-        np.add.at(joined, coarse, moved)
-        return np.moveaxis(joined, 0, place)
 
     # ---- sums
 
@@ -178,79 +164,22 @@ class EncryptedCurator(Curator):
     # ---- choices
 
     def _choose(self, question: Choose) -> int:
-        """The candidate with the best score by the surveyed tables, among those of the plan."""
+        """The candidate with the best score by what was surveyed, among those of the plan."""
         if len(question.candidates) == 1:
             return 0
-        if not self._surveyed:
+        if self._basis is None:
             self.survey(question.budget)
+        elif self._saved is None:
+            self._saved = question.budget
         else:
-            self._save(question.budget)
-        offsets = question.offsets
-        if offsets is None:
-            offsets = np.zeros(len(question.candidates))
-        scores = np.where(self._in_plan(question.candidates), offsets, -np.inf)
-        known = np.flatnonzero(np.isfinite(scores)).tolist()
-        if not known:
+            self._saved = self._saved.plus(question.budget)
+        assert self._basis is not None
+        scores = self._basis.score(question)
+        if not np.isfinite(scores).any():
             raise InputError(
                 "None of the tables to choose from is in the plan that owners uploaded for; use a "
                 "method that asks for fewer columns at a time."
             )
-        estimates = question.estimates
-        candidates = [question.candidates[place] for place in known]
-        if isinstance(question.named_score, Misfit) and estimates is not None:
-            found = [
-                self._misfit(axes, estimates[place])
-                for axes, place in zip(candidates, known, strict=True)
-            ]
-            scores[known] += found
-        else:
-            scores[known] += question.named_score.evaluate(self._counter(), candidates)
+        if question.offsets is not None:
+            scores = scores + question.offsets
         return int(np.argmax(scores))
-
-    def _save(self, budget: Budget) -> None:
-        if self._saved is None:
-            self._saved = budget
-        else:
-            self._saved = self._saved.plus(budget)
-
-    def _in_plan(self, candidates: Sequence[Marginal]) -> NDArray[np.bool_]:
-        return np.array([self._surveyed_home(axes) is not None for axes in candidates])
-
-    def _surveyed_home(self, axes: Marginal) -> Measurement | None:
-        exact = self._surveyed.get(frozenset(axes))
-        if exact is not None:
-            return exact
-        holding = [
-            table
-            for table in self._surveyed.values()
-            if all(_holds(table.marginal, axis) for axis in axes)
-        ]
-        return min(holding, key=lambda table: table.counts.size, default=None)
-
-    def _misfit(self, axes: Marginal, estimate: NDArray[np.float64]) -> float:
-        """About how many rows an estimate has in wrong cells.
-
-        The sum of absolute differences would mostly be noise. That of squares is, but its mean is
-        known and taken off; differences are then taken to be normal.
-        """
-        home = self._surveyed_home(axes)
-        assert home is not None
-        table = self._roll_up(axes, home)
-        squares = float(((table.counts - estimate) ** 2).sum())
-        noise = noise_deviation(table.distribution, table.scale) ** 2 * table.counts.size
-        return math.sqrt(2 / math.pi * max(squares - noise, 0.0) * table.counts.size)
-
-    def _counter(self) -> TablesCounter:
-        tables = {
-            held: table
-            for held, table in self._surveyed.items()
-            if all(axis.level == 0 for axis in held)
-        }
-        sizes = {attribute.name: attribute.size for attribute in self.schema.modelled}
-        rows = min(max(estimate_rows(list(tables.values())), 1.0), float(self.plan.max_rows))
-        return TablesCounter(tables, sizes, rows)
-
-
-def _holds(table: Marginal, axis: Axis) -> bool:
-    """Whether a table has an axis, or the finest level of the same attribute."""
-    return axis in table or Axis(axis.attribute) in table

@@ -49,6 +49,15 @@ MAX_NUMBERS = 1 << 22
 NOISE_ROOM = 1 << 14
 """Slots have room for the noise of an answer that costs this part of epsilon 1, or more."""
 
+SCORE_STEPS = 8
+"""Scores are rounded down to this fraction of a row."""
+
+SCORE_MOVE = 2 * SCORE_STEPS + 1
+"""By how many steps a row moves a score: n R moves by less than 2 rows where one comes or goes (see
+:class:`understudy.privacy.scores.Dependence`), so that rounded down it moves by 2 rows at most; one
+step is for errors of the computation. A row lies with one owner, and moves no other's.
+"""
+
 TAIL = 48
 """Noise is beyond this many scales once in e^48 times."""
 
@@ -91,6 +100,9 @@ class Plan:
     sums
         The questions of sums that can be asked, whatever their price; parts that are asked for
         must have a share.
+    scores
+        Whether owners also upload how much the two columns of each table of two depend on each
+        other, by their own rows: what choices are made from.
     collection
         A random name: an upload for one collection is of no use in another.
     """
@@ -103,6 +115,7 @@ class Plan:
     max_rows: int = 1_000_000
     tables: tuple[Marginal, ...] = ()
     sums: tuple[Sum, ...] = ()
+    scores: bool = False
     collection: str = ""
 
     def __post_init__(self) -> None:
@@ -127,6 +140,8 @@ class Plan:
             raise InputError("A table stands twice in the plan; name each once.")
         for question in self.sums:
             question.check(self.domain)
+        if self.scores and not self.pairs:
+            raise InputError("Scores are of tables of two columns, and the plan has none.")
         if sum(item.cells for item in self.items) > MAX_NUMBERS:
             raise InputError(
                 f"The plan has more than {MAX_NUMBERS:,} numbers; take fewer or smaller tables."
@@ -153,11 +168,15 @@ class Plan:
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """All items: the tables, then the parts of each question of sums."""
+        """All items: the tables, the scores, then the parts of each question of sums."""
         found: list[Item] = []
         for axes in self.tables:
             cells = self.domain.cells(axes)
             found.append(self._item(len(found), describe(axes), cells, self.max_rows, 1.0))
+        if self.scores:
+            pairs = len(self.pairs)
+            largest = self.max_rows * SCORE_STEPS
+            found.append(self._item(len(found), "scores", pairs, largest, pairs * SCORE_MOVE))
         for place, question in enumerate(self.sums):
             groups = math.prod(question.group_shape(self.domain))
             for part, block in self.blocks(place).items():
@@ -188,9 +207,18 @@ class Plan:
         )
 
     @cached_property
-    def table_items(self) -> dict[frozenset[Axis], int]:
-        """The number of the item of each table."""
-        return {frozenset(axes): number for number, axes in enumerate(self.tables)}
+    def pairs(self) -> tuple[Marginal, ...]:
+        """The tables of two columns, at their finest."""
+        return tuple(
+            axes for axes in self.tables if len(axes) == 2 and all(axis.level == 0 for axis in axes)
+        )
+
+    @property
+    def score_item(self) -> Item:
+        """The item of scores."""
+        if not self.scores:
+            raise InputError("The plan that owners uploaded for has no scores.")
+        return self.items[len(self.tables)]
 
     def blocks(self, place: int) -> dict[Part, Block]:
         """The blocks of a question of sums, on the grids on which owners round them."""
@@ -204,7 +232,7 @@ class Plan:
 
     def sum_items(self, place: int) -> dict[Part, int]:
         """The numbers of the items of a question of sums."""
-        start = len(self.tables)
+        start = len(self.tables) + int(self.scores)
         for question in self.sums[:place]:
             start += len(question.costs)
         return {part: start + i for i, part in enumerate(self.blocks(place))}
@@ -233,6 +261,7 @@ class Plan:
             "max_rows": self.max_rows,
             "tables": [[[axis.attribute, axis.level] for axis in axes] for axes in self.tables],
             "sums": [_sum_to_dict(question) for question in self.sums],
+            "scores": self.scores,
             "key": self.key.to_dict(),
             "schema": self.schema.to_dict(),
         }
@@ -256,6 +285,7 @@ class Plan:
             max_rows=wire.get("max_rows", int),
             tables=tuple(_read_axes(axes, source) for axes in wire.get("tables", list)),
             sums=tuple(_read_sum(one, domain, source) for one in wire.get("sums", list)),
+            scores=wire.get("scores", bool),
             collection=wire.get("collection", str),
         )
 

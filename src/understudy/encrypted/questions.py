@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.data.marginals import Marginal, describe
-from understudy.encrypted.plans import Item, Plan
+from understudy.encrypted.plans import SCORE_MOVE, Item, Plan
 from understudy.errors import InputError
 from understudy.federation.noise_shares import check_scale
+from understudy.privacy.budget import Budget
+from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import Noise
-from understudy.privacy.questions import LedgerLine, Measure
+from understudy.privacy.mechanisms import Noise, describe_noise, gaussian_scale, laplace_scale
+from understudy.privacy.questions import LedgerLine, Measure, Question
 from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sums import Sum
 
@@ -20,6 +23,32 @@ SHARES = {
     2: "half of it by the aggregator and half by the service",
 }
 """How noise is added, by how many shares of it are enough."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairScores(Question):
+    """How much the columns of each pair of a plan depend on each other, with noise: n R by each
+    owner's own rows, added up.
+    """
+
+    budget: Budget
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a price of nothing."""
+        if not self.budget.amount > 0:
+            raise InputError("Scores cannot be had for nothing; give them a share of the budget.")
+
+    def scale(self, plan: Plan) -> float:
+        """The scale of the noise, in steps: a row moves all scores, each by SCORE_MOVE."""
+        pairs = len(plan.pairs)
+        if self.budget.currency == "epsilon":
+            return laplace_scale(pairs * SCORE_MOVE, self.budget.amount)
+        moved = math.nextafter(math.sqrt(pairs) * SCORE_MOVE * (1 + 1e-12), math.inf)
+        return gaussian_scale(moved, self.budget.amount)
+
+
+Asked = Measure | Sum | PairScores
+"""What can be asked about a plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +75,20 @@ class Priced:
 
 
 def price_question(
-    plan: Plan, question: Measure | Sum, ledger: Ledger, noise: Noise, enough: int
+    plan: Plan, question: Asked, ledger: Ledger, noise: Noise, enough: int
 ) -> Priced:
     """The items of a question and the noise that it needs; refuses what is not in the plan."""
     question.check(plan.domain)
     blocks: Mapping[Part, Block] = {}
-    if isinstance(question, Measure):
+    items: list[Item]
+    scales: list[float]
+    lines: Iterable[LedgerLine]
+    if isinstance(question, PairScores):
+        items, scales = [plan.score_item], [question.scale(plan)]
+        noise_words = f"{describe_noise(question.budget.currency, scales[0])}, {SHARES[enough]}"
+        what = f"dependence of {len(plan.pairs):,} pairs of columns"
+        lines = [(what, question.budget, noise_words)]
+    elif isinstance(question, Measure):
         items = [plan.items[_table_number(plan, axes)] for axes in question.marginals]
         scales = question.scales(ledger)
         lines = question.ledger_lines(scales, SHARES[enough])

@@ -24,7 +24,7 @@ import numpy as np
 from understudy.encrypted.masks import derive_masks, open_seed
 from understudy.encrypted.paillier import PrivateKey
 from understudy.encrypted.plans import Plan
-from understudy.encrypted.questions import Priced, price_question
+from understudy.encrypted.questions import Asked, PairScores, Priced, price_question
 from understudy.encrypted.uploads import seed_statement
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone
@@ -40,11 +40,11 @@ from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.mechanisms import Noise, SystemNoise, add_noise
 from understudy.privacy.questions import Measure
 from understudy.privacy.sum_wire import sum_from_wire
-from understudy.privacy.sums import Sum
 
 _ASKED = {"session", "round", "what", "amount", "names"}
 _SUMMED = _ASKED | {"features", "moments", "ball", "missing", "split", "pooled"}
-_FIELDS = {
+_FIELDS: dict[str, tuple[set[str], set[str]]] = {
+    "scores": (_ASKED - {"names"}, {"ciphertexts"}),
     "tables": (_ASKED, {"axes", "lengths", "weights", "ciphertexts"}),
     "sums": (_SUMMED, {"axes", "lengths", "points", "centres", "directions", "ciphertexts"}),
 }
@@ -317,7 +317,7 @@ class CryptoService:
         plain = b"".join(number.to_bytes(key.plain_width, "big") for number in numbers)
         return Message("answer", {}, {"plaintexts": np.frombuffer(plain, np.uint8)})
 
-    def _read(self, session: _Session, asked: Message) -> Measure | Sum:
+    def _read(self, session: _Session, asked: Message) -> Asked:
         """The question, once everything in it is as it should be."""
         if not session.started:
             raise InputError("A session begins with the owners' sealed seeds.")
@@ -330,6 +330,8 @@ class CryptoService:
         for name in (*(asked.content.keys() - content), *(asked.arrays.keys() - arrays)):
             raise InputError(f"A question for {what} does not hold {name!r}.")
         budget = budget_of(asked, session.ledger.currency)
+        if what == "scores":
+            return PairScores(budget=budget)
         if what == "tables":
             return Measure.from_wire(asked, budget)
         return sum_from_wire(asked, budget, self.plan.domain)

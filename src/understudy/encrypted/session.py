@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.encrypted.paillier import split_numbers
 from understudy.encrypted.plans import TAIL, Item, Plan
-from understudy.encrypted.questions import Priced, price_question
+from understudy.encrypted.questions import Asked, PairScores, Priced, price_question
 from understudy.encrypted.uploads import Upload
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import HolderGone, HolderRefused, Link
@@ -30,7 +30,7 @@ from understudy.federation.terms import COLLUDERS, ENCRYPTED, Terms
 from understudy.privacy.mechanisms import Noise, SystemNoise, add_noise
 from understudy.privacy.questions import Measure
 from understudy.privacy.sum_wire import sum_to_wire
-from understudy.privacy.sums import Sum
+from understudy.privacy.wire import Arrays, Content
 
 
 class ServiceGone(HolderGone):
@@ -167,7 +167,7 @@ class EncryptedSession:
         """The end: the service settles its ledger."""
         self._ask(Message("close", {"session": self.terms.session}), "closed")
 
-    def add_up(self, question: Measure | Sum) -> tuple[list[NDArray[np.int64]], Priced]:
+    def add_up(self, question: Asked) -> tuple[list[NDArray[np.int64]], Priced]:
         """The noisy sums of the items that a question is about, once it is paid for."""
         priced = price_question(self.plan, question, self.ledger, self._noise, self.terms.honest)
         self.ledger.debit_all(priced.lines)
@@ -195,9 +195,13 @@ class EncryptedSession:
         plain = [(number - blind) % key.modulus for number, blind in zip(told, blinds, strict=True)]
         return [_read(item, scale, part) for item, scale, part in priced.split(plain)], priced
 
-    def _message(self, question: Measure | Sum, ciphertexts: bytes) -> Message:
+    def _message(self, question: Asked, ciphertexts: bytes) -> Message:
         self._round += 1
-        if isinstance(question, Measure):
+        content: Content
+        arrays: Arrays
+        if isinstance(question, PairScores):
+            what, content, arrays = "scores", {"amount": question.budget.amount}, {}
+        elif isinstance(question, Measure):
             what, (content, arrays) = "tables", question.to_wire()
         else:
             what, (content, arrays) = "sums", sum_to_wire(question)

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from understudy.data.encoding import Coded
 from understudy.data.files import read_json, write_json
 from understudy.encrypted.masks import SEALED_BYTES, add_masks, derive_masks, seal_seed
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import SCORE_STEPS, Plan
 from understudy.errors import InputError
 from understudy.federation.masking import SEED_BYTES, Signer, Verifier
 from understudy.federation.messages import digest
 from understudy.privacy.answering import PrivateRows
+from understudy.privacy.scores import score_named
 from understudy.privacy.sums import exact_parts
 from understudy.release.callbacks import Progress, no_progress
 
@@ -189,6 +190,9 @@ def count_items(plan: Plan, coded: Coded) -> list[NDArray[np.int64]]:
     """The exact numbers of each item, which never leave the owner but under masks."""
     rows = PrivateRows(coded, collapse=False)
     found = [table.ravel() for table in rows.counter.count(list(plan.tables))]
+    if plan.scores:
+        scores = score_named("R").evaluate(rows.counter, list(plan.pairs), "add_remove")
+        found.append(np.floor(scores * SCORE_STEPS).astype(np.int64))
     for place, question in enumerate(plan.sums):
         summation = question.summation(plan.domain)
         rows.summer.check(summation)

@@ -20,8 +20,8 @@ from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.registry import find_method, methods_for
 
-SURVEY_SHARE = 0.3
-"""The share of the budget for noisy tables to choose from, where a method makes choices."""
+SURVEY_SHARE = 0.2
+"""The share of the budget for noisy scores to choose from, where a method makes choices."""
 
 
 def federate_encrypted(
@@ -49,7 +49,7 @@ def federate_encrypted(
         1: the guarantee holds against the aggregator or the service, each together with all owners
         but one. 0: against readers alone, with half of the noise's variance.
     survey_share
-        The share of the budget for noisy tables to choose from, where a method makes choices.
+        The share of the budget for noisy scores to choose from, where a method makes choices.
     noise
         Where the aggregator's noise comes from; only studies give one.
     progress, notify
