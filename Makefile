@@ -15,7 +15,7 @@ demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one come
 
 # Other programs whose answers tests compare with ours. They pin old libraries, which ours must not
 # follow, so they come without them, into a folder of their own.
-ORACLES = pycanon==1.3.6
+ORACLES = pycanon==1.3.6 phe==1.5.0
 
 # One more process than there are cores: some tests wait, for servers and for other processes.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))

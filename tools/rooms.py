@@ -29,6 +29,8 @@ ROOMS = (
     "local",
     "anonymity",
     "federation",
+    "encrypted",
+    "compression",
     "evaluation",
     "inference",
     "auditing",

@@ -5,6 +5,8 @@ from understudy.cli import (  # noqa: F401
     ask,
     attack,
     audit,
+    compress,
+    csp,
     demo,
     evaluate,
     federate,

@@ -44,6 +44,7 @@ def predict(
     """Predict a column of a table by a trained model: costs nothing."""
     talk = Talk(quiet)
     try:
+        import understudy.compression  # noqa: F401 - its projections have names in model files
         from understudy.learners import TrainedModel
     except ImportError as error:
         raise InputError(str(error)) from error

@@ -55,8 +55,9 @@ class _Commands(TyperGroup):
 
     ORDER = (
         *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
-        *("learn", "predict"),
-        *("evaluate", "attack", "membership", "audit", "holder", "federate", "local", "demo"),
+        *("learn", "predict", "compress"),
+        *("evaluate", "attack", "membership", "audit", "holder", "federate"),
+        *("csp", "local", "demo"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -50,6 +50,8 @@ class Allowance:
     session_share, analyst_share
         The largest share of the allowance that one session, and all sessions of one analyst, may
         take.
+    kind
+        What the holder calls itself in its sentences.
     tell_owner
         Told what the owner alone should read of a refusal: the ledger's own words name files and
         amounts.
@@ -65,13 +67,14 @@ class Allowance:
         session_share: float | Fraction,
         analyst_share: float | Fraction,
         tell_owner: Callable[[str], None],
+        kind: str = "holder",
     ) -> None:
         if epsilon is None and ledger_file is None:
             raise InputError(
-                "A holder needs an allowance or a ledger file, so that it knows when to stop "
+                f"A {kind} needs an allowance or a ledger file, so that it knows when to stop "
                 "answering."
             )
-        self._holder = holder
+        self._holder = f"The {kind} {holder}"
         self._file = ledger_file
         self._session_share = check_share("session_share", session_share)
         self._analyst_share = check_share("analyst_share", analyst_share)
@@ -86,7 +89,7 @@ class Allowance:
         details = {"analyst": analyst, "session": terms.session}
         entry = {**details, "epsilon": terms.epsilon, "delta": terms.delta}
         refused = (
-            f"The holder {self._holder} does not allow a release at epsilon {terms.epsilon:g}, "
+            f"{self._holder} does not allow a release at epsilon {terms.epsilon:g}, "
             f"delta {terms.delta:g}"
         )
 
@@ -128,8 +131,7 @@ class Allowance:
             except UnderstudyError as error:
                 self._tell_owner(str(error))
                 raise InputError(
-                    f"The holder {self._holder} cannot settle its ledger; the whole price stays on "
-                    "it."
+                    f"{self._holder} cannot settle its ledger; the whole price stays on it."
                 ) from None
         if not ledger.entries:
             reservation.release.update(epsilon=0.0, delta=0.0)

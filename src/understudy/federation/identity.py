@@ -307,10 +307,15 @@ class Parties:
         [[analyst]]
         name = "registry"
         certificate = "registry.pem"
+
+    Where holders upload encrypted tables and go offline, they stand under ``[[owner]]``, without an
+    address, and there is one ``[[service]]`` with an address, which holds the key.
     """
 
     holders: tuple[Party, ...]
     analysts: tuple[Party, ...]
+    owners: tuple[Party, ...] = ()
+    services: tuple[Party, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path) -> Parties:
@@ -320,32 +325,38 @@ class Parties:
             document = tomllib.loads(_content(path, "list of parties").decode())
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(f"{path} is not a list of parties in TOML: {error}.") from error
-        unknown = sorted(document.keys() - {"holder", "analyst"})
+        unknown = sorted(document.keys() - set(_KINDS))
         if unknown:
             raise InputError(
                 f"{path} has {unknown[0]!r}; parties stand under [[holder]] and [[analyst]]."
             )
         parties = cls(
-            tuple(_party(entry, "holder", path) for entry in _entries(document, "holder", path)),
-            tuple(_party(entry, "analyst", path) for entry in _entries(document, "analyst", path)),
+            *(
+                tuple(_party(entry, kind, path) for entry in _entries(document, kind, path))
+                for kind in _KINDS
+            )
         )
-        everybody = parties.holders + parties.analysts
+        everybody = parties.holders + parties.analysts + parties.owners + parties.services
         for what, values in (
             ("name", [party.name for party in everybody]),
             ("certificate", [party.certificate.fingerprint for party in everybody]),
-            ("address", [party.address for party in parties.holders]),
+            ("address", [party.address for party in (*parties.holders, *parties.services)]),
         ):
             twice = next((value for i, value in enumerate(values) if value in values[:i]), None)
             if twice is not None:
                 raise InputError(
                     f"{path}: two parties have the same {what} ({twice}); every party has its own."
                 )
-        if not parties.holders:
+        if not parties.holders and not parties.owners:
             raise InputError(
                 f"{path} names no holder; add one under [[holder]] with name, address and "
                 "certificate."
             )
         return parties
+
+
+_KINDS = ("holder", "analyst", "owner", "service")
+_LISTENING = ("holder", "service")
 
 
 def _entries(document: dict[str, Any], kind: str, path: Path) -> list[dict[str, Any]]:
@@ -359,7 +370,7 @@ def _entries(document: dict[str, Any], kind: str, path: Path) -> list[dict[str, 
 
 def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
     wanted = ["name", "certificate"]
-    if kind == "holder":
+    if kind in _LISTENING:
         wanted.insert(1, "address")
     for name in wanted:
         if not isinstance(entry.get(name), str) or not entry[name]:
@@ -376,7 +387,7 @@ def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
             f"({entry['certificate']}); name the right file."
         )
     address = entry.get("address", "")
-    if kind == "holder" and not _ADDRESS.fullmatch(address):
+    if kind in _LISTENING and not _ADDRESS.fullmatch(address):
         raise InputError(
             f"{path}: the address of {entry['name']} must be host:port, such as "
             f"north.example:8443, not {address!r}."

@@ -19,6 +19,10 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.wording import list_public
 
 WAYS = ("secure", "statistics", "voting", "models")
+"""Ways in which holders answer themselves."""
+
+ENCRYPTED = "encrypted"
+"""The way in which they have uploaded ciphertexts, and a service answers for them."""
 
 COLLUDERS = 1
 """How many holders are feared to collude where nobody says otherwise.
@@ -66,7 +70,7 @@ class Terms:
                     "at "
                     "most."
                 )
-        if self.way not in WAYS:
+        if self.way not in (*WAYS, ENCRYPTED):
             raise InputError(f"There is no way {self.way!r}; known are {', '.join(WAYS)}.")
         check_epsilon(self.epsilon)
         check_delta(self.delta)
@@ -86,6 +90,11 @@ class Terms:
                 "The number of holders that may collude must be a whole number at or above 0."
             )
         _ = self.ledger  # refuses what cannot be accounted for, before anybody reserves it
+        if self.way == ENCRYPTED and (self.dropouts or self.colluders > 1):
+            raise InputError(
+                "Owners of encrypted tables are offline, so none drops out; and of the service and "
+                "the aggregator one may collude with owners, or none."
+            )
         needed = 2 * self.dropouts + self.colluders + 1
         if self.way == "secure" and len(self.holders) < needed:
             raise InputError(
@@ -104,8 +113,10 @@ class Terms:
     @property
     def honest(self) -> int:
         """How many holders in every sum are certain to be honest: as many shares make the whole
-        noise.
+        noise. Where owners are offline, the aggregator and the service add the shares.
         """
+        if self.way == ENCRYPTED:
+            return 2 - self.colluders
         return len(self.holders) - self.dropouts - self.colluders
 
     @property
@@ -124,6 +135,8 @@ class Terms:
     @property
     def trust(self) -> str:
         """Which assumption the guarantee rests on, in one sentence."""
+        if self.way == ENCRYPTED:
+            return self._trust_in_encryption
         if self.way != "secure":
             return (
                 "Each holder adds its own noise: the guarantee rests on no assumption about "
@@ -136,6 +149,16 @@ class Terms:
             f"Secure sums over {len(self.holders)} holders, of whom up to {self.dropouts} may drop "
             "out: the guarantee "
             f"holds against the analyst and all readers, {among}."
+        )
+
+    @property
+    def _trust_in_encryption(self) -> str:
+        against = "all readers, and against the aggregator or the service together with owners"
+        if not self.colluders:
+            against = "all readers, but not against the aggregator or the service"
+        return (
+            f"Encrypted sums over {len(self.holders)} owners: the guarantee holds against "
+            f"{against}, as long as aggregator and service do not collude."
         )
 
     def to_message(self) -> Message:

@@ -162,6 +162,8 @@ def release_centre(
     """Where to centre rows: at their noisy mean, if they are enough for one, else at the middle of
     the bounds, at no price. What is decided by is public or released.
     """
+    if not asked.curator.adaptive_sums:
+        return Centre(place=np.zeros(len(design)), is_mean=False, left=budget)
     first, rest = budget.split(CENTRE_SHARE, 1 - CENTRE_SHARE)
     columns = design.longest(1)
     if first.currency == "epsilon":

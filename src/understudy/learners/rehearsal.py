@@ -29,26 +29,45 @@ NUMBERS_OF_ROWS = (0, 1 << 40)
 def rehearsal_curators(curator: Curator) -> list[Curator]:
     """Curators of the same public domain, with the same prices and without a row."""
     ledger = copy.copy(curator.ledger)
-    return [_Rehearsal(curator.domain, ledger, rows) for rows in NUMBERS_OF_ROWS]
+    return [
+        Rehearsal(curator.domain, ledger, rows, adaptive_sums=curator.adaptive_sums)
+        for rows in NUMBERS_OF_ROWS
+    ]
 
 
-class _Rehearsal(Curator):
-    """Checks questions and prices, and answers with public numbers."""
+class Rehearsal(Curator):
+    """Checks questions and prices, and answers with public numbers.
 
-    def __init__(self, domain: Domain, ledger: Ledger, counted: int) -> None:
+    Parameters
+    ----------
+    domain, ledger
+        What can be asked for, and what may be spent.
+    counted
+        As if there were this many rows.
+    adaptive_sums
+        Whether the curator that it stands for sums about centres that were released before.
+    """
+
+    def __init__(
+        self, domain: Domain, ledger: Ledger, counted: int, *, adaptive_sums: bool = True
+    ) -> None:
         super().__init__(domain, ledger)
         self._counted = counted
+        self.adaptive_sums = adaptive_sums
 
     @property
     def rows(self) -> int | None:
+        """As many as are made believe, where that is public."""
         if self.neighbours == "replace":
             return self._counted
         return None
 
     def in_bits(self, bits: Bits) -> Curator:
+        """Nobody asks."""
         raise NotImplementedError("learners do not ask for bits")
 
     def answer(self, question: Question) -> Any:
+        """Public numbers of the right shape."""
         question.check(self.domain)
         match question:
             case Measure():

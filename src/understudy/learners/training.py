@@ -31,11 +31,11 @@ from understudy.release.callbacks import Notify, Progress, no_progress, warn_own
 from understudy.release.pipeline import Release
 from understudy.release.sources import MemorySource, Source, open_source
 
-from sklearn.base import clone  # isort: skip
+from sklearn.base import TransformerMixin, clone  # isort: skip
 
 TRAINED_MODEL_VERSION = 1
 
-LEARNERS: Mapping[str, type[Learner]] = {
+LEARNERS: dict[str, type[Learner]] = {
     "logistic": LogisticRegression,
     "gaussian-nb": GaussianNB,
     "categorical-nb": CategoricalNB,
@@ -46,7 +46,10 @@ LEARNERS: Mapping[str, type[Learner]] = {
 }
 """The learners by the names that the command line and model files have for them."""
 
-NOT_KEPT = ("bounds", "target_bounds", "classes", "categories", "ledger", "noise")
+NOT_KEPT = (
+    *("bounds", "target_bounds", "classes", "privacy_classes", "categories"),
+    *("ledger", "noise"),
+)
 """Parameters that a model does not hold: the schema says it, or they belong to the fit."""
 
 
@@ -55,6 +58,11 @@ def find_learner(name: str) -> type[Learner]:
     if name not in LEARNERS:
         raise InputError(f"There is no learner {name!r}; known are {', '.join(LEARNERS)}.")
     return LEARNERS[name]
+
+
+def register_learner(name: str, kind: type[Learner]) -> None:
+    """Give a learner of another room a name in model files."""
+    LEARNERS[name] = kind
 
 
 def learner_name(learner: Learner) -> str:
@@ -101,7 +109,7 @@ class TrainedModel:
         """What the model says of each row of a table: one column, or one per component."""
         rows, _ = as_table(table, **reading)
         features = self.learner.design_.read(rows, self.schema)
-        if isinstance(self.learner, PCA):
+        if isinstance(self.learner, TransformerMixin) and not hasattr(self.learner, "predict"):
             found = self.learner.transform(features)
             columns = {f"component {i + 1}": _column(part) for i, part in enumerate(found.T)}
         else:

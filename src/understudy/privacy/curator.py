@@ -81,6 +81,11 @@ class Curator(ABC):
         What tosses are made with, and noise where the curator adds it itself.
     """
 
+    adaptive_sums: bool = True
+    """Whether sums can be asked for about centres that were released before; not where they were
+    taken before anybody asked.
+    """
+
     def __init__(self, domain: Domain, ledger: Ledger, noise: Noise | None = None) -> None:
         self.domain = domain
         self.schema: Schema = domain.schema

@@ -111,7 +111,7 @@ ANNEALING = 2.0
     "adaptive",
     summary="whatever its model gets most wrong, in rounds",
     cost="many small questions",
-    curators=("central", "federated", "local"),
+    curators=("central", "federated", "local", "encrypted"),
     presets={"fast": "Several times faster, a little less accurate."},
 )
 @dataclass(frozen=True, kw_only=True)

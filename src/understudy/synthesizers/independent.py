@@ -27,7 +27,7 @@ from understudy.synthesizers.registry import register
     "independent",
     summary="every column's distribution",
     cost="one noisy histogram per column",
-    curators=("central", "federated", "local"),
+    curators=("central", "federated", "local", "encrypted"),
 )
 @dataclass(frozen=True, kw_only=True)
 class Independent(Synthesizer):

@@ -49,7 +49,7 @@ model.
     "marginals",
     summary="the tables that you name",
     cost="one noisy table each",
-    curators=("central", "federated", "local"),
+    curators=("central", "federated", "local", "encrypted"),
 )
 @dataclass(frozen=True, kw_only=True)
 class Marginals(Synthesizer):

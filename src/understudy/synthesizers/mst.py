@@ -35,7 +35,7 @@ MAX_CLIQUE_CELLS = 1 << 20
     "mst",
     summary="a tree of pairs",
     cost="a choice and a noisy table per column",
-    curators=("central", "federated", "local"),
+    curators=("central", "federated", "local", "encrypted"),
 )
 @dataclass(frozen=True, kw_only=True)
 class MST(Synthesizer):

@@ -65,7 +65,7 @@ ROWS_SHARE = 0.01
     "privbayes",
     summary="how columns depend on each other, as far as the budget allows",
     cost="a choice and a noisy table per column",
-    curators=("central", "federated", "local"),
+    curators=("central", "federated", "local", "encrypted"),
     presets={"paper": "PrivBayes as published, to the letter (neighbours: replace)."},
 )
 @dataclass(frozen=True, kw_only=True)

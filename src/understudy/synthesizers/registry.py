@@ -28,7 +28,7 @@ DEFAULT = "adaptive"
 FEDERATED_DEFAULT = "privbayes"
 """The methods where none is named, for one table and for the rows of many holders."""
 
-CuratorKind = Literal["central", "federated", "local"]
+CuratorKind = Literal["central", "federated", "local", "encrypted"]
 _S = TypeVar("_S", bound="type[Synthesizer]")
 
 

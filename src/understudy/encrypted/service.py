@@ -1,0 +1,400 @@
+"""The crypto service: holds the key, and decrypts nothing but sums over all owners with its noise.
+
+It holds no rows and no ciphertexts. An aggregator sends blinded ciphertexts of sums, with the
+question that they are for; the service checks the question against the plan, its policy and its
+ledger, debits, decrypts, takes off the masks of all owners, adds its own noise and answers. What it
+decrypts is blinded by a uniform number, so that it learns nothing itself; what it answers has its
+noise, so that the aggregator learns no more than the ledger says (:mod:`understudy.encrypted.masks`
+has the proof).
+
+Like a holder, it gives a message that comes again, the same to the byte, the answer that it got,
+refuses messages out of their order, and closes at an exception that it did not raise on purpose.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from understudy.encrypted.masks import derive_masks, open_seed
+from understudy.encrypted.paillier import PrivateKey
+from understudy.encrypted.plans import Plan
+from understudy.encrypted.questions import Asked, PairScores, Priced, price_question
+from understudy.encrypted.uploads import seed_statement
+from understudy.errors import InputError, UnderstudyError
+from understudy.federation import HolderGone
+from understudy.federation.allowance import Allowance, Reservation
+from understudy.federation.holder import MAX_SESSIONS, Log, no_log
+from understudy.federation.masking import Verifier
+from understudy.federation.messages import Message, digest, refusal
+from understudy.federation.noise_shares import ShareNoise
+from understudy.federation.questions import budget_of, in_words
+from understudy.federation.session_keys import from_hex
+from understudy.federation.terms import ENCRYPTED, Terms
+from understudy.privacy.ledger import Ledger, LedgerFile
+from understudy.privacy.mechanisms import Noise, SystemNoise, add_noise
+from understudy.privacy.questions import Measure
+from understudy.privacy.sum_wire import sum_from_wire
+
+_ASKED = {"session", "round", "what", "amount", "names"}
+_SUMMED = _ASKED | {"features", "moments", "ball", "missing", "split", "pooled"}
+_FIELDS: dict[str, tuple[set[str], set[str]]] = {
+    "scores": (_ASKED - {"names"}, {"ciphertexts"}),
+    "tables": (_ASKED, {"axes", "lengths", "weights", "ciphertexts"}),
+    "sums": (_SUMMED, {"axes", "lengths", "points", "centres", "directions", "ciphertexts"}),
+}
+"""What may stand in a question, so that what the log says of it is all that there is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServicePolicy:
+    """What a service agrees to.
+
+    Parameters
+    ----------
+    ledger_file
+        The ledger on disk that the price of each session is reserved in; without one, the plan's
+        allowance holds for as long as the service runs.
+    colluders
+        1: sessions whose noise would not hold against the aggregator, or against the service
+        itself, are refused. 0: they are accepted.
+    session_share, analyst_share
+        The largest share of the allowance that one session, and all sessions of one aggregator,
+        may take.
+    """
+
+    ledger_file: LedgerFile | None = None
+    colluders: int = 1
+    session_share: float | Fraction = 1
+    analyst_share: float | Fraction = 1
+
+
+class CryptoService:
+    """Holds a key and answers messages.
+
+    Parameters
+    ----------
+    name
+        How others call it.
+    plan
+        What was agreed on with the owners.
+    key
+        The private key of the plan.
+    owners
+        The pinned certificates of all owners, by name.
+    policy
+        What the service agrees to.
+    log
+        Told what was asked and answered.
+    noise
+        Where noise comes from; anything but the default is for tests and studies.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        key: PrivateKey,
+        owners: Mapping[str, Verifier],
+        *,
+        policy: ServicePolicy | None = None,
+        log: Log = no_log,
+        noise: Noise | None = None,
+    ) -> None:
+        if key.public != plan.key:
+            raise InputError(
+                "The plan is for another key than the service has; name the right one."
+            )
+        for owner in plan.owners:
+            if owner not in owners:
+                raise InputError(
+                    f"The service has no certificate of the owner {owner}; add it to the parties."
+                )
+        self.name = name
+        self.plan = plan
+        self.key = key
+        self.owners = {owner: owners[owner] for owner in plan.owners}
+        self.policy = policy or ServicePolicy()
+        self._noise: Noise = noise or SystemNoise()
+        self._log = log
+        self._lock = threading.Lock()
+        self._closed = False
+        self._sessions: dict[str, _Session] = {}
+        self._ended: dict[str, _Session] = {}
+        self._seals: dict[str, bytes] = {}
+        """The sealed seed of each owner, once it is known: it does not change."""
+        self._seeds: dict[str, bytes] = {}
+        self._masks: dict[int, list[int]] = {}
+        """The sums of all owners' masks, by item."""
+        book = self.policy.ledger_file
+        if book is not None and not self._noise.private:
+            raise InputError(
+                "A service with seeded noise protects nobody; it does not belong into a ledger "
+                "file."
+            )
+        if book is not None:
+            _check_book(book, plan)
+        self._allowance = Allowance(
+            name,
+            epsilon=plan.epsilon,
+            delta=plan.delta,
+            ledger_file=book,
+            session_share=self.policy.session_share,
+            analyst_share=self.policy.analyst_share,
+            tell_owner=lambda why: self._write_down({"answered": "refused", "why": why}),
+            kind="service",
+        )
+
+    def answer(self, message: bytes, asker: str = "") -> bytes:
+        """Answer a message of somebody, if only with a refusal."""
+        with self._lock:
+            if self._closed:
+                return self._closed_answer()
+            try:
+                return self._answer_or_refuse(message, asker)
+            except BaseException as error:
+                closed = self.close(error)
+                if not isinstance(error, Exception):
+                    raise
+                return closed
+
+    def close(self, error: BaseException) -> bytes:
+        """Answer nobody any more; returns what everybody is told from now on."""
+        self._closed = True
+        try:
+            self._log({"answered": "nothing", "why": type(error).__name__})
+        except Exception:  # the log may be what failed
+            return self._closed_answer()
+        return self._closed_answer()
+
+    def _closed_answer(self) -> bytes:
+        return refusal(
+            f"The service {self.name} has closed; its log says where it failed, and whoever runs "
+            "it must start it again.",
+            gone=True,
+        )
+
+    def _answer_or_refuse(self, message: bytes, asker: str) -> bytes:
+        try:
+            return self._answer(Message.from_bytes(message), message, asker)
+        except UnderstudyError as error:
+            gone = isinstance(error, HolderGone)
+            self._write_down({"answered": "gone" if gone else "refused", "why": str(error)})
+            return refusal(str(error), gone=gone)
+
+    def _write_down(self, entry: Mapping[str, Any]) -> None:
+        try:
+            self._log(entry)
+        except UnderstudyError as error:
+            raise RuntimeError("the log failed") from error
+
+    def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
+        if asked.kind == "hello":
+            return self._hello().to_bytes()
+        name = asked.get("session", str)
+        seal = digest(raw)
+        session = self._sessions.get(name) or self._ended.get(name)
+        if session is not None and session.asker != asker:
+            raise InputError("This session was opened by somebody else, who alone can go on.")
+        if session is not None and session.last[0] == seal:
+            self._write_down({"session": name, "asked": "again", "answered": "repeated"})
+            return session.last[1]
+        told: dict[str, Any] = in_words(asked)
+        if asked.kind == "open":
+            session, reply = self._open(asked, asker)
+            told = {"terms": asked.content}
+        elif session is None or name in self._ended:
+            raise HolderGone(
+                f"The service {self.name} knows of no such session; it may have been started again "
+                "since."
+            )
+        else:
+            reply = self._step(session, asked)
+        answer = reply.to_bytes()
+        if asked.kind == "ask":
+            told |= {"currency": session.ledger.currency, "left": session.ledger.left.amount}
+        entry = {"session": name, "asked": asked.kind, "answered": reply.kind, **told}
+        self._write_down({**entry, "question": seal.hex(), "digest": digest(answer).hex()})
+        session.last = seal, answer  # not before the log has it
+        return answer
+
+    def _hello(self) -> Message:
+        return Message(
+            "hello",
+            {
+                "name": self.name,
+                "plan": self.plan.digest.hex(),
+                "key": self.plan.key.fingerprint,
+                "private": self._noise.private,
+            },
+        )
+
+    # ---- a session
+
+    def _open(self, asked: Message, asker: str) -> tuple[_Session, Message]:
+        terms = Terms.from_message(asked)
+        self._check_terms(terms)
+        reserved = self._allowance.reserve(terms, asker)
+        session = _Session(asker, terms, reserved, ShareNoise(terms.honest, self._noise))
+        self._sessions[terms.session] = session
+        theirs = [name for name, other in self._sessions.items() if other.asker == asker]
+        if len(theirs) > MAX_SESSIONS:  # left behind; its price stays on the books in full
+            del self._sessions[theirs[0]]
+        return session, Message("opened", {"name": self.name})
+
+    def _check_terms(self, terms: Terms) -> None:
+        if terms.session in self._sessions or terms.session in self._ended:
+            raise InputError("There is a session of that name already.")
+        if terms.way != ENCRYPTED:
+            raise InputError(f"A crypto service does not take part in the way {terms.way!r}.")
+        if terms.schema != self.plan.digest.hex():
+            raise InputError(f"The service {self.name} serves another plan; compare the two files.")
+        if terms.holders != self.plan.owners:
+            raise InputError(f"The service {self.name} answers for all owners of the plan only.")
+        if terms.neighbours != "add_remove":
+            raise InputError(f"The service {self.name} answers for neighbours add_remove only.")
+        if bool(terms.delta) != bool(self.plan.delta):
+            raise InputError(
+                "The plan counts in another currency: a session has a delta where the plan has "
+                "one, and none where it has none."
+            )
+        if terms.colluders < self.policy.colluders:
+            raise InputError(
+                f"The service {self.name} wants noise that holds against aggregator and service "
+                "themselves; ask with colluders 1, or have it fear nobody."
+            )
+
+    def _step(self, session: _Session, asked: Message) -> Message:
+        self._sessions[session.terms.session] = self._sessions.pop(session.terms.session)
+        if asked.kind == "start":
+            return self._start(session, asked)
+        if asked.kind == "ask":
+            return self._ask(session, asked)
+        if asked.kind == "close":
+            return self._end(session)
+        raise InputError(f"A crypto service does not know what {asked.kind!r} means.")
+
+    def _start(self, session: _Session, asked: Message) -> Message:
+        """Take the owners' sealed seeds, each signed by its owner for this plan."""
+        told = asked.get("seeds", dict)
+        if sorted(told) != list(self.plan.owners):
+            raise InputError("There must be a sealed seed of each owner of the plan, and no other.")
+        for owner, entry in told.items():
+            self._take_seed(owner, entry)
+        session.started = True
+        return Message("started")
+
+    def _take_seed(self, owner: str, entry: Any) -> None:
+        if not isinstance(entry, list) or len(entry) != 2:
+            raise InputError("A sealed seed comes with its owner's signature.")
+        box, signature = from_hex(entry[0]), from_hex(entry[1])
+        plan = self.plan.digest
+        if not self.owners[owner].verify(signature, seed_statement(plan, owner, box)):
+            raise InputError(f"The sealed seed of {owner} is not signed by its owner.")
+        if self._seals.setdefault(owner, box) != box:
+            raise InputError(
+                f"{owner} uploaded twice, and the service knows the first upload; one plan takes "
+                "one upload of each owner."
+            )
+        if owner not in self._seeds:
+            self._seeds[owner] = open_seed(box, self.key.sealing, plan, owner)
+
+    def _ask(self, session: _Session, asked: Message) -> Message:
+        question = self._read(session, asked)
+        ledger = session.ledger
+        priced = price_question(self.plan, question, ledger, session.noise, session.terms.honest)
+        key = self.plan.key
+        data = asked.array("ciphertexts", "u1").tobytes()
+        ciphertexts = key.from_bytes(data, priced.ciphertexts)
+        ledger.debit_all(priced.lines)
+        session.round += 1
+        numbers = self._decrypt(priced, ciphertexts, session)
+        plain = b"".join(number.to_bytes(key.plain_width, "big") for number in numbers)
+        return Message("answer", {}, {"plaintexts": np.frombuffer(plain, np.uint8)})
+
+    def _read(self, session: _Session, asked: Message) -> Asked:
+        """The question, once everything in it is as it should be."""
+        if not session.started:
+            raise InputError("A session begins with the owners' sealed seeds.")
+        if asked.get("round", int) != session.round + 1:
+            raise InputError("Questions come one after the other; this one is out of its order.")
+        what = asked.get("what", str)
+        if what not in _FIELDS:
+            raise InputError(f"A crypto service cannot be asked for {what!r}.")
+        content, arrays = _FIELDS[what]
+        for name in (*(asked.content.keys() - content), *(asked.arrays.keys() - arrays)):
+            raise InputError(f"A question for {what} does not hold {name!r}.")
+        budget = budget_of(asked, session.ledger.currency)
+        if what == "scores":
+            return PairScores(budget=budget)
+        if what == "tables":
+            return Measure.from_wire(asked, budget)
+        return sum_from_wire(asked, budget, self.plan.domain)
+
+    def _decrypt(self, priced: Priced, ciphertexts: list[int], session: _Session) -> list[int]:
+        """Blinded sums, without masks and with this service's noise."""
+        modulus, currency = self.plan.key.modulus, session.ledger.currency
+        found: list[int] = []
+        for item, scale, part in priced.split(ciphertexts):
+            zeros = np.zeros(item.cells, dtype=np.int64)
+            noise = item.packing.pack(add_noise(session.noise, zeros, currency, scale))
+            masks = self._masks_of(item.number, item.ciphertexts)
+            for ciphertext, mask, share in zip(part, masks, noise, strict=True):
+                found.append((self.key.decrypt(ciphertext) - mask + share) % modulus)
+        return found
+
+    def _masks_of(self, item: int, number: int) -> list[int]:
+        if item not in self._masks:
+            modulus = self.plan.key.modulus
+            sums = [0] * number
+            for owner, seed in self._seeds.items():
+                masks = derive_masks(seed, self.plan.digest, owner, item, number, modulus)
+                sums = [(a + b) % modulus for a, b in zip(sums, masks, strict=True)]
+            self._masks[item] = sums
+        return self._masks[item]
+
+    def _end(self, session: _Session) -> Message:
+        """What was asked is written into the ledger file."""
+        self._allowance.settle(session.reservation, session.ledger)
+        name = session.terms.session
+        self._ended = dict([*self._ended.items(), (name, self._sessions.pop(name))][-MAX_SESSIONS:])
+        return Message("closed")
+
+
+class _Session:
+    """One release, as the service sees it."""
+
+    def __init__(
+        self, asker: str, terms: Terms, reservation: Reservation, noise: ShareNoise
+    ) -> None:
+        self.asker = asker
+        self.terms = terms
+        self.reservation = reservation
+        self.noise = noise
+        self.ledger: Ledger = terms.ledger
+        if not noise.private:
+            self.ledger.private = False
+        self.started = False
+        self.round = 0
+        self.last: tuple[bytes, bytes] = (b"", b"")
+
+
+def _check_book(book: LedgerFile, plan: Plan) -> None:
+    """The ledger is kept for this plan, with its allowance."""
+    kept = book.read()
+    allowance = kept["allowance"]
+    if (allowance["epsilon"], allowance["delta"], kept["neighbours"]) != (
+        plan.epsilon,
+        plan.delta,
+        "add_remove",
+    ):
+        raise InputError(
+            f"The ledger {book.path} has another allowance than the plan; each plan has a ledger "
+            "of its own."
+        )
+    book.adopt_table(plan.digest.hex())

@@ -1,0 +1,125 @@
+"""Scores that owners upload for choices: how far a row moves them, and what is chosen by them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from encrypted_parties import SCHEMA, draw_rows, gather
+
+from understudy import MST
+from understudy.data.encoding import Coded
+from understudy.data.marginals import marginal
+from understudy.data.schema import Schema
+from understudy.encrypted.choices import SurveyedScores, dependence_of, expect_by_chance
+from understudy.encrypted.curator import EncryptedCurator
+from understudy.encrypted.plans import SCORE_MOVE, SCORE_STEPS, list_tables
+from understudy.encrypted.questions import PairScores
+from understudy.encrypted.session import EncryptedSession
+from understudy.encrypted.uploads import count_items
+from understudy.encrypted.ways import federate_encrypted
+from understudy.errors import InputError
+from understudy.federation import HolderRefused
+from understudy.privacy.budget import Budget
+
+
+@pytest.fixture(scope="module")
+def parties():
+    return gather([draw_rows(2000, seed) for seed in range(3)], epsilon=1e6, scores=True)
+
+
+def test_no_row_moves_a_score_by_more_than_is_said():
+    """All tables of up to five rows of two columns, and each of them with any row more."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "a": {"kind": "categorical", "values": [0, 1]},
+                "b": {"kind": "categorical", "values": [0, 1, 2]},
+            }
+        }
+    )
+    plan = gather(
+        [Coded(schema, {"a": np.zeros(1, np.uint8), "b": np.zeros(1, np.uint8)}, 1, ())] * 2,
+        schema,
+        scores=True,
+    ).plan
+
+    def score(rows) -> int:
+        a, b = (np.array([row[i] for row in rows], dtype=np.uint8) for i in (0, 1))
+        return int(count_items(plan, Coded(schema, {"a": a, "b": b}, len(rows), ()))[-1][0])
+
+    cells = list(itertools.product(range(2), range(3)))
+    largest = 0
+    for size in range(1, 5):
+        for rows in itertools.combinations_with_replacement(cells, size):
+            before = score(rows)
+            largest = max(largest, *(abs(score((*rows, cell)) - before) for cell in cells))
+    assert SCORE_STEPS // 2 < largest < SCORE_MOVE
+
+
+def test_the_noise_is_for_all_pairs_together(parties):
+    pairs = len(parties.plan.pairs)
+    assert pairs == 3
+    pure = PairScores(budget=Budget(0.5)).scale(parties.plan)
+    assert pure == pytest.approx(pairs * SCORE_MOVE / 0.5)
+    rho = PairScores(budget=Budget(0.5, "rho")).scale(parties.plan)
+    assert rho == pytest.approx(np.sqrt(pairs) * SCORE_MOVE)
+
+
+def test_scores_are_told_once_and_paid_for(parties):
+    with EncryptedSession(parties.link, parties.store, epsilon=1000.0) as session:
+        curator = EncryptedCurator(session)
+        curator.survey(Budget(900.0))
+        assert curator.ledger.left.amount == pytest.approx(100.0)
+        [place] = {
+            curator.choose([marginal("a", "c"), marginal("a", "b")], "R", Budget(1.0))
+            for _ in range(3)
+        }
+        assert place == 1  # b depends on a; c only through b
+        served = parties.service._sessions[session.terms.session]
+        assert served.ledger.left.amount == pytest.approx(100.0)
+
+
+def test_a_plan_without_scores_has_none_to_tell():
+    two = gather([draw_rows(100)] * 2)
+    with (
+        EncryptedSession(two.link, two.store, epsilon=1.0) as session,
+        pytest.raises(InputError, match="has no scores"),
+    ):
+        session.add_up(PairScores(budget=Budget(1.0)))
+    with pytest.raises(InputError, match="tables of two columns"):
+        gather([draw_rows(10)] * 2, tables=list_tables(SCHEMA, 1), scores=True)
+
+
+def test_scores_for_nothing_are_refused(parties):
+    with (
+        EncryptedSession(parties.link, parties.store, epsilon=1.0) as session,
+        pytest.raises((InputError, HolderRefused)),
+    ):
+        session.add_up(PairScores(budget=Budget(0.0)))
+
+
+def test_mst_finds_the_tree(parties):
+    model = federate_encrypted(parties.link, parties.store, MST(epsilon=10.0))
+    tables = {frozenset(one.attributes) for one in model.measurements.tables}
+    assert {frozenset("ab"), frozenset("bc")} <= tables
+
+
+def test_what_comes_by_chance_is_not_taken_for_dependence():
+    """Ten owners with 500 independent rows each: their scores add up to about what is expected."""
+    rng = np.random.default_rng(0)
+    tables = rng.multinomial(500, np.full(20, 1 / 20), size=10).reshape(10, 4, 5).astype(float)
+    found = sum(dependence_of(table) for table in tables)
+    expected = expect_by_chance(np.full((4, 5), 250.0), 10)
+    assert found == pytest.approx(expected, rel=0.25)
+
+
+def test_a_table_that_is_modelled_already_is_not_chosen_again(parties):
+    pairs = parties.plan.pairs
+    basis = SurveyedScores(parties.plan, np.array([1000.0, 0.0, 500.0]), 1.0)
+    dependent = np.array([[2000.0, 0.0, 0.0], [0.0, 2000.0, 2000.0]])
+    independent = np.full((2, 3), 1000.0)
+    assert basis._score(pairs[0], independent) > 1500
+    assert basis._score(pairs[0], dependent) == 0
+    assert basis._score(marginal("a", "b", "c"), None) == -np.inf
