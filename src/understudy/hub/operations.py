@@ -25,6 +25,7 @@ from understudy.asking.run import Terms as AskTerms
 from understudy.data.files import write_json, write_text
 from understudy.data.frames import Frame
 from understudy.data.schema import Schema
+from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.models.constraining import check_constraints
 from understudy.models.model import MAX_ROWS_PER_SAMPLE, Model
@@ -295,12 +296,26 @@ class Synthesise(Operation):
             ledger=run.ledger_file,
             notify=run.notify,
             progress=run.progress,
+            engine=self._engine(run.rows),
         )
         run.progress("writing the release", 0, 1)
         model.save(folder / MODEL)
         self._write_rows(model, folder / f"{ROWS}.{self.format}")
         write_text(folder / REPORT, report(model, _about(run.use)), "report")
         return model.ledger
+
+    def _engine(self, rows: Frame) -> str | None:
+        """How long an engine takes depends on the rows, and strangers have clocks: what they ask
+        is answered from memory.
+        """
+        if self.algorithm is None:
+            return None
+        if isinstance(rows, str) and is_url(rows):
+            raise InputError(
+                "A foreign algorithm needs rows in memory, and these are in a database; take a "
+                "method of ours, or give a file."
+            )
+        return "memory" if isinstance(rows, str | Path) else None
 
     def _write_rows(self, model: Model, path: Path) -> None:
         rows = self.rows
@@ -324,7 +339,7 @@ class Synthesise(Operation):
             if self.algorithm not in others:
                 raise InputError("The algorithm of the request is not here.")
             foreign = cast(Any, others[self.algorithm])
-            return cast(Synthesizer, foreign(method=self.method, parameters=given, **shared))
+            return cast(Synthesizer, foreign(method=self.method, parameters_given=given, **shared))
         method = find_method(self.method)
         known = {one.name for one in fields(method.kind)}
         for name in given:
