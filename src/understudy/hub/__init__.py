@@ -1,0 +1,1 @@
+"""The hub: share what may be shared, with everybody's budget in view."""
