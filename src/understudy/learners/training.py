@@ -370,6 +370,7 @@ class _Training:
     terms: DiscoveryTerms
 
     asks = True
+    for_strangers = False
     refinement = 0.0
 
     def __post_init__(self) -> None:
