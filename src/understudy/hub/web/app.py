@@ -10,10 +10,10 @@ from understudy.hub.web.assets import assets
 from understudy.hub.web.headers import SafeHeaders
 from understudy.hub.web.limits import LimitBody
 from understudy.hub.web.problems import answer_problem, handle_problems
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 
 
-def make_app(hub: Hub) -> FastAPI:
+def make_app(hub: Site) -> FastAPI:
     """The application of a hub that is open."""
     from understudy.hub.web.api import router as api
     from understudy.hub.web.pages import routers
@@ -52,6 +52,6 @@ def send_asset(request: Request, name: str) -> Response:
 
 def tell_health(request: Request) -> Response:
     """Whether the hub and its database answer; for load balancers."""
-    hub: Hub = request.app.state.hub
+    hub: Site = request.app.state.hub
     with hub.db.reading():
         return JSONResponse({"status": "ok"})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hub:
+class Site:
     """A hub that is open.
 
     Parameters

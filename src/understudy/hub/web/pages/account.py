@@ -14,7 +14,7 @@ from understudy.hub.web.forms import SentForm
 from understudy.hub.web.pages.signing_in import start
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer, client_address
 
 router = APIRouter()
@@ -63,7 +63,7 @@ def revoke_token(hub: TheHub, viewer: Viewer, token: str, form: SentForm) -> Res
 
 
 def _page(
-    request: Request, hub: Hub, viewer: User, status: int = 200, secret: str = "", **values: Any
+    request: Request, hub: Site, viewer: User, status: int = 200, secret: str = "", **values: Any
 ) -> Response:
     with hub.db.reading() as c:
         tokens = accounts.list_tokens(c, viewer.id)

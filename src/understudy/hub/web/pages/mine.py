@@ -26,7 +26,7 @@ from understudy.hub.web.pages.requests import list_lines
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -261,7 +261,7 @@ def _read_attributes(form: Form) -> dict[str, list[str]]:
 
 def _new_page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
     typed: dict[str, str],
     status: int = 200,
@@ -282,7 +282,7 @@ def _new_page(
 
 
 def _failed(
-    request: Request, hub: Hub, viewer: User, dataset: str, error: UnderstudyError
+    request: Request, hub: Site, viewer: User, dataset: str, error: UnderstudyError
 ) -> Response:
     status = status_of(error)
     if status in (403, 404):
@@ -292,7 +292,7 @@ def _failed(
 
 def _page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
     dataset: str,
     status: int = 200,

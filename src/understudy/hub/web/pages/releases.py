@@ -22,7 +22,7 @@ from understudy.hub.web.headers import FILE_POLICY, REPORT_POLICY
 from understudy.hub.web.pages.asking import example_condition
 from understudy.hub.web.rendering import render
 from understudy.hub.web.specs import LABELS
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 from understudy.models.model import Model
 
@@ -129,7 +129,7 @@ def find_file(release: Release, name: str) -> ReleaseFile:
     raise NotFound("The release has no such file.")
 
 
-def stream_file(hub: Hub, file: ReleaseFile) -> Response:
+def stream_file(hub: Site, file: ReleaseFile) -> Response:
     """A file as a download that no browser opens by itself."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", file.name)
     headers = {
@@ -149,7 +149,7 @@ def _chain(first: bytes, rest: Any) -> Any:
     yield from rest
 
 
-def read_file(hub: Hub, release: Release, name: str, most: int) -> bytes:
+def read_file(hub: Site, release: Release, name: str, most: int) -> bytes:
     """A small file of a release."""
     file = find_file(release, name)
     if file.size > most:
@@ -162,7 +162,7 @@ _lock = Lock()
 KEPT_MODELS = 8
 
 
-def load_model(hub: Hub, release: Release) -> Model:
+def load_model(hub: Site, release: Release) -> Model:
     """The model of a release; the last few are kept, by the digest of their file."""
     digest = find_file(release, MODEL).sha256
     with _lock:

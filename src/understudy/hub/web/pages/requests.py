@@ -23,7 +23,7 @@ from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS, Preview, describe, preview
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -102,7 +102,7 @@ def list_lines(c: Transaction, found: Page[Asked]) -> Page[Line]:
 
 
 def _page(
-    request: Request, hub: Hub, viewer: User, request_id: str, status: int = 200, **values: Any
+    request: Request, hub: Site, viewer: User, request_id: str, status: int = 200, **values: Any
 ) -> Response:
     with hub.db.reading() as c:
         asked = asking.show(c, viewer.id, request_id)

@@ -14,7 +14,7 @@ from understudy.hub.pages import Page
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import Administrator, TheHub
 
 router = APIRouter()
@@ -78,7 +78,7 @@ def change_user(hub: TheHub, viewer: Administrator, user: str, form: SentForm) -
 
 def _page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
     page: int,
     status: int = 200,
