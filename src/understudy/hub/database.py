@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from understudy.errors import InputError
-from understudy.hub import tables
+from understudy.hub import migrations, tables
 from understudy.hub.errors import Unavailable
 
 WAIT_SECONDS = 30
@@ -105,14 +105,10 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables to today's layout, from nothing or from an earlier one."""
-        from understudy.hub.triggers import create_triggers
-
         with self._speaking(), self.engine.connect() as connection:
             connection = connection.execution_options(**{_WRITES: True})
             with connection.begin():
-                tables.metadata.create_all(connection)
-                create_triggers(connection)
-                _start_trail(connection)
+                migrations.upgrade(connection)
 
     @contextlib.contextmanager
     def transaction(self, *, alone: bool = True) -> Iterator[Transaction]:
@@ -221,12 +217,6 @@ def _set_up_postgres(connection: Any, _: Any) -> None:
         cursor.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
         cursor.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
     connection.commit()
-
-
-def _start_trail(connection: sa.Connection) -> None:
-    head = tables.trail_head
-    if connection.execute(sa.select(head.c.id)).first() is None:
-        connection.execute(sa.insert(head).values(id=1, number=0, digest="", mac=""))
 
 
 def _explain(error: Exception) -> str:
