@@ -25,7 +25,7 @@ from understudy.hub.passwords import Passwords
 SESSION_LASTS = dt.timedelta(hours=12)
 SESSION_IDLE = dt.timedelta(hours=2)
 SEEN_EVERY = dt.timedelta(minutes=5)
-"""How exactly it is known when a session was last used: a page costs no write but every so often."""
+"""How exactly it is known when a session was last used; most pages cost no write."""
 
 LINK_LASTS = dt.timedelta(days=7)
 WINDOW = dt.timedelta(minutes=15)
@@ -39,7 +39,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,63}")
 MAX_DISPLAY = 120
 MAX_TOKENS = 20
 TOKEN_PREFIX = "ush_"
-WRONG = "The name or the password is wrong, or the account is locked for a while after many attempts."
+WRONG = (
+    "The name or the password is wrong, or the account is locked for a while after many attempts."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +164,11 @@ def add_user(
         values["oidc_subject"] = identity.key
     c.execute(sa.insert(tables.users).values(values))
     trail.append(
-        c, actor, "add account", f"user:{values['id']}", {"name": name, "administrator": administrator}
+        c,
+        actor,
+        "add account",
+        f"user:{values['id']}",
+        {"name": name, "administrator": administrator},
     )
     return find_user(c, values["id"])
 
@@ -351,9 +357,7 @@ def sign_in_by(c: Transaction, identity: Identity) -> User:
         if not user.active:
             raise Refused("This account is closed; ask an administrator of the hub.")
         return user
-    return add_user(
-        c, actor="hub", name=identity.name, display=identity.display, identity=identity
-    )
+    return add_user(c, actor="hub", name=identity.name, display=identity.display, identity=identity)
 
 
 def _count_attempt(c: Transaction, name: str, address: str) -> bool:

@@ -73,7 +73,7 @@ def show_dataset(request: Request, agent: Known, dataset: str) -> dict[str, Any]
         return _describe_dataset(_own_dataset(c, agent, dataset))
 
 
-@router.post("/claim")
+@router.post("/claim", response_model=None)
 def claim(request: Request, agent: Known, asked: Claim) -> Response | dict[str, Any]:
     """The next approved job, or nothing (204)."""
     with request.app.state.hub.db.transaction() as c:

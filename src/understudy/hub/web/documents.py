@@ -14,7 +14,6 @@ from understudy.hub.pages import Page as CorePage
 from understudy.hub.records import Dataset, Job, Release, Request
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="A random id.")]
-Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="A SHA-256.")]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="The first page is 1.")]
 Amount = Annotated[float, Field(ge=0, le=1e6)]
 Text = Annotated[str, Field(max_length=5000)]

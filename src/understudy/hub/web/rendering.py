@@ -189,6 +189,3 @@ def _navigation(request: Request, hub: Site, viewer: User | None) -> list[Link]:
         )
         for label, address, count in links
     ]
-
-
-

@@ -12,7 +12,7 @@ from understudy.hub.errors import Refused
 from understudy.hub.web.state import Site
 
 
-class SignInFirst(Exception):
+class SignInFirstError(Exception):
     """The page is for those who have signed in."""
 
 
@@ -22,7 +22,7 @@ class NoToken(Refused):
 
 def get_hub(request: Request) -> Site:
     """The hub that answers."""
-    hub = request.app.state.hub
+    hub = request.app.state.site
     assert isinstance(hub, Site)
     return hub
 
@@ -53,7 +53,7 @@ def signed_in(request: Request) -> User:
     """Who looks at a page; who has not signed in is asked to."""
     user = find_viewer(request)
     if user is None:
-        raise SignInFirst
+        raise SignInFirstError
     return user
 
 

@@ -18,7 +18,6 @@ from understudy.hub.datasets import DatasetSpec
 from understudy.hub.names import MANAGE
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Operation, Role
-from understudy.hub.records import read_dataset
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.web import lists
 from understudy.hub.web.documents import (

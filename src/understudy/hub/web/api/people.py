@@ -14,7 +14,6 @@ from understudy.hub.accounts import User
 from understudy.hub.pages import Page, PageOf
 from understudy.hub.web.documents import (
     AlgorithmSent,
-    Digest,
     Id,
     Listing,
     NameSent,
@@ -158,11 +157,11 @@ def offer_algorithm(hub: TheHub, user: Bearer, sent: AlgorithmSent) -> dict[str,
     return write_algorithm(made)
 
 
-@router.delete("/algorithms/{digest}", tags=["algorithms"])
-def withdraw_algorithm(hub: TheHub, user: Bearer, digest: Digest) -> dict[str, str]:
+@router.delete("/algorithms/{algorithm}", tags=["algorithms"])
+def withdraw_algorithm(hub: TheHub, user: Bearer, algorithm: Id) -> dict[str, str]:
     """Offer it no more."""
     with hub.db.transaction() as c:
-        algorithms.withdraw(c, user.id, digest)
+        algorithms.withdraw(c, user.id, algorithm)
     return {"state": "withdrawn"}
 
 
@@ -180,7 +179,7 @@ def write_user(user: User) -> dict[str, Any]:
 
 def write_algorithm(algorithm: Any) -> dict[str, Any]:
     """An algorithm, without its package."""
-    names = ("name", "version", "summary", "digest", "public_key", "provider")
+    names = ("id", "name", "version", "summary", "digest", "public_key", "provider")
     return {name: getattr(algorithm, name) for name in names} | {
         "created_at": write_time(algorithm.created_at)
     }

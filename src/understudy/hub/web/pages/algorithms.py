@@ -11,6 +11,7 @@ from understudy.errors import InputError, UnderstudyError
 from understudy.hub import algorithms
 from understudy.hub.pages import PageOf
 from understudy.hub.web import lists
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
@@ -46,11 +47,11 @@ def offer(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> Resp
     return go_to("/algorithms", said="offered")
 
 
-@router.post("/algorithms/{digest}/withdraw")
-def withdraw(hub: TheHub, viewer: Viewer, digest: str, form: SentForm) -> Response:
+@router.post("/algorithms/{algorithm}/withdraw")
+def withdraw(hub: TheHub, viewer: Viewer, algorithm: Id, form: SentForm) -> Response:
     """Offer it no more."""
     with hub.db.transaction() as c:
-        algorithms.withdraw(c, viewer.id, digest)
+        algorithms.withdraw(c, viewer.id, algorithm)
     return go_to("/algorithms", said="removed")
 
 

@@ -18,6 +18,7 @@ from understudy.hub.errors import NotFound
 from understudy.hub.policy import Operation, allowed
 from understudy.hub.records import Release, ReleaseFile, read_dataset
 from understudy.hub.web.answers import Shown, show_answers, show_stored
+from understudy.hub.web.documents import Id
 from understudy.hub.web.headers import FILE_POLICY, REPORT_POLICY
 from understudy.hub.web.pages.asking import example_condition
 from understudy.hub.web.rendering import render
@@ -46,7 +47,7 @@ WHAT = {
 
 @router.get("/releases/{release}")
 def show_release(
-    request: Request, hub: TheHub, viewer: Viewer, release: str, query: str = ""
+    request: Request, hub: TheHub, viewer: Viewer, release: Id, query: str = ""
 ) -> Response:
     """A release; with a query, the answer to it."""
     with hub.db.reading() as c:
@@ -100,7 +101,7 @@ def show_release(
 
 
 @router.get("/releases/{release}/files/{name}")
-def send_file(hub: TheHub, viewer: Viewer, release: str, name: str) -> Response:
+def send_file(hub: TheHub, viewer: Viewer, release: Id, name: str) -> Response:
     """A file of a release, as a download; each is written into the trail."""
     with hub.db.reading() as c:
         file = find_file(releases.show(c, viewer.id, release), name)
@@ -110,7 +111,7 @@ def send_file(hub: TheHub, viewer: Viewer, release: str, name: str) -> Response:
 
 
 @router.get("/releases/{release}/report")
-def show_report(hub: TheHub, viewer: Viewer, release: str) -> Response:
+def show_report(hub: TheHub, viewer: Viewer, release: Id) -> Response:
     """The release report, without scripts and without the hub's origin."""
     with hub.db.reading() as c:
         found = releases.show(c, viewer.id, release)

@@ -47,9 +47,7 @@ def sign_in(request: Request, hub: TheHub, form: SentForm) -> Response:
     following = form.text("next", "The page", required=False, most=300)
     user = accounts.sign_in(hub.db, hub.passwords, name, password, client_address(request))
     if user is None:
-        return _sign_in_page(
-            request, hub, 403, name=name, next=following, problem=accounts.WRONG
-        )
+        return _sign_in_page(request, hub, 403, name=name, next=following, problem=accounts.WRONG)
     return start(hub, user, safe_path(following))
 
 
