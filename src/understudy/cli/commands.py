@@ -9,6 +9,7 @@ from understudy.cli import (  # noqa: F401
     evaluate,
     federate,
     holder,
+    hub,
     learn,
     ledger,
     local,
