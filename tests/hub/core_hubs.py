@@ -22,7 +22,7 @@ from understudy.hub.releases import ReleaseSpec
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.tables import agents, users
 
-SCHEMA = {"columns": [{"name": "age", "kind": "integer", "min": 0, "max": 99}]}
+SCHEMA = {"attributes": {"age": {"kind": "integer", "min": 0, "max": 99}}}
 
 
 @dataclass

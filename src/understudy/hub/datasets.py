@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.hub import jobs, policy, trail
 from understudy.hub.access import check, read_object, read_subject
@@ -18,12 +20,14 @@ from understudy.hub.errors import NotFound, Refused
 from understudy.hub.names import CLOSE, MANAGE, MODES, SEE, new_id
 from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation, Role, Subject
+from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset, read_dataset, read_dataset_row
 from understudy.hub.roles import MAX_NAME, RoleSpec, set_role
 from understudy.hub.tables import agents, datasets, members, roles, users, vault_objects
-from understudy.privacy.budget import check_neighbours
 
 MAX_TEXT = 10_000
+MAX_SCHEMA = 2_000_000
+"""Letters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,8 @@ class DatasetSpec:
         The id of the owner's agent that computes.
     source
         In mode stored: a name that the worker's own settings explain; ``None``: rows in the vault.
+    about_rows
+        About how many rows there are, in public; for what to expect before anything is spent.
     roles
         The policy.
     """
@@ -72,6 +78,7 @@ class DatasetSpec:
     unit: Any = "row"
     agent: str | None = None
     source: str | None = None
+    about_rows: int | None = None
     roles: Sequence[RoleSpec] = ()
 
 
@@ -253,6 +260,12 @@ def _check_spec(c: Transaction, owner: str, spec: DatasetSpec) -> dict[str, Any]
             raise InputError(f"The {name} has more than {MAX_TEXT:,} letters; shorten it.")
     if spec.mode not in MODES:
         raise InputError(f"The mode must be one of {', '.join(MODES)}, not {spec.mode!r}.")
+    schema = Schema.from_dict(spec.schema)
+    if len(json.dumps(spec.schema)) > MAX_SCHEMA:
+        raise InputError(f"The schema has more than {MAX_SCHEMA:,} letters; shorten it.")
+    if spec.about_rows is not None and not 0 < spec.about_rows < 1 << 53:
+        raise InputError("The number of rows must be a whole number above 0, or left out.")
+    read_protected(spec.neighbours, spec.unit)  # refuses what is neither
     total = Price.of(spec.epsilon, spec.delta)
     per_user = _per_user(spec)
     if spec.agent is not None:
@@ -263,13 +276,14 @@ def _check_spec(c: Transaction, owner: str, spec: DatasetSpec) -> dict[str, Any]
         "name": spec.name.strip(),
         "description": spec.description,
         "schema": dict(spec.schema),
-        "columns": len(spec.schema.get("columns", ())),
+        "columns": len(schema.attributes),
+        "about_rows": spec.about_rows,
         "purpose": spec.purpose,
         "conditions": spec.conditions,
         "contact": spec.contact,
         "mode": spec.mode,
         "listed": bool(spec.listed),
-        "neighbours": check_neighbours(spec.neighbours),
+        "neighbours": spec.neighbours,
         "unit": spec.unit,
         "total_epsilon": total.epsilon,
         "total_delta": total.delta,

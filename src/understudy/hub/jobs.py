@@ -14,9 +14,12 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from understudy.hub import budgets, releases, trail
+from understudy.hub.access import check
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound
-from understudy.hub.names import ENDED, new_id
+from understudy.hub.names import ENDED, MANAGE, new_id
+from understudy.hub.pages import Page, PageOf, read_page
+from understudy.hub.policy import Operation
 from understudy.hub.records import Job, Release, Request, read_job, read_priced_row
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.tables import datasets, jobs
@@ -109,12 +112,19 @@ def report(
 
 
 def finish(c: Transaction, job: str, worker: str, release: ReleaseSpec) -> Release:
-    """Take a job's release in; the same one sent twice is one release."""
+    """Take a job's release in; the same one sent twice is one release.
+
+    A job that was interrupted because its worker was silent for too long is done after all when
+    that same worker delivers, unless its price was given back.
+    """
     found = _read_own(c, job, worker)
     if found.state == "done":
         return releases.read_again(c, found, release)
-    running = _read_running(c, job, worker)
-    made = releases.add(c, worker, running, release)
+    # Its price was paid and not given back: what a worker computed while nobody heard of it counts.
+    if found.state != "interrupted" or found.refunded:
+        _read_running(c, job, worker)
+    check_open(c, found.dataset)
+    made = releases.add(c, worker, found, release)
     _end(c, job, "done", "")
     return made
 
@@ -179,6 +189,19 @@ def expire(c: Transaction, now: dt.datetime | None = None) -> list[Job]:
         details = {"job": row["id"], "worker": row["worker"]}
         trail.append(c, "hub", "interrupt", row["dataset"], details)
     return [read_job(c, row["id"]) for row in silent]
+
+
+def of_dataset(c: Transaction, actor: str, dataset: str, page: PageOf | None = None) -> Page[Job]:
+    """What was computed on a data set, for its owner; newest first."""
+    check(c, actor, Operation(name=MANAGE), dataset)
+    query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.place.desc())
+    return read_page(c, query, page or PageOf(), lambda row: read_priced_row(Job, row))
+
+
+def check_open(c: Transaction, dataset: str) -> None:
+    """A closed data set releases nothing more."""
+    if c.value(sa.select(datasets.c.state).where(datasets.c.id == dataset)) != "open":
+        raise Conflict("The data set was closed meanwhile; nothing of it is released.")
 
 
 def _serves(worker: str) -> sa.ColumnElement[bool]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from understudy.data.schema import Schema
 from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound
@@ -39,6 +40,7 @@ class Dataset:
     agent: str | None
     source: str | None
     rows_object: str | None
+    about_rows: int | None
     created_at: dt.datetime
     changed_at: dt.datetime
     closed_at: dt.datetime | None
@@ -47,6 +49,10 @@ class Dataset:
     def left(self) -> Price:
         """What may still be spent."""
         return self.total - self.spent
+
+    def read_schema(self) -> Schema:
+        """The schema, built."""
+        return Schema.from_dict(self.schema)
 
     @property
     def use(self) -> dict[str, str]:

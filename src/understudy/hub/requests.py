@@ -17,10 +17,19 @@ from understudy.hub.access import check, read_object, read_subject
 from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
-from understudy.hub.names import ACCESS, MANAGE, PRICED, new_id
+from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, new_id
+from understudy.hub.operations import check_spec
 from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation, allowed
-from understudy.hub.records import Request, read_job_of, read_priced_row, read_request
+from understudy.hub.protection import read_protected
+from understudy.hub.records import (
+    Dataset,
+    Request,
+    read_dataset,
+    read_job_of,
+    read_priced_row,
+    read_request,
+)
 from understudy.hub.tables import datasets, requests
 
 MAX_REASON = 5000
@@ -67,7 +76,8 @@ def submit(
             raise Conflict("This form was sent before with other content; open a new one.")
         return read_priced_row(Request, before)
     price = read_price(operation, spec)
-    asked = describe_operation(operation, spec, price)
+    check(c, user, Operation(name=SEE), dataset)  # before the schema has a say in any message
+    asked = describe_operation(read_dataset(c, dataset), operation, spec, price)
     decision = check(c, user, asked, dataset)
     budgets.check_fits(c, dataset, user, price)
     request = new_id()
@@ -157,21 +167,37 @@ def show(c: Transaction, viewer: str, request: str) -> Request:
     return found
 
 
-def of_user(c: Transaction, user: str, page: PageOf | None = None) -> Page[Request]:
-    """A user's requests, newest first."""
+def of_user(
+    c: Transaction, user: str, page: PageOf | None = None, *, dataset: str | None = None
+) -> Page[Request]:
+    """A user's requests, newest first; for one data set, or all."""
     query = sa.select(requests).where(requests.c.user == user)
+    if dataset is not None:
+        query = query.where(requests.c.dataset == dataset)
     return _list(c, query, page)
 
 
 def for_owner(
-    c: Transaction, owner: str, state: str | None = None, page: PageOf | None = None
+    c: Transaction,
+    owner: str,
+    state: str | None = None,
+    page: PageOf | None = None,
+    *,
+    dataset: str | None = None,
 ) -> Page[Request]:
-    """The requests for an owner's data sets, newest first; those of one state, or all."""
-    mine = sa.select(datasets.c.id).where(datasets.c.owner == owner)
-    query = sa.select(requests).where(requests.c.dataset.in_(mine))
+    """The requests for an owner's data sets, newest first; of one state or data set, or all."""
+    query = sa.select(requests).where(_is_for(owner))
     if state is not None:
         query = query.where(requests.c.state == state)
+    if dataset is not None:
+        query = query.where(requests.c.dataset == dataset)
     return _list(c, query, page)
+
+
+def count_waiting(c: Transaction, owner: str) -> int:
+    """How many requests wait for an owner's decision."""
+    waiting = _is_for(owner) & (requests.c.state == "waiting")
+    return int(c.value(sa.select(sa.func.count()).select_from(requests).where(waiting)))
 
 
 def read_price(operation: str, spec: Mapping[str, Any]) -> Price:
@@ -186,11 +212,21 @@ def read_price(operation: str, spec: Mapping[str, Any]) -> Price:
     return Price.of(spec["epsilon"], spec.get("delta", 0.0))
 
 
-def describe_operation(operation: str, spec: Mapping[str, Any], price: Price) -> Operation:
-    """What the policy is asked: the operation, its price and its algorithm."""
-    foreign = spec.get("algorithm")
-    built_in = spec.get("method") or spec.get("learner")
-    name = foreign or built_in
+def describe_operation(
+    dataset: Dataset, operation: str, spec: Mapping[str, Any], price: Price
+) -> Operation:
+    """What the policy is asked: the operation, its price and its algorithm.
+
+    The spec is checked against the data set's schema first; no row is read.
+    """
+    if operation == ACCESS:
+        return Operation(name=ACCESS)
+    protected = read_protected(dataset.neighbours, dataset.unit)
+    checked = check_spec(operation, spec, dataset.read_schema(), protected)
+    if Price.of(*checked.price()) != price:
+        raise InputError("The spec's epsilon and delta are not its whole price.")
+    foreign = getattr(checked, "algorithm", None)
+    name = foreign or getattr(checked, "method", None) or getattr(checked, "learner", None)
     return Operation(
         name=operation,
         price=price,
@@ -219,7 +255,8 @@ def _approve(
         return read_request(c, request.id)
     # The policy may have changed since it was asked: what it denies now, nobody approves.
     subject = read_subject(c, request.user)
-    asked = describe_operation(request.operation, request.spec, request.price)
+    dataset = read_dataset(c, request.dataset)
+    asked = describe_operation(dataset, request.operation, request.spec, request.price)
     still = allowed(subject, asked, read_object(c, request.dataset))
     if not still:
         raise Refused(f"The policy does not allow it any more: {still.why}")
@@ -245,6 +282,10 @@ def _digest(dataset: str, operation: str, spec: Mapping[str, Any], reason: str) 
     if len(text) > MAX_SPEC:
         raise InputError("The request's spec is too long.")
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_for(owner: str) -> sa.ColumnElement[bool]:
+    return requests.c.dataset.in_(sa.select(datasets.c.id).where(datasets.c.owner == owner))
 
 
 def _list(c: Transaction, query: sa.Select[Any], page: PageOf | None) -> Page[Request]:

@@ -200,6 +200,7 @@ datasets = sa.Table(
     _text("description"),
     _json("schema"),
     _count("columns"),  # of the schema, for the catalogue
+    sa.Column("about_rows", sa.BigInteger, nullable=True),  # what the owner says in public
     _text("purpose"),
     _text("conditions"),
     _text("contact"),
@@ -383,8 +384,9 @@ trail = sa.Table(
     _text("action"),
     _text("object"),
     _text("details", "{}"),  # canonical JSON, as it was signed
-    _text("previous"),  # the digest of the entry before
-    _text("digest"),  # SHA-256 over all of the above: anybody can check it
+    _text("salt"),  # so that nobody guesses an entry from its digest
+    _text("content"),  # SHA-256 over all of the above
+    _text("digest"),  # SHA-256 over the digest before and the content: anybody can check it
     _text("mac"),  # HMAC-SHA256 over the digest: who has the key can
     sa.Index("ix_trail_object", "object"),
 )

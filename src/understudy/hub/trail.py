@@ -1,8 +1,10 @@
 """The trail: what was done, by whom, to what; only added to, each entry chained to the last.
 
-Each entry carries a SHA-256 digest over its content and the digest of the entry before it, and an
-HMAC over that digest. The head (number, digest, HMAC of the last entry) leaves the hub with each
-release. What a check proves depends on what the checker has:
+Each entry carries the SHA-256 of its content, a SHA-256 digest over that and the digest of the
+entry before it, and an HMAC over that digest. So an export can show an owner her own entries and,
+of all others, only the SHA-256 of their content (salted, so that nobody can guess it), and the
+chain can still be checked. The head (number, digest and HMAC of the last entry) leaves the hub with
+each release. What a check proves depends on what the checker has:
 
 - *Heads alone* (an owner, from releases that she kept, and an export): everything up to the last of
   her heads is as it was when that release was made. Not even the operator can change, drop or
@@ -19,7 +21,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,6 +33,9 @@ from understudy.hub.database import Database, Transaction
 from understudy.hub.tables import trail, trail_head
 
 TRAIL_VERSION = 1
+SIGNED = ("number", "at", "actor", "action", "object", "details", "salt")
+"""What an entry says."""
+
 MAX_DETAILS = 20_000
 """Letters of the details of one entry."""
 
@@ -44,9 +50,18 @@ class Entry:
     action: str
     object: str
     details: str
-    previous: str
+    salt: str
+    content: str
     digest: str
     mac: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """An entry that an export does not show."""
+
+    number: int
+    content: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,18 +115,19 @@ def append(
     if len(text) > MAX_DETAILS:
         raise InputError("The details of this step are too long for the trail; shorten them.")
     last = read_head(c)
-    content = {
+    entry = {
         "number": last.number + 1,
         "at": c.now.isoformat(timespec="milliseconds"),
         "actor": actor,
         "action": action,
         "object": object,
         "details": text,
-        "previous": last.digest,
+        "salt": secrets.token_hex(16),
     }
-    digest = digest_entry(content)
+    content = digest_content(entry)
+    digest = chain(last.digest, content)
     head = Head(number=last.number + 1, digest=digest, mac=sign(c.trail_key, digest))
-    c.execute(sa.insert(trail).values(**content, digest=head.digest, mac=head.mac))
+    c.execute(sa.insert(trail).values(**entry, content=content, digest=digest, mac=head.mac))
     c.execute(sa.update(trail_head).where(trail_head.c.id == 1).values(**asdict(head)))
     return head
 
@@ -139,12 +155,26 @@ def read_entries(
     return [Entry(**row) for row in c.rows(query)]
 
 
-def export(c: Transaction) -> dict[str, Any]:
-    """The whole trail as a document that can be checked elsewhere; without the key."""
+def export(c: Transaction, objects: Collection[str] | None = None) -> dict[str, Any]:
+    """The trail as a document that can be checked elsewhere; without the key.
+
+    Parameters
+    ----------
+    c
+        The transaction.
+    objects
+        Show the entries of these alone, and of others the digest of their content; ``None``: all.
+    """
+    entries: list[dict[str, Any]] = []
+    for entry in read_entries(c):
+        if objects is None or entry.object in objects:
+            entries.append(asdict(entry))
+        else:
+            entries.append({"number": entry.number, "content": entry.content})
     return {
         "understudy_trail": TRAIL_VERSION,
         "head": asdict(read_head(c)),
-        "entries": [asdict(entry) for entry in read_entries(c)],
+        "entries": entries,
     }
 
 
@@ -169,15 +199,13 @@ def verify(
             source = export(c)
     entries, last = _read_document(source)
     kept = list(heads)
-    findings = list(_check_entries(entries, key))
-    digests = {0: ""} | {entry.number: entry.digest for entry in entries}
-    end = Head(number=0, digest="", mac="")
-    if entries:
-        end = Head(number=entries[-1].number, digest=entries[-1].digest, mac=entries[-1].mac)
-    if last != end:
-        findings.append(f"The head is at entry {last.number}, but the last entry is {end.number}.")
+    digests, findings = _check_entries(entries, key)
+    if last.number != len(entries) or last.digest != digests[len(entries)]:
+        findings.append(f"The head is not that of the last entry, {len(entries)}.")
+    if key is not None and entries and not _is_signed(key, last.digest, last.mac):
+        findings.append("The head was not written by the hub: its signature is not the key's.")
     for head in kept:
-        if head.number not in digests:
+        if not 0 <= head.number <= len(entries):
             findings.append(f"A release names entry {head.number}, which the trail has lost.")
         elif digests[head.number] != head.digest:
             findings.append(f"A release names entry {head.number}, and it was written differently.")
@@ -190,9 +218,14 @@ def verify(
     )
 
 
-def digest_entry(content: Mapping[str, Any]) -> str:
-    """The digest of an entry's content, the link to the one before included."""
-    return hashlib.sha256(write_details(content).encode()).hexdigest()
+def digest_content(entry: Mapping[str, Any]) -> str:
+    """The SHA-256 of what an entry says."""
+    return hashlib.sha256(write_details(entry).encode()).hexdigest()
+
+
+def chain(previous: str, content: str) -> str:
+    """The digest of an entry: over the digest before it, and its content's."""
+    return hashlib.sha256(f"{previous}\n{content}".encode()).hexdigest()
 
 
 def sign(key: bytes, digest: str) -> str:
@@ -205,24 +238,35 @@ def write_details(details: Mapping[str, Any]) -> str:
     return json.dumps(details, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def _check_entries(entries: Sequence[Entry], key: bytes | None) -> Iterator[str]:
-    previous = ""
+def _is_signed(key: bytes, digest: str, mac: str) -> bool:
+    return hmac.compare_digest(sign(key, digest).encode(), mac.encode())
+
+
+def _check_entries(
+    entries: Sequence[Entry | Hidden], key: bytes | None
+) -> tuple[list[str], list[str]]:
+    """The digests, computed from the content on, and what speaks against the entries."""
+    digests, findings = [""], []
     for number, entry in enumerate(entries, start=1):
         if entry.number != number:
-            yield f"Entry {number} is missing; entry {entry.number} stands in its place."
-            return
-        if entry.previous != previous:
-            yield f"Entry {number} does not follow the entry before it."
-        content = asdict(entry)
-        del content["digest"], content["mac"]
-        if digest_entry(content) != entry.digest:
-            yield f"Entry {number} was changed after it was written."
-        if key is not None and not hmac.compare_digest(sign(key, entry.digest), entry.mac):
-            yield f"Entry {number} was not written by the hub: its signature is not the key's."
-        previous = entry.digest
+            findings.append(f"Entry {number} is missing; entry {entry.number} is in its place.")
+            break
+        content, digest = entry.content, ""
+        if isinstance(entry, Entry):
+            said = asdict(entry)
+            content = digest_content({name: said[name] for name in SIGNED})
+        digest = chain(digests[-1], content)
+        if isinstance(entry, Entry):
+            if (content, digest) != (entry.content, entry.digest):
+                findings.append(f"Entry {number} was changed after it was written.")
+            if key is not None and not _is_signed(key, entry.digest, entry.mac):
+                findings.append(f"Entry {number} was not written by the hub: wrong signature.")
+        digests.append(digest)
+    digests += [""] * (len(entries) + 1 - len(digests))
+    return digests, findings
 
 
-def _read_document(document: Mapping[str, Any]) -> tuple[list[Entry], Head]:
+def _read_document(document: Mapping[str, Any]) -> tuple[list[Entry | Hidden], Head]:
     try:
         if document["understudy_trail"] != TRAIL_VERSION:
             raise InputError("The trail was written by another version of understudy.")
@@ -241,10 +285,11 @@ def read_head_document(document: Mapping[str, Any]) -> Head:
     return Head(number=number, digest=str(digest), mac=str(mac))
 
 
-def _read_entry(entry: Mapping[str, Any]) -> Entry:
-    texts = {name: entry[name] for name in Entry.__dataclass_fields__ if name != "number"}
+def _read_entry(entry: Mapping[str, Any]) -> Entry | Hidden:
+    kind = Hidden if set(entry) == {"number", "content"} else Entry
+    texts = {name: entry[name] for name in kind.__dataclass_fields__ if name != "number"}
     if not all(isinstance(text, str) for text in texts.values()):
         raise ValueError("an entry's fields are text")
     if isinstance(entry["number"], bool) or not isinstance(entry["number"], int):
         raise ValueError("an entry's number is a number")
-    return Entry(number=entry["number"], **texts)
+    return kind(number=entry["number"], **texts)

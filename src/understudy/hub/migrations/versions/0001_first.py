@@ -1,5 +1,7 @@
 """Data sets with a total budget, roles, requests, jobs, releases and the trail."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -24,7 +26,8 @@ def upgrade() -> None:
         _text("action"),
         _text("object"),
         _text("details", "{}"),
-        _text("previous"),
+        _text("salt"),
+        _text("content"),
         _text("digest"),
         _text("mac"),
         sa.PrimaryKeyConstraint("number", name="pk_trail"),
@@ -230,27 +233,27 @@ def _make_requests() -> None:
     op.create_index("ix_releases_user", "releases", ["user"])
 
 
-def _id() -> sa.Column:
+def _id() -> sa.Column[Any]:
     return sa.Column("id", sa.Text, nullable=False)
 
 
-def _text(name: str, default: str | None = "") -> sa.Column:
+def _text(name: str, default: str | None = "") -> sa.Column[Any]:
     return sa.Column(name, sa.Text, nullable=default is None, server_default=default)
 
 
-def _json(name: str, default: str = "{}") -> sa.Column:
+def _json(name: str, default: str = "{}") -> sa.Column[Any]:
     return sa.Column(name, sa.JSON, nullable=False, server_default=default)
 
 
-def _flag(name: str) -> sa.Column:
+def _flag(name: str) -> sa.Column[Any]:
     kind = sa.Boolean(create_constraint=False)
     return sa.Column(name, kind, nullable=False, server_default=sa.false())
 
 
-def _time(name: str, *, null: bool = False) -> sa.Column:
+def _time(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.DateTime(timezone=True), nullable=null)
 
 
-def _reference(table: str, name: str, to: str, *, null: bool = False) -> sa.Column:
+def _reference(table: str, name: str, to: str, *, null: bool = False) -> sa.Column[Any]:
     target = sa.ForeignKey(f"{to}.id", name=f"fk_{table}_{name}")
     return sa.Column(name, sa.Text, target, nullable=null)

@@ -203,6 +203,7 @@ def _add_columns() -> None:
     op.add_column(
         "datasets", sa.Column("columns", sa.BigInteger(), server_default="0", nullable=False)
     )
+    op.add_column("datasets", sa.Column("about_rows", sa.BigInteger(), nullable=True))
     op.add_column(
         "datasets",
         sa.Column(
@@ -254,4 +255,4 @@ def _fill_counts(connection: sa.Connection) -> None:
     )
     for dataset, schema in connection.execute(sa.text("SELECT id, schema FROM datasets")).all():
         document = json.loads(schema) if isinstance(schema, str) else schema
-        connection.execute(update, {"id": dataset, "columns": len(document.get("columns", ()))})
+        connection.execute(update, {"id": dataset, "columns": len(document.get("attributes", ()))})
