@@ -18,6 +18,7 @@ from understudy.cli import (  # noqa: F401
     sample,
     schema,
     show,
+    studio,
     synthesize,
 )
 from understudy.cli.root import app
