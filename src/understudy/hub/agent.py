@@ -19,6 +19,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from understudy.hub.intake import check_columns
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.node_log import NodeLog
 from understudy.hub.operations import ANSWERS, MODEL, Operation, Run, Synthesise, Use, check_spec
+from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
 
 POLL_SECONDS = 1.0
@@ -177,7 +179,7 @@ class Agent:
         if objection:
             raise InputError(objection)
         epsilon, delta = operation.price()
-        if epsilon > job.get("epsilon", 0.0) or delta > job.get("delta", 0.0):
+        if exact(epsilon) > _amount(job, "epsilon") or exact(delta) > _amount(job, "delta"):
             raise InputError("It costs more than was approved.")
         if find_job(self.book.read(), _job_id(job)) is not None:
             raise InputError("It stands on the owner's ledger already.")
@@ -290,7 +292,7 @@ class Agent:
         """What was not foreseen ends everything, and says little."""
         self._closed = True
         with contextlib.suppress(Exception):  # the log may be what failed
-            self.log("closed", job=folder.name, why=_kind_and_place(error))
+            self.log("closed", job=folder.name, why=describe_failure(error))
         with contextlib.suppress(Exception):
             self._tell_failure(folder.name, CLOSED, spent=True)
             _write(folder / ENDED, {"state": "failed", "why": CLOSED, "spent": True})
@@ -432,6 +434,14 @@ def _job_id(job: Mapping[str, Any]) -> str:
     return name
 
 
+def _amount(job: Mapping[str, Any], name: str) -> Fraction:
+    """What was approved, to the last digit."""
+    digits = job.get(name)
+    if not isinstance(digits, str) or not re.fullmatch(r"[0-9]{1,20}(\.[0-9]{1,400})?", digits):
+        raise HubAway("The hub's answer is not one of ours.")
+    return Fraction(digits)
+
+
 def _seed(job: Mapping[str, Any]) -> int | None:
     seed = job.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
@@ -449,7 +459,7 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
     replace_content(path, (json.dumps(document) + "\n").encode())
 
 
-def _kind_and_place(error: BaseException) -> str:
+def describe_failure(error: BaseException) -> str:
     """Where something went wrong, without what it says: that may cite cells."""
     trace, place = error.__traceback__, ""
     for frame in _frames(trace):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 
 from understudy.hub import agents, algorithms, jobs
 from understudy.hub.agents import Agent
+from understudy.hub.amounts import write_amount
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.intake import MAX_UPLOAD_BYTES, seed_of, take_in
@@ -182,7 +183,6 @@ def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def _describe_job(c: Transaction, job: Job) -> dict[str, Any]:
-    epsilon, delta = job.price.numbers()
     asked = read_request(c, job.request)
     name = c.value(users.select().with_only_columns(users.c.name).where(users.c.id == job.user))
     described: dict[str, Any] = {
@@ -190,8 +190,8 @@ def _describe_job(c: Transaction, job: Job) -> dict[str, Any]:
         "dataset": job.dataset,
         "operation": job.operation,
         "spec": dict(job.spec),
-        "epsilon": epsilon,
-        "delta": delta,
+        "epsilon": write_amount(job.price.epsilon),
+        "delta": write_amount(job.price.delta),
         "user": name,
         "reason": asked.reason,
         "state": job.state,
