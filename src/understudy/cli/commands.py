@@ -10,6 +10,7 @@ from understudy.cli import (  # noqa: F401
     federate,
     holder,
     hub,
+    hub_demo,
     learn,
     ledger,
     local,

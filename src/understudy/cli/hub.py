@@ -107,7 +107,9 @@ def serve(
         talk.say(f"The hub is open at {address}")
         link = make_first_link(site)
         if link is not None:
-            talk.say(f"It has no accounts yet. This link makes its first administrator, once: {link}")
+            talk.say(
+                f"It has no accounts yet. This link makes its first administrator, once: {link}"
+            )
         talk.say("Ctrl-C ends it.")
 
     with run_worker(data, database, keys, worker):
@@ -116,9 +118,7 @@ def serve(
 
 
 @contextmanager
-def run_worker(
-    data: Path, database: str | None, keys: Path | None, wanted: bool
-) -> Iterator[None]:
+def run_worker(data: Path, database: str | None, keys: Path | None, wanted: bool) -> Iterator[None]:
     """A process beside this one that computes, so that pages stay quick while it does."""
     if not wanted:
         yield
@@ -148,7 +148,9 @@ def worker(
     keys: KeysFile = None,
     sources: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TOML with [sources]: names and the URLs they stand for."),
+        typer.Option(
+            metavar="FILE", help="TOML with [sources]: names and the URLs they stand for."
+        ),
     ] = None,
 ) -> None:
     """Compute jobs on rows that the hub stores, or that it reaches by URL."""
@@ -194,7 +196,9 @@ def stop_on_signal() -> threading.Event:
 
 @hub_app.command(epilog=examples("understudy hub user add bob@example.org --data hub-data"))
 def user(
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="add, link, close, open or list.")],
+    action: Annotated[
+        str, typer.Argument(metavar="ACTION", help="add, link, close, open or list.")
+    ],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="The name to sign in with.")
     ] = None,
@@ -288,7 +292,7 @@ def verify(
     database: DatabaseUrl = None,
     keys: KeysFile = None,
 ) -> None:
-    """Check that no entry of a trail was changed, dropped or reordered; exit status 1 if one was."""
+    """Check that no entry of a trail was changed, dropped or moved; exit status 1 if one was."""
     from rich.console import Console
 
     from understudy.data.files import read_json
@@ -340,3 +344,6 @@ def check_address(address: str) -> str:
     if not address.startswith(("http://", "https://")) or " " in address:
         raise InputError(f"The address must begin with https:// or http://, not {address!r}.")
     return address
+
+
+from understudy.cli import hub_demo  # noqa: E402, F401 - adds its command to those above
