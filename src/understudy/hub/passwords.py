@@ -22,7 +22,7 @@ MAX_WAIT = 10.0
 """Seconds that a sign-in waits for its turn."""
 
 
-class Busy(UnderstudyError):
+class BusyError(UnderstudyError):
     """Too many are signing in at this moment."""
 
 
@@ -64,7 +64,7 @@ class Passwords:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if not self._turns.acquire(timeout=MAX_WAIT):
-            raise Busy("Too many are signing in at this moment; try again in a minute.")
+            raise BusyError("Too many are signing in at this moment; try again in a minute.")
         try:
             yield
         finally:

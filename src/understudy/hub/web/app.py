@@ -10,12 +10,13 @@ from understudy.hub.web.assets import assets
 from understudy.hub.web.headers import SafeHeaders
 from understudy.hub.web.limits import LimitBody
 from understudy.hub.web.problems import answer_problem, handle_problems
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 
 
-def make_app(hub: Hub) -> FastAPI:
+def make_app(site: Site) -> FastAPI:
     """The application of a hub that is open."""
-    from understudy.hub.web.api import router as api
+    from understudy.hub.web import agent_api
+    from understudy.hub.web.api import make_router
     from understudy.hub.web.pages import routers
 
     app = FastAPI(
@@ -26,15 +27,17 @@ def make_app(hub: Hub) -> FastAPI:
         docs_url=None,  # its script comes from elsewhere; /api describes the API without one
         redoc_url=None,
     )
-    app.state.hub = hub
+    app.state.site = site
+    app.state.hub = site.opened
     for router in routers():
         app.include_router(router, include_in_schema=False)
-    app.include_router(api, prefix="/api/v1")
+    app.include_router(make_router(), prefix="/api/v1")
+    app.include_router(agent_api.router, include_in_schema=False)
     app.add_api_route("/static/{name}", send_asset, include_in_schema=False)
     app.add_api_route("/health", tell_health, include_in_schema=False)
     handle_problems(app)
     app.add_middleware(LimitBody)
-    app.add_middleware(SafeHeaders, https=hub.https)
+    app.add_middleware(SafeHeaders, https=site.https)
     return app
 
 
@@ -52,6 +55,6 @@ def send_asset(request: Request, name: str) -> Response:
 
 def tell_health(request: Request) -> Response:
     """Whether the hub and its database answer; for load balancers."""
-    hub: Hub = request.app.state.hub
-    with hub.db.reading():
+    site: Site = request.app.state.site
+    with site.db.reading():
         return JSONResponse({"status": "ok"})

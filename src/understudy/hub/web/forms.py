@@ -21,7 +21,9 @@ from understudy.hub.web.viewer import get_hub
 MAX_TEXT = 5_000
 MAX_KEY = 64
 MAX_FIELDS = 5_000
-FORGED = "This form is too old or came from another site; load the page again and send it from there."
+FORGED = (
+    "This form is too old or came from another site; load the page again and send it from there."
+)
 
 
 class Form:

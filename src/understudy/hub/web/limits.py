@@ -10,15 +10,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY = 2_000_000
 """Bytes of a form or of a JSON document; a schema of 1,000 columns has some 200,000."""
 
-UPLOADS = re.compile(r"^/api/v1/(jobs/[^/]+/release|jobs/[^/]+/files/[^/]+|datasets/[^/]+/rows)$")
-"""Where whole tables come in."""
+UPLOADS = re.compile(r"^/api/(agent/.*|v1/datasets/[^/]+/rows)$")
+"""Where whole tables and models come in."""
 
 MAX_UPLOAD = 1_000_000_000
 
 TOO_LARGE = "This request is larger than the hub takes; send less at a time."
 
 
-class BodyTooLarge(Exception):
+class BodyTooLargeError(Exception):
     """More bytes came in than are allowed; no reader of the body goes on after that."""
 
 
@@ -45,7 +45,7 @@ class LimitBody:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > limit:
-                raise BodyTooLarge
+                raise BodyTooLargeError
             return message
 
         async def watched_send(message: Message) -> None:
@@ -58,7 +58,7 @@ class LimitBody:
             return
         try:
             await self.app(scope, counted_receive, watched_send)
-        except BodyTooLarge:
+        except BodyTooLargeError:
             if started:
                 raise
             await _refuse(scope, receive, send)

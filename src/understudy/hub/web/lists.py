@@ -55,7 +55,7 @@ def count_waiting(c: Transaction, owner: str) -> int:
 def jobs_of_dataset(
     c: Transaction, actor: str, dataset: str, page: PageOf | None = None
 ) -> Page[Job]:
-    """The jobs on a data set, newest first: which algorithm touched what, and when; for its owner."""
+    """Which algorithm touched a data set, for whom and when, newest first; for its owner."""
     check(c, actor, Operation(name=MANAGE), dataset)
     query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.place.desc())
     return read_page(c, query, page or PageOf(), lambda row: read_priced_row(Job, row))

@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 
 from understudy.errors import BudgetError, UnderstudyError
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
-from understudy.hub.passwords import Busy
+from understudy.hub.passwords import BusyError
 from understudy.hub.web.rendering import render
-from understudy.hub.web.viewer import NoToken, SignInFirst
+from understudy.hub.web.viewer import NoToken, SignInFirstError
 
 log = logging.getLogger("understudy.hub")
 
@@ -26,7 +26,7 @@ STATUS: tuple[tuple[type[UnderstudyError], int], ...] = (
     (Conflict, 409),
     (BudgetError, 409),
     (Unavailable, 503),
-    (Busy, 503),
+    (BusyError, 503),
     (UnderstudyError, 422),
 )
 HEADINGS = {
@@ -70,8 +70,8 @@ def handle_problems(app: FastAPI) -> None:
     def spoken(request: Request, error: UnderstudyError) -> Response:
         return answer_problem(request, status_of(error), str(error))
 
-    @app.exception_handler(SignInFirst)
-    def unknown_visitor(request: Request, error: SignInFirst) -> Response:
+    @app.exception_handler(SignInFirstError)
+    def unknown_visitor(request: Request, error: SignInFirstError) -> Response:
         back = ""
         if request.method == "GET":
             back = f"?next={quote(request.url.path, safe='/')}"

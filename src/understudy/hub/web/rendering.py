@@ -17,8 +17,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 import understudy
 from understudy.hub.accounts import User
 from understudy.hub.amounts import Price
+from understudy.hub.requests import count_waiting
 from understudy.hub.web.assets import static
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import find_viewer, get_hub
 
 VISIT_COOKIE = "visit"
@@ -123,14 +124,14 @@ def go_to(address: str, said: str = "") -> RedirectResponse:
     return RedirectResponse(address, status_code=303)
 
 
-def set_cookie(hub: Hub, answer: Any, name: str, value: str, seconds: int | None = None) -> None:
+def set_cookie(hub: Site, answer: Any, name: str, value: str, seconds: int | None = None) -> None:
     """A cookie that scripts cannot read and other sites cannot send along with a form."""
     answer.set_cookie(
         name, value, max_age=seconds, httponly=True, secure=hub.https, samesite="lax", path="/"
     )
 
 
-def csrf_code(request: Request, hub: Hub, visit: str) -> str:
+def csrf_code(request: Request, hub: Site, visit: str) -> str:
     """What a form must carry: bound to the session, or, before there is one, to the visit."""
     session = request.cookies.get(hub.session_cookie)
     if session and find_viewer(request) is not None:
@@ -165,11 +166,12 @@ def _page_query(request: Request, number: int) -> str:
     return urlencode([*kept, ("page", str(number))])
 
 
-def _navigation(request: Request, hub: Hub, viewer: User | None) -> list[Link]:
+def _navigation(request: Request, hub: Site, viewer: User | None) -> list[Link]:
     if viewer is None:
         return []
     path = request.url.path
-    waiting = getattr(request.state, "waiting", 0)
+    with hub.db.reading() as c:
+        waiting = count_waiting(c, viewer.id)
     links = [
         ("Catalogue", "/datasets", 0),
         ("My requests", "/requests", 0),
@@ -189,6 +191,3 @@ def _navigation(request: Request, hub: Hub, viewer: User | None) -> list[Link]:
         )
         for label, address, count in links
     ]
-
-
-

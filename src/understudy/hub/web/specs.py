@@ -1,15 +1,16 @@
-"""What a person asks for: from the fields of a form to the spec of an operation, and its preview."""
+"""What a person asks for: from the fields of a form to a spec, and what it would cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
 from understudy.hub import operations
 from understudy.hub.amounts import Price
-from understudy.hub.datasets import Dataset
+from understudy.hub.protection import read_protected
+from understudy.hub.records import Dataset
 from understudy.hub.web.forms import Form
 
 LABELS = {
@@ -37,7 +38,7 @@ class Preview:
         For a synthetic table: columns with the noise and the error to expect.
     """
 
-    price: Price = Price()
+    price: Price = field(default_factory=Price)
     problem: str = ""
     lines: tuple[str, ...] = ()
     tables: tuple[dict[str, Any], ...] = ()
@@ -73,7 +74,7 @@ def read_spec(form: Form, operation: str) -> dict[str, Any]:
 
 def preview(operation: str, spec: dict[str, Any], dataset: Dataset) -> Preview:
     """What a spec would cost and be worth; from public facts alone."""
-    protected = operations.protected_of(dataset.neighbours, dataset.unit)
+    protected = read_protected(dataset.neighbours, dataset.unit)
     try:
         schema = Schema.from_dict(dict(dataset.schema), "The schema")
         price = Price.of(*operations.price(operation, spec))
@@ -94,7 +95,9 @@ def _sentences(operation: str, found: dict[str, Any], dataset: Dataset) -> list[
         return [f"It is fitted to {len(found.get('features', ()))} columns."]
     rounds = found.get("rounds")
     if rounds is None:
-        return ["The owner has not said how many rows there are, so that the error is not foreseen."]
+        return [
+            "The owner has not said how many rows there are, so that the error is not foreseen."
+        ]
     return [
         f"With about {dataset.about_rows:,} rows: noise of ±{rounds['deviation']:.3g} rows per "
         f"cell; tables of up to {rounds['cells']:,} cells are worth measuring, and such a table is "

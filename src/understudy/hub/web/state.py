@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from understudy.hub.database import Database
+from understudy.hub.opening import Hub
 from understudy.hub.passwords import Passwords
 from understudy.hub.vault import Vault
 
@@ -16,17 +17,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hub:
-    """A hub that is open.
+class Site:
+    """A hub that is open, and how people reach it.
 
     Parameters
     ----------
-    db
-        Its database, brought to today's layout.
-    vault
-        Where released files, and rows in stored mode, are kept encrypted.
-    secret
-        What cookies and forms are bound to; the same in all processes of one hub.
+    opened
+        The hub: database, vault and keys.
     address
         How people reach it, such as ``https://hub.example.org``; with ``https``, cookies travel
         over nothing else.
@@ -36,13 +33,20 @@ class Hub:
         Who else vouches for people, if anybody.
     """
 
-    db: Database
-    vault: Vault
-    secret: bytes = field(repr=False)
+    opened: Hub
     address: str = "http://127.0.0.1:8000"
     passwords: Passwords = field(default_factory=Passwords)
     provider: IdentityProvider | None = None
-    trusted_proxies: tuple[str, ...] = ()
+
+    @property
+    def db(self) -> Database:
+        """Its database."""
+        return self.opened.db
+
+    @property
+    def vault(self) -> Vault:
+        """Where released files, and rows in stored mode, are kept encrypted."""
+        return self.opened.vault
 
     @property
     def https(self) -> bool:
@@ -59,7 +63,7 @@ class Hub:
     def sign(self, purpose: str, text: str) -> str:
         """A code that only this hub can make."""
         message = f"{purpose}\0{text}".encode("utf-8", "surrogatepass")
-        return hmac.new(self.secret, message, hashlib.sha256).hexdigest()
+        return hmac.new(self.opened.keys.cookies, message, hashlib.sha256).hexdigest()
 
     def is_signed(self, purpose: str, text: str, code: str) -> bool:
         """Whether the code is this hub's, for this purpose and text."""

@@ -9,10 +9,10 @@ from fastapi import Depends, Request
 from understudy.hub import accounts
 from understudy.hub.accounts import User
 from understudy.hub.errors import Refused
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 
 
-class SignInFirst(Exception):
+class SignInFirstError(Exception):
     """The page is for those who have signed in."""
 
 
@@ -20,10 +20,10 @@ class NoToken(Refused):
     """The API needs a token."""
 
 
-def get_hub(request: Request) -> Hub:
+def get_hub(request: Request) -> Site:
     """The hub that answers."""
-    hub = request.app.state.hub
-    assert isinstance(hub, Hub)
+    hub = request.app.state.site
+    assert isinstance(hub, Site)
     return hub
 
 
@@ -53,7 +53,7 @@ def signed_in(request: Request) -> User:
     """Who looks at a page; who has not signed in is asked to."""
     user = find_viewer(request)
     if user is None:
-        raise SignInFirst
+        raise SignInFirstError
     return user
 
 
@@ -78,7 +78,7 @@ def token_bearer(request: Request) -> User:
     raise NoToken("This needs a valid API token; make one on the page of your account.")
 
 
-TheHub = Annotated[Hub, Depends(get_hub)]
+TheHub = Annotated[Site, Depends(get_hub)]
 Viewer = Annotated[User, Depends(signed_in)]
 Administrator = Annotated[User, Depends(administrator)]
 Bearer = Annotated[User, Depends(token_bearer)]

@@ -10,11 +10,12 @@ from fastapi.responses import Response
 from understudy.errors import InputError, UnderstudyError
 from understudy.hub import accounts
 from understudy.hub.accounts import User
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.pages.signing_in import start
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer, client_address
 
 router = APIRouter()
@@ -55,7 +56,7 @@ def add_token(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> 
 
 
 @router.post("/account/tokens/{token}/revoke")
-def revoke_token(hub: TheHub, viewer: Viewer, token: str, form: SentForm) -> Response:
+def revoke_token(hub: TheHub, viewer: Viewer, token: Id, form: SentForm) -> Response:
     """Make a token useless."""
     with hub.db.transaction() as c:
         accounts.revoke_token(c, viewer, token)
@@ -63,7 +64,7 @@ def revoke_token(hub: TheHub, viewer: Viewer, token: str, form: SentForm) -> Res
 
 
 def _page(
-    request: Request, hub: Hub, viewer: User, status: int = 200, secret: str = "", **values: Any
+    request: Request, hub: Site, viewer: User, status: int = 200, secret: str = "", **values: Any
 ) -> Response:
     with hub.db.reading() as c:
         tokens = accounts.list_tokens(c, viewer.id)

@@ -13,8 +13,9 @@ from understudy.hub import algorithms, budgets, datasets
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_object, read_subject
 from understudy.hub.names import ACCESS, PRICED
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Decision, Operation, allowed
 from understudy.hub.records import Dataset
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
 from understudy.hub.web.problems import answer_problem, status_of
 from understudy.hub.web.rendering import go_to, render
@@ -32,7 +33,7 @@ STARTS: dict[str, dict[str, str]] = {
 
 
 @router.get("/datasets/{dataset}/access")
-def show_access(request: Request, hub: TheHub, viewer: Viewer, dataset: str) -> Response:
+def show_access(request: Request, hub: TheHub, viewer: Viewer, dataset: Id) -> Response:
     """The form that asks for access."""
     with hub.db.reading() as c:
         found = datasets.show(c, viewer.id, dataset)
@@ -42,7 +43,7 @@ def show_access(request: Request, hub: TheHub, viewer: Viewer, dataset: str) -> 
 
 @router.post("/datasets/{dataset}/access")
 def ask_access(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, form: SentForm
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm
 ) -> Response:
     """Send a request for access to the owner."""
     with hub.db.reading() as c:
@@ -66,7 +67,7 @@ def ask_access(
 
 @router.get("/datasets/{dataset}/ask/{operation}")
 def show_ask(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, operation: str
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, operation: str
 ) -> Response:
     """The form for an operation, with the price and the expected error of what stands in it."""
     if operation not in PRICED:
@@ -81,7 +82,7 @@ def ask(
     request: Request,
     hub: TheHub,
     viewer: Viewer,
-    dataset: str,
+    dataset: Id,
     operation: str,
     form: SentForm,
 ) -> Response:
@@ -106,7 +107,7 @@ def _page(
     request: Request,
     hub: Any,
     viewer: Any,
-    dataset: str,
+    dataset: Id,
     operation: str,
     form: Form,
     status: int = 200,
@@ -118,19 +119,15 @@ def _page(
         mine = budgets.left_for(c, dataset, viewer.id)
         offered = algorithms.listed(c).items if operation == "synthesise" else ()
         subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
-    seen, spec = Preview(), {}
+    decides = "nobody yet"
     try:
         spec = read_spec(form, operation)
         seen = preview(operation, spec, found)
+        if not seen.problem:
+            wanted = asking.describe_operation(found, operation, spec, seen.price)
+            decides = _who_decides(allowed(subject, wanted, thing))
     except UnderstudyError as error:
         seen = Preview(problem=str(error))
-    wanted = asking.describe_operation(operation, spec, seen.price)
-    decision = allowed(subject, wanted, thing)
-    decides = "the owner, after reading your reason"
-    if decision.standing:
-        decides = "a standing rule, at once"
-    elif not decision:
-        decides = f"nobody: {decision.why}"
     return render(
         request,
         "ask.html",
@@ -147,6 +144,14 @@ def _page(
         **_options(operation, found, offered),
         **values,
     )
+
+
+def _who_decides(decision: Decision) -> str:
+    if decision.standing:
+        return "a standing rule, at once"
+    if decision:
+        return "the owner, after reading your reason"
+    return f"nobody: {decision.why}"
 
 
 def _options(operation: str, dataset: Dataset, offered: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from understudy.hub.names import USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Object, Operation, Subject, allowed
 from understudy.hub.web import lists
+from understudy.hub.web.documents import Id
 from understudy.hub.web.rendering import render
 from understudy.hub.web.viewer import TheHub, Viewer
 
@@ -33,7 +34,7 @@ def show_catalogue(
 
 @router.get("/datasets/{dataset}")
 def show_dataset(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, page: int = 1
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, page: int = 1
 ) -> Response:
     """What a data set is, what it may be used for, what is left, and what was released."""
     with hub.db.reading() as c:
@@ -60,7 +61,7 @@ def show_dataset(
 
 
 @router.get("/datasets/{dataset}/schema.json")
-def send_schema(hub: TheHub, viewer: Viewer, dataset: str) -> Response:
+def send_schema(hub: TheHub, viewer: Viewer, dataset: Id) -> Response:
     """The schema as a file."""
     with hub.db.reading() as c:
         found = datasets.show(c, viewer.id, dataset)

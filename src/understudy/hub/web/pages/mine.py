@@ -15,18 +15,19 @@ from understudy.hub.access import check, read_object
 from understudy.hub.accounts import User
 from understudy.hub.database import Transaction
 from understudy.hub.datasets import DatasetSpec
-from understudy.hub.names import MANAGE, MODES, USES
+from understudy.hub.names import MANAGE, USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Operation, Role
 from understudy.hub.records import Dataset, read_dataset
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.web import lists
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
 from understudy.hub.web.pages.requests import list_lines
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -79,24 +80,20 @@ def register(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> R
         with hub.db.transaction() as c:
             made = datasets.register(c, viewer.id, spec)
     except UnderstudyError as error:
-        return _new_page(
-            request, hub, viewer, form.typed(), status_of(error), problem=str(error)
-        )
+        return _new_page(request, hub, viewer, form.typed(), status_of(error), problem=str(error))
     return go_to(f"/mine/{made.id}", said="registered")
 
 
 @router.get("/mine/{dataset}")
 def show_managed(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, page: int = 1
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, page: int = 1
 ) -> Response:
     """All that an owner decides about one data set."""
     return _page(request, hub, viewer, dataset, page=page)
 
 
 @router.post("/mine/{dataset}")
-def change(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, form: SentForm
-) -> Response:
+def change(request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm) -> Response:
     """Change texts and budgets."""
     try:
         with hub.db.transaction() as c:
@@ -109,7 +106,7 @@ def change(
 
 
 @router.post("/mine/{dataset}/state")
-def set_state(hub: TheHub, viewer: Viewer, dataset: str, form: SentForm) -> Response:
+def set_state(hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm) -> Response:
     """Close a data set at once, or open it again."""
     state = form.choice("state", "The state", ("open", "closed"))
     with hub.db.transaction() as c:
@@ -122,7 +119,7 @@ def set_state(hub: TheHub, viewer: Viewer, dataset: str, form: SentForm) -> Resp
 
 @router.post("/mine/{dataset}/roles")
 def set_role(
-    request: Request, hub: TheHub, viewer: Viewer, dataset: str, form: SentForm
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm
 ) -> Response:
     """Make a role, or replace the one of that name."""
     try:
@@ -135,7 +132,7 @@ def set_role(
 
 
 @router.post("/mine/{dataset}/roles/{role}/drop")
-def drop_role(hub: TheHub, viewer: Viewer, dataset: str, role: str, form: SentForm) -> Response:
+def drop_role(hub: TheHub, viewer: Viewer, dataset: Id, role: str, form: SentForm) -> Response:
     """Take a role away."""
     with hub.db.transaction() as c:
         roles.drop_role(c, viewer.id, dataset, role)
@@ -167,7 +164,7 @@ def add_agent(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> 
 
 
 @router.post("/agents/{agent}/revoke")
-def revoke_agent(hub: TheHub, viewer: Viewer, agent: str, form: SentForm) -> Response:
+def revoke_agent(hub: TheHub, viewer: Viewer, agent: Id, form: SentForm) -> Response:
     """Shut an agent out."""
     with hub.db.transaction() as c:
         agents.revoke(c, viewer.id, agent)
@@ -180,7 +177,7 @@ def read_dataset_form(form: Form, before: Dataset | None) -> DatasetSpec:
     if before is None:
         document = form.json_file("schema", "The schema")
         schema = Schema.from_dict(document, "The schema").to_dict()
-        mode = form.choice("mode", "Where the rows are", MODES)
+        mode = form.choice("mode", "Where the rows are", [key for key, _ in MODE_LABELS])
         neighbours, unit = "add_remove", _read_unit(form)
     else:
         schema, mode = before.schema, before.mode
@@ -261,7 +258,7 @@ def _read_attributes(form: Form) -> dict[str, list[str]]:
 
 def _new_page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
     typed: dict[str, str],
     status: int = 200,
@@ -282,7 +279,7 @@ def _new_page(
 
 
 def _failed(
-    request: Request, hub: Hub, viewer: User, dataset: str, error: UnderstudyError
+    request: Request, hub: Site, viewer: User, dataset: Id, error: UnderstudyError
 ) -> Response:
     status = status_of(error)
     if status in (403, 404):
@@ -292,9 +289,9 @@ def _failed(
 
 def _page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
-    dataset: str,
+    dataset: Id,
     status: int = 200,
     page: int = 1,
     **values: Any,

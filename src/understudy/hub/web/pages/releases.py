@@ -18,11 +18,12 @@ from understudy.hub.errors import NotFound
 from understudy.hub.policy import Operation, allowed
 from understudy.hub.records import Release, ReleaseFile, read_dataset
 from understudy.hub.web.answers import Shown, show_answers, show_stored
+from understudy.hub.web.documents import Id
 from understudy.hub.web.headers import FILE_POLICY, REPORT_POLICY
 from understudy.hub.web.pages.asking import example_condition
 from understudy.hub.web.rendering import render
 from understudy.hub.web.specs import LABELS
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 from understudy.models.model import Model
 
@@ -46,7 +47,7 @@ WHAT = {
 
 @router.get("/releases/{release}")
 def show_release(
-    request: Request, hub: TheHub, viewer: Viewer, release: str, query: str = ""
+    request: Request, hub: TheHub, viewer: Viewer, release: Id, query: str = ""
 ) -> Response:
     """A release; with a query, the answer to it."""
     with hub.db.reading() as c:
@@ -100,7 +101,7 @@ def show_release(
 
 
 @router.get("/releases/{release}/files/{name}")
-def send_file(hub: TheHub, viewer: Viewer, release: str, name: str) -> Response:
+def send_file(hub: TheHub, viewer: Viewer, release: Id, name: str) -> Response:
     """A file of a release, as a download; each is written into the trail."""
     with hub.db.reading() as c:
         file = find_file(releases.show(c, viewer.id, release), name)
@@ -110,7 +111,7 @@ def send_file(hub: TheHub, viewer: Viewer, release: str, name: str) -> Response:
 
 
 @router.get("/releases/{release}/report")
-def show_report(hub: TheHub, viewer: Viewer, release: str) -> Response:
+def show_report(hub: TheHub, viewer: Viewer, release: Id) -> Response:
     """The release report, without scripts and without the hub's origin."""
     with hub.db.reading() as c:
         found = releases.show(c, viewer.id, release)
@@ -129,7 +130,7 @@ def find_file(release: Release, name: str) -> ReleaseFile:
     raise NotFound("The release has no such file.")
 
 
-def stream_file(hub: Hub, file: ReleaseFile) -> Response:
+def stream_file(hub: Site, file: ReleaseFile) -> Response:
     """A file as a download that no browser opens by itself."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", file.name)
     headers = {
@@ -149,7 +150,7 @@ def _chain(first: bytes, rest: Any) -> Any:
     yield from rest
 
 
-def read_file(hub: Hub, release: Release, name: str, most: int) -> bytes:
+def read_file(hub: Site, release: Release, name: str, most: int) -> bytes:
     """A small file of a release."""
     file = find_file(release, name)
     if file.size > most:
@@ -162,7 +163,7 @@ _lock = Lock()
 KEPT_MODELS = 8
 
 
-def load_model(hub: Hub, release: Release) -> Model:
+def load_model(hub: Site, release: Release) -> Model:
     """The model of a release; the last few are kept, by the digest of their file."""
     digest = find_file(release, MODEL).sha256
     with _lock:

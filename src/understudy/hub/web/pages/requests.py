@@ -19,11 +19,12 @@ from understudy.hub.pages import Page, PageOf
 from understudy.hub.records import Job, read_dataset, read_job_of
 from understudy.hub.records import Request as Asked
 from understudy.hub.web import lists
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS, Preview, describe, preview
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -49,13 +50,13 @@ def show_requests(request: Request, hub: TheHub, viewer: Viewer, page: int = 1) 
 
 
 @router.get("/requests/{request_id}")
-def show_request(request: Request, hub: TheHub, viewer: Viewer, request_id: str) -> Response:
+def show_request(request: Request, hub: TheHub, viewer: Viewer, request_id: Id) -> Response:
     """One request: its state, live; for the owner, what it costs and the decision."""
     return _page(request, hub, viewer, request_id)
 
 
 @router.post("/requests/{request_id}/withdraw")
-def withdraw(hub: TheHub, viewer: Viewer, request_id: str, form: SentForm) -> Response:
+def withdraw(hub: TheHub, viewer: Viewer, request_id: Id, form: SentForm) -> Response:
     """Take one's own request back."""
     with hub.db.transaction() as c:
         asking.withdraw(c, viewer.id, request_id)
@@ -64,7 +65,7 @@ def withdraw(hub: TheHub, viewer: Viewer, request_id: str, form: SentForm) -> Re
 
 @router.post("/requests/{request_id}/decide")
 def decide(
-    request: Request, hub: TheHub, viewer: Viewer, request_id: str, form: SentForm
+    request: Request, hub: TheHub, viewer: Viewer, request_id: Id, form: SentForm
 ) -> Response:
     """Approve or refuse."""
     try:
@@ -102,7 +103,7 @@ def list_lines(c: Transaction, found: Page[Asked]) -> Page[Line]:
 
 
 def _page(
-    request: Request, hub: Hub, viewer: User, request_id: str, status: int = 200, **values: Any
+    request: Request, hub: Site, viewer: User, request_id: Id, status: int = 200, **values: Any
 ) -> Response:
     with hub.db.reading() as c:
         asked = asking.show(c, viewer.id, request_id)

@@ -11,7 +11,7 @@ from understudy.hub.accounts import SESSION_LASTS, User
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render, set_cookie
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, client_address, find_viewer
 
 router = APIRouter()
@@ -47,9 +47,7 @@ def sign_in(request: Request, hub: TheHub, form: SentForm) -> Response:
     following = form.text("next", "The page", required=False, most=300)
     user = accounts.sign_in(hub.db, hub.passwords, name, password, client_address(request))
     if user is None:
-        return _sign_in_page(
-            request, hub, 403, name=name, next=following, problem=accounts.WRONG
-        )
+        return _sign_in_page(request, hub, 403, name=name, next=following, problem=accounts.WRONG)
     return start(hub, user, safe_path(following))
 
 
@@ -105,7 +103,7 @@ def _new_password(form: SentForm) -> str:
     return password
 
 
-def start(hub: Hub, user: User, address: str) -> Response:
+def start(hub: Site, user: User, address: str) -> Response:
     """Start a session, with a secret that no earlier cookie had."""
     with hub.db.transaction() as c:
         secret = accounts.start_session(c, user.id)
@@ -124,7 +122,7 @@ def safe_path(path: str) -> str:
 
 
 def _sign_in_page(
-    request: Request, hub: Hub, status: int = 200, *, name: str = "", next: str, problem: str = ""
+    request: Request, hub: Site, status: int = 200, *, name: str = "", next: str, problem: str = ""
 ) -> Response:
     with hub.db.reading() as c:
         first = accounts.count_users(c) == 0

@@ -11,10 +11,11 @@ from understudy.errors import UnderstudyError
 from understudy.hub import accounts
 from understudy.hub.accounts import User
 from understudy.hub.pages import Page
+from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.state import Hub
+from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import Administrator, TheHub
 
 router = APIRouter()
@@ -23,9 +24,7 @@ PAGE_SIZE = 50
 
 
 @router.get("/users")
-def show_users(
-    request: Request, hub: TheHub, viewer: Administrator, page: int = 1
-) -> Response:
+def show_users(request: Request, hub: TheHub, viewer: Administrator, page: int = 1) -> Response:
     """All accounts."""
     return _page(request, hub, viewer, page)
 
@@ -54,7 +53,7 @@ def add_user(request: Request, hub: TheHub, viewer: Administrator, form: SentFor
 
 @router.post("/users/{user}/link")
 def make_link(
-    request: Request, hub: TheHub, viewer: Administrator, user: str, form: SentForm
+    request: Request, hub: TheHub, viewer: Administrator, user: Id, form: SentForm
 ) -> Response:
     """A new one-time link for somebody who lost a password; the old password stays until then."""
     with hub.db.transaction() as c:
@@ -64,7 +63,7 @@ def make_link(
 
 
 @router.post("/users/{user}")
-def change_user(hub: TheHub, viewer: Administrator, user: str, form: SentForm) -> Response:
+def change_user(hub: TheHub, viewer: Administrator, user: Id, form: SentForm) -> Response:
     """Close or open an account, give or take the role of administrator."""
     options = ("administrator", "user", "close", "open")
     change = form.choice("change", "The change", options)
@@ -78,7 +77,7 @@ def change_user(hub: TheHub, viewer: Administrator, user: str, form: SentForm) -
 
 def _page(
     request: Request,
-    hub: Hub,
+    hub: Site,
     viewer: User,
     page: int,
     status: int = 200,
