@@ -9,6 +9,8 @@ from understudy.cli import (  # noqa: F401
     evaluate,
     federate,
     holder,
+    hub,
+    hub_demo,
     learn,
     ledger,
     local,
@@ -18,6 +20,7 @@ from understudy.cli import (  # noqa: F401
     sample,
     schema,
     show,
+    studio,
     synthesize,
 )
 from understudy.cli.root import app

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import BudgetError, InputError
-from understudy.privacy.budget import Neighbours
+from understudy.privacy.budget import Neighbours, check_delta, check_epsilon
 from understudy.privacy.ledger import Accepted, LedgerFile, Unit
 
 
@@ -80,6 +80,16 @@ class JobLedger(LedgerFile):
             check=check_once,
             table=table,
         )
+
+    def set_allowance(self, epsilon: float, delta: float) -> None:
+        """Follow the total that the owner has set; what is spent stays spent."""
+        granted = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        if self.read()["allowance"] == granted:
+            return
+        with self._locked():
+            document = self.read()
+            document["allowance"] = granted
+            self._write(document)
 
     def entry(self) -> Mapping[str, Any] | None:
         """What the ledger says of the job; ``None`` where it was never begun."""

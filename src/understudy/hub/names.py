@@ -6,7 +6,7 @@ import base64
 import secrets
 from typing import Literal, get_args
 
-Mode = Literal["agent", "stored", "federated"]
+Mode = Literal["agent", "stored", "federated", "survey"]
 DatasetState = Literal["open", "closed"]
 RequestState = Literal["waiting", "approved", "refused", "withdrawn"]
 JobState = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]

@@ -157,7 +157,9 @@ class Run:
     progress, notify
         Called with progress, and with sentences for the owner's eyes alone.
     methods
-        Methods that are not in the registry, such as those of foreign algorithms, by name.
+        Methods that are not in the registry: those of foreign algorithms, by digest.
+    seed
+        By which synthetic rows are drawn from the model; it has no bearing on privacy.
     """
 
     rows: Frame
@@ -169,6 +171,7 @@ class Run:
     progress: Progress = no_progress
     notify: Notify = lambda sentence: None
     methods: Mapping[str, type[Synthesizer]] = field(default_factory=dict)
+    seed: int | None = None
 
 
 class Operation(ABC):
@@ -195,8 +198,12 @@ class Operation(ABC):
         """The spec, with all that was left out."""
 
     @abstractmethod
-    def _release(self, run: Run, folder: Path) -> Ledger:
-        """Compute, and write the files into a folder."""
+    def compute(self, run: Run) -> Any:
+        """Ask the rows: a model, or the document of answers."""
+
+    @abstractmethod
+    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+        """Write what was made, and what follows from it, into a folder."""
 
     def run(self, run: Run) -> ReleaseFiles:
         """Compute and write; the folder appears whole or not at all."""
@@ -206,9 +213,9 @@ class Operation(ABC):
         beside = run.folder.with_name(f".{secrets.token_hex(4)}.{run.folder.name}")
         beside.mkdir(mode=0o700, parents=True)
         try:
-            ledger = self._release(run, beside)
-            write_json(beside / LEDGER, ledger.to_dict(), "ledger")
-            write_json(beside / USE, run.use.to_dict(), "use", indent=2)
+            made = self.compute(run)
+            run.progress("writing the release", 0, 1)
+            ledger = write_release(self, made, beside, run.use, run.seed)
             names = tuple(sorted(path.name for path in beside.iterdir()))
             os.replace(beside, run.folder)
         finally:
@@ -288,9 +295,10 @@ class Synthesise(Operation):
         """The spec."""
         return {**_plain_fields(self), "parameters": dict(self.parameters)}
 
-    def _release(self, run: Run, folder: Path) -> Ledger:
+    def compute(self, run: Run) -> Model:
+        """Fit the method."""
         method = self._make(run.protected, run.methods)
-        model = method.fit(
+        return method.fit(
             run.rows,
             run.schema,
             ledger=run.ledger_file,
@@ -298,10 +306,16 @@ class Synthesise(Operation):
             progress=run.progress,
             engine=self._engine(run.rows),
         )
-        run.progress("writing the release", 0, 1)
+
+    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+        """The model, rows that are drawn from it, and the report."""
+        model: Model = made
         model.save(folder / MODEL)
-        self._write_rows(model, folder / f"{ROWS}.{self.format}")
-        write_text(folder / REPORT, report(model, _about(run.use)), "report")
+        rows = self.rows
+        if rows is None and model.draws is None and model.rows is not None:
+            rows = min(model.rows, MAX_ROWS_PER_RELEASE)  # a model may say anything
+        model.write(folder / f"{ROWS}.{self.format}", rows, seed)
+        write_text(folder / REPORT, report(model, _about(use)), "report")
         return model.ledger
 
     def _engine(self, rows: Frame) -> str | None:
@@ -316,12 +330,6 @@ class Synthesise(Operation):
                 "method of ours, or give a file."
             )
         return "memory" if isinstance(rows, str | Path) else None
-
-    def _write_rows(self, model: Model, path: Path) -> None:
-        rows = self.rows
-        if rows is None and model.draws is None and model.rows is not None:
-            rows = min(model.rows, MAX_ROWS_PER_RELEASE)  # a model may say anything
-        model.write(path, rows)
 
     def _make(self, protected: Protected, others: Mapping[str, type[Synthesizer]]) -> Synthesizer:
         given = dict(self.parameters)
@@ -412,7 +420,8 @@ class Ask(Operation):
             bounds[name] = (pair[0], pair[1])
         return bounds or None
 
-    def _release(self, run: Run, folder: Path) -> Ledger:
+    def compute(self, run: Run) -> dict[str, Any]:
+        """Ask the questions."""
         answers, ledger = ask_with(
             run.rows,
             list(self.questions),
@@ -423,13 +432,16 @@ class Ask(Operation):
             notify=run.notify,
             progress=run.progress,
         )
-        document = {
+        return {
             "understudy_answers": 1,
             "answers": [one.to_dict() for one in answers],
             "ledger": ledger.to_dict(),
         }
-        write_json(folder / ANSWERS, document, "answers")
-        return ledger
+
+    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+        """The answers."""
+        write_json(folder / ANSWERS, made, "answers")
+        return Ledger.from_dict(made["ledger"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -484,10 +496,11 @@ class Learn(Operation):
         given = {name: _as_parameter(value) for name, value in self.parameters.items()}
         return kind(epsilon=self.epsilon, delta=self.delta, ledger=ledger_file, **given)
 
-    def _release(self, run: Run, folder: Path) -> Ledger:
+    def compute(self, run: Run) -> Any:
+        """Fit the learner."""
         from understudy.learners.training import ProtectedUnit, learn
 
-        trained = learn(
+        return learn(
             self._make(run.ledger_file),
             run.rows,
             run.schema,
@@ -496,8 +509,12 @@ class Learn(Operation):
             notify=run.notify,
             progress=run.progress,
         )
-        trained.save(folder / MODEL)
-        return trained.ledger
+
+    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
+        """The fitted learner."""
+        made.save(folder / MODEL)
+        ledger: Ledger = made.ledger
+        return ledger
 
 
 _KINDS: Mapping[str, type[Operation]] = {kind.name: kind for kind in (Synthesise, Ask, Learn)}
@@ -565,6 +582,16 @@ def preview(
     protected = protected or Protected()
     operation = check_spec(name, spec, schema, protected)
     return operation.preview(schema, protected, rows)
+
+
+def write_release(
+    operation: Operation, made: Any, folder: Path, use: Use, seed: int | None = None
+) -> Ledger:
+    """Write all files of a release into a folder: those of the operation, the ledger, the use."""
+    ledger = operation.write(made, folder, use, seed)
+    write_json(folder / LEDGER, ledger.to_dict(), "ledger")
+    write_json(folder / USE, use.to_dict(), "use", indent=2)
+    return ledger
 
 
 def is_digest(text: Any) -> bool:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from understudy.errors import InputError
 from understudy.hub import trail
 from understudy.hub.access import check, read_object, read_subject
+from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import FREE, MANAGE, new_id
@@ -66,32 +67,48 @@ class ReleaseSpec:
 
 def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> Release:
     """Enter the release of a running job; :func:`understudy.hub.jobs.finish` calls it."""
-    dataset = read_dataset(c, job.dataset)
-    _check_files(c, job.dataset, spec.files)
+    made = {"job": job.id, "user": job.user, "operation": job.operation}
+    return _enter(c, worker, job.dataset, made, job.price, spec)
+
+
+def publish(c: Transaction, actor: str, dataset: str, price: Price, spec: ReleaseSpec) -> Release:
+    """Enter a release that no job made: the table of a survey, whose persons paid themselves."""
+    check(c, actor, Operation(name=MANAGE), dataset)
+    made = {"job": None, "user": actor, "operation": "survey"}
+    return _enter(c, actor, dataset, made, price, spec)
+
+
+def _enter(
+    c: Transaction,
+    actor: str,
+    dataset: str,
+    made: Mapping[str, Any],
+    price: Price,
+    spec: ReleaseSpec,
+) -> Release:
+    """Enter a release, with its files and its place in the trail."""
+    _check_files(c, dataset, spec.files)
     release = new_id()
-    digest = spec.digest()
     details = {
         "release": release,
-        "job": job.id,
-        "operation": job.operation,
-        "price": str(job.price),
+        "job": made["job"],
+        "operation": made["operation"],
+        "price": str(price),
         "files": {file.name: file.sha256 for file in spec.files},
     }
-    head = trail.append(c, worker, "release", job.dataset, details)
+    head = trail.append(c, actor, "release", dataset, details)
     c.execute(
         sa.insert(releases).values(
             id=release,
-            dataset=job.dataset,
-            job=job.id,
-            user=job.user,
-            operation=job.operation,
+            dataset=dataset,
+            **made,
             title=spec.title[:200],
-            use=dataset.use,
+            use=read_dataset(c, dataset).use,
             ledger=dict(spec.ledger),
             summary=dict(spec.summary),
-            digest=digest,
-            epsilon=job.price.epsilon,
-            delta=job.price.delta,
+            digest=spec.digest(),
+            epsilon=price.epsilon,
+            delta=price.delta,
             trail=asdict(head),
             created_at=c.now,
         )
@@ -99,7 +116,7 @@ def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> Release:
     for file in spec.files:
         c.execute(sa.insert(release_files).values(release=release, **asdict(file)))
     count = datasets.c.releases + 1
-    c.execute(sa.update(datasets).where(datasets.c.id == job.dataset).values(releases=count))
+    c.execute(sa.update(datasets).where(datasets.c.id == dataset).values(releases=count))
     return read_release(c, release)
 
 

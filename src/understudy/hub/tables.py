@@ -444,30 +444,32 @@ surveys = sa.Table(
     metadata,
     _id(),
     _to("users", "maker", index=True),
-    _to("datasets", "dataset", null=True),
+    _to("datasets", "dataset", null=True),  # under which its synthetic table is in the catalogue
     _text("title"),
-    _json("document"),  # questionnaire, words for the person
-    _json("plan"),  # part of the survey that is public: who is asked what, and how
-    _json("secrets"),  # of the issuer of tokens; encrypted by the caller
+    _json("document"),  # words for the person, the metadata of use, whether tokens are needed
+    _json("plan"),  # who is asked what, and how: public
     _text("state", "draft"),  # draft, open, closed
-    _count("reports"),
     _time("created_at"),
     _time("opened_at", null=True),
     _time("closed_at", null=True),
 )
 
-survey_reports = sa.Table(
+survey_reports = sa.Table(  # no time, no address and no order: a report is found by its number
     "survey_reports",
     metadata,
-    _number(),
-    _to("surveys", "survey", index=True),
-    _text("report"),
+    sa.Column("survey", sa.Text, sa.ForeignKey("surveys.id"), primary_key=True),
+    sa.Column("number", sa.Text, primary_key=True),
+    sa.Column("question", sa.Integer, nullable=False),
+    sa.Column("level", sa.Integer, nullable=False),
+    _text("answer"),
+    sqlite_with_rowid=False,
 )
 
-survey_tokens = sa.Table(
-    "survey_tokens",
+survey_invitations = sa.Table(
+    "survey_invitations",
     metadata,
     sa.Column("survey", sa.Text, sa.ForeignKey("surveys.id"), primary_key=True),
-    sa.Column("hash", sa.Text, primary_key=True),
-    _flag("used"),
+    sa.Column("hash", sa.Text, primary_key=True),  # of the code in the link
+    _text("request", null=True),  # the hash of the blinded request that was answered
+    sqlite_with_rowid=False,
 )

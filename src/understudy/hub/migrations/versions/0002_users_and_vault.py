@@ -162,9 +162,7 @@ def _make_surveys() -> None:
         sa.Column("title", sa.Text(), server_default="", nullable=False),
         sa.Column("document", sa.JSON(), server_default="{}", nullable=False),
         sa.Column("plan", sa.JSON(), server_default="{}", nullable=False),
-        sa.Column("secrets", sa.JSON(), server_default="{}", nullable=False),
         sa.Column("state", sa.Text(), server_default="draft", nullable=False),
-        sa.Column("reports", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
@@ -175,27 +173,23 @@ def _make_surveys() -> None:
     op.create_index("ix_surveys_maker", "surveys", ["maker"])
     op.create_table(
         "survey_reports",
-        sa.Column(
-            "number",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=True,
-            nullable=False,
-        ),
         sa.Column("survey", sa.Text(), nullable=False),
-        sa.Column("report", sa.Text(), server_default="", nullable=False),
+        sa.Column("number", sa.Text(), nullable=False),
+        sa.Column("question", sa.Integer(), nullable=False),
+        sa.Column("level", sa.Integer(), nullable=False),
+        sa.Column("answer", sa.Text(), server_default="", nullable=False),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_reports_survey"),
-        sa.PrimaryKeyConstraint("number", name="pk_survey_reports"),
+        sa.PrimaryKeyConstraint("survey", "number", name="pk_survey_reports"),
+        sqlite_with_rowid=False,
     )
-    op.create_index("ix_survey_reports_survey", "survey_reports", ["survey"])
     op.create_table(
-        "survey_tokens",
+        "survey_invitations",
         sa.Column("survey", sa.Text(), nullable=False),
         sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column(
-            "used", sa.Boolean(create_constraint=False), server_default=sa.false(), nullable=False
-        ),
-        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_tokens_survey"),
-        sa.PrimaryKeyConstraint("survey", "hash", name="pk_survey_tokens"),
+        sa.Column("request", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_invitations_survey"),
+        sa.PrimaryKeyConstraint("survey", "hash", name="pk_survey_invitations"),
+        sqlite_with_rowid=False,
     )
 
 
