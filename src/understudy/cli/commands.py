@@ -9,6 +9,8 @@ from understudy.cli import (  # noqa: F401
     evaluate,
     federate,
     holder,
+    hub,
+    hub_demo,
     learn,
     ledger,
     local,

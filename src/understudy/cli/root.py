@@ -56,7 +56,8 @@ class _Commands(TyperGroup):
     ORDER = (
         *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
         *("learn", "predict"),
-        *("evaluate", "attack", "membership", "audit", "holder", "federate", "local", "studio", "demo"),
+        *("evaluate", "attack", "membership", "audit", "holder", "federate", "local"),
+        *("hub", "studio", "demo"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

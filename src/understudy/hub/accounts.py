@@ -183,22 +183,37 @@ def change_user(
 ) -> User:
     """Close or open an account, give or take the role of administrator."""
     require_administrator(actor)
+    if active is not None:
+        set_active(c, actor.id, user, active)
     found = find_user(c, user)
-    changes: dict[str, Any] = {}
-    if active is not None and active != found.active:
-        changes["state"] = "active" if active else "disabled"
     if administrator is not None and administrator != found.administrator:
-        changes["is_admin"] = administrator
-    if not changes:
-        return found
-    loses = changes.get("state") == "disabled" or changes.get("is_admin") is False
-    if found.administrator and loses and _count_administrators(c) <= 1:
-        raise InputError("This is the last administrator; make another one first.")
-    c.execute(sa.update(tables.users).where(tables.users.c.id == user).values(changes))
-    if changes.get("state") == "disabled":
-        end_sessions(c, user)
-    trail.append(c, actor.id, "change account", f"user:{user}", changes)
+        if found.administrator:
+            _keep_an_administrator(c)
+        change = {"is_admin": administrator}
+        c.execute(sa.update(tables.users).where(tables.users.c.id == user).values(change))
+        trail.append(c, actor.id, "change account", f"user:{user}", change)
     return find_user(c, user)
+
+
+def set_active(c: Transaction, actor: str, user: str, active: bool) -> None:
+    """Close or open an account; who does it has been checked."""
+    found = find_user(c, user)
+    if found.active == active:
+        return
+    if found.administrator and not active:
+        _keep_an_administrator(c)
+    state = "active" if active else "disabled"
+    c.execute(sa.update(tables.users).where(tables.users.c.id == user).values(state=state))
+    if not active:
+        end_sessions(c, user)
+    trail.append(c, actor, "change account", f"user:{user}", {"state": state})
+
+
+def _keep_an_administrator(c: Transaction) -> None:
+    users = tables.users.c
+    query = sa.select(sa.func.count()).where(users.is_admin.is_(True), users.state == "active")
+    if c.execute(query).scalar_one() <= 1:
+        raise InputError("This is the last administrator; make another one first.")
 
 
 def require_administrator(user: User) -> None:
@@ -224,12 +239,6 @@ def change_password(
     hashed = passwords.hash(new)
     with db.transaction() as c:
         set_password(c, user.id, user.id, hashed)
-
-
-def _count_administrators(c: Transaction) -> int:
-    users = tables.users.c
-    query = sa.select(sa.func.count()).where(users.is_admin.is_(True), users.state == "active")
-    return c.execute(query).scalar_one()
 
 
 def _check_display(display: str) -> str:

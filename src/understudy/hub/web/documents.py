@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -127,7 +127,7 @@ class DatasetSent(Sent):
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     user_epsilon: Annotated[float, Field(gt=0, le=1e6)] | None = None
     user_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
-    mode: Name = "agent"
+    mode: Literal["agent", "stored", "federated"] = "agent"
     listed: bool = True
     neighbours: Name = "add_remove"
     person: Name | None = None

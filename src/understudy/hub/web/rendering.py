@@ -17,6 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 import understudy
 from understudy.hub.accounts import User
 from understudy.hub.amounts import Price
+from understudy.hub.requests import count_waiting
 from understudy.hub.web.assets import static
 from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import find_viewer, get_hub
@@ -169,7 +170,8 @@ def _navigation(request: Request, hub: Site, viewer: User | None) -> list[Link]:
     if viewer is None:
         return []
     path = request.url.path
-    waiting = getattr(request.state, "waiting", 0)
+    with hub.db.reading() as c:
+        waiting = count_waiting(c, viewer.id)
     links = [
         ("Catalogue", "/datasets", 0),
         ("My requests", "/requests", 0),

@@ -15,7 +15,7 @@ from understudy.hub.access import check, read_object
 from understudy.hub.accounts import User
 from understudy.hub.database import Transaction
 from understudy.hub.datasets import DatasetSpec
-from understudy.hub.names import MANAGE, MODES, USES
+from understudy.hub.names import MANAGE, USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Operation, Role
 from understudy.hub.records import Dataset, read_dataset
@@ -177,7 +177,7 @@ def read_dataset_form(form: Form, before: Dataset | None) -> DatasetSpec:
     if before is None:
         document = form.json_file("schema", "The schema")
         schema = Schema.from_dict(document, "The schema").to_dict()
-        mode = form.choice("mode", "Where the rows are", MODES)
+        mode = form.choice("mode", "Where the rows are", [key for key, _ in MODE_LABELS])
         neighbours, unit = "add_remove", _read_unit(form)
     else:
         schema, mode = before.schema, before.mode
