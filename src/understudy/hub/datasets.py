@@ -14,7 +14,7 @@ from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.hub import jobs, policy, trail
 from understudy.hub.access import check, read_object, read_subject
-from understudy.hub.amounts import Price
+from understudy.hub.amounts import FREE_OF_CHARGE, Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.names import CLOSE, MANAGE, MODES, SEE, new_id
@@ -266,7 +266,9 @@ def _check_spec(c: Transaction, owner: str, spec: DatasetSpec) -> dict[str, Any]
     if spec.about_rows is not None and not 0 < spec.about_rows < 1 << 53:
         raise InputError("The number of rows must be a whole number above 0, or left out.")
     read_protected(spec.neighbours, spec.unit)  # refuses what is neither
-    total = Price.of(spec.epsilon, spec.delta)
+    total = FREE_OF_CHARGE  # of a survey: persons paid themselves, and there are no rows to ask
+    if spec.mode != "survey":
+        total = Price.of(spec.epsilon, spec.delta)
     per_user = _per_user(spec)
     if spec.agent is not None:
         mine = (agents.c.id == spec.agent) & (agents.c.owner == owner)
