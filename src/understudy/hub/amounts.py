@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from understudy.errors import InputError
@@ -80,6 +81,7 @@ def write_amount(amount: Fraction) -> str:
     return f"{number.normalize(_EXACT):f}"
 
 
+@lru_cache(maxsize=1 << 12)
 def read_amount(text: str) -> Fraction:
     """The amount that the digits stand for."""
     return Fraction(text)

@@ -41,6 +41,7 @@ from understudy.hub.operations import (
     read_operation,
     write_release,
 )
+from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset, Release, ReleaseFile, read_dataset, read_job
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.vault import Vault
@@ -151,15 +152,7 @@ def seed_of(job: str) -> int:
 
 def protected_of(dataset: Dataset) -> Protected:
     """Whom the releases of a data set protect."""
-    unit: Any = dataset.unit
-    neighbours: Any = dataset.neighbours
-    if isinstance(unit, Mapping):
-        return Protected(
-            neighbours=neighbours,
-            person=unit.get("person"),
-            max_rows_per_person=unit.get("max_rows_per_person", 1),
-        )
-    return Protected(neighbours=neighbours)
+    return read_protected(dataset.neighbours, dataset.unit)
 
 
 def use_of(dataset: Dataset) -> Use:

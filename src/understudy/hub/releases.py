@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.names import FREE, MANAGE, new_id
 from understudy.hub.pages import Page, PageOf
-from understudy.hub.policy import Operation, allowed
+from understudy.hub.policy import Decision, Operation, allowed
 from understudy.hub.records import (
     Job,
     Release,
@@ -46,8 +46,6 @@ class ReleaseSpec:
         The ledger's document: every question that was asked, with its price.
     summary
         Public facts for pages: rows, method, the answer of a question.
-    epsilon, delta
-        What the ledger says was spent, if it does; never more than the job's price.
     """
 
     title: str
@@ -131,14 +129,16 @@ def read_again(c: Transaction, job: Job, spec: ReleaseSpec) -> Release:
 
 
 def show(c: Transaction, viewer: str, release: str) -> Release:
-    """A release for somebody who may download it or put queries to it; for others there is none."""
+    """A release for its owner and those who may download or query it; for strangers there is none.
+
+    Who could use it if the data set were open is told that it is closed.
+    """
     found = read_release(c, release)
-    subject = read_subject(c, viewer)
-    thing = read_object(c, found.dataset, found.user)
-    if subject.id != thing.owner and not any(
-        allowed(subject, Operation(name=name), thing) for name in FREE
-    ):
-        raise NotFound("There is no such release.")
+    if read_object(c, found.dataset).owner == viewer:
+        return found
+    decisions = [_decide(c, viewer, found, name) for name in FREE]
+    if not any(decisions):
+        raise Refused(decisions[0].why)
     return found
 
 
@@ -147,14 +147,22 @@ def use(c: Transaction, user: str, release: str, operation: str, what: str = "")
     if operation not in FREE:
         raise InputError(f"A release can be used to {' or '.join(FREE)}, not to {operation!r}.")
     found = read_release(c, release)
-    try:
-        check(c, user, Operation(name=operation), found.dataset, found.user)
-    except NotFound:
-        raise NotFound("There is no such release.") from None
+    decision = _decide(c, user, found, operation)
+    if not decision:
+        raise Refused(decision.why)
     if found.withdrawn_at is not None:
         raise Refused("The release was withdrawn by the data set's owner.")
     trail.append(c, user, operation, found.dataset, {"release": release, "what": what[:200]})
     return found
+
+
+def _decide(c: Transaction, user: str, release: Release, operation: str) -> Decision:
+    """The policy's answer; strangers to a release do not learn that it exists."""
+    subject = read_subject(c, user)
+    thing = read_object(c, release.dataset, release.user)
+    if not any(allowed(subject, Operation(name=name), replace(thing, open=True)) for name in FREE):
+        raise NotFound("There is no such release.")
+    return allowed(subject, Operation(name=operation), thing)
 
 
 def withdraw(c: Transaction, actor: str, release: str) -> Release:

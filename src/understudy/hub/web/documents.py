@@ -57,9 +57,10 @@ class Sent(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong, in one sentence."""
+    """What went wrong, in one sentence, and one word for programs."""
 
     problem: str
+    kind: str
 
 
 class Cost(BaseModel):

@@ -72,5 +72,5 @@ def _announced_size(scope: Scope) -> int:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    answer = JSONResponse({"problem": TOO_LARGE}, status_code=413, headers={"connection": "close"})
+    answer = JSONResponse({"problem": TOO_LARGE, "kind": "size"}, status_code=413, headers={"connection": "close"})
     await answer(scope, receive, send)

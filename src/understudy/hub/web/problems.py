@@ -39,6 +39,9 @@ HEADINGS = {
     422: "Something is not right yet",
     503: "Try again in a moment",
 }
+KINDS = {401: "token", 403: "refused", 404: "not found", 409: "conflict", 503: "unavailable"}
+"""One word for programs, by status; a budget that does not suffice has a word of its own."""
+
 UNKNOWN = "Something went wrong in the hub; its operator finds the cause in the log."
 
 
@@ -47,13 +50,14 @@ def status_of(error: UnderstudyError) -> int:
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-def answer_problem(request: Request, status: int, sentence: str) -> Response:
+def answer_problem(request: Request, status: int, sentence: str, kind: str = "") -> Response:
     """The sentence as a page or as JSON, by who asks."""
     headers = {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     if request.url.path.startswith(("/api/", "/static/")):
-        return JSONResponse({"problem": sentence}, status_code=status, headers=headers)
+        document = {"problem": sentence, "kind": kind or KINDS.get(status, "input")}
+        return JSONResponse(document, status_code=status, headers=headers)
     try:
         heading = HEADINGS.get(status, "Something went wrong")
         return render(
@@ -68,7 +72,10 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(UnderstudyError)
     def spoken(request: Request, error: UnderstudyError) -> Response:
-        return answer_problem(request, status_of(error), str(error))
+        kind = ""
+        if isinstance(error, BudgetError):
+            kind = "budget"
+        return answer_problem(request, status_of(error), str(error), kind)
 
     @app.exception_handler(SignInFirstError)
     def unknown_visitor(request: Request, error: SignInFirstError) -> Response:
@@ -79,7 +86,10 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
-        return answer_problem(request, 422, describe_validation(error.errors()))
+        errors = error.errors()
+        if any(one.get("loc", ("",))[0] == "path" for one in errors):
+            return answer_problem(request, 404, "There is nothing at this address.")
+        return answer_problem(request, 422, describe_validation(errors))
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
@@ -98,7 +108,7 @@ def handle_problems(app: FastAPI) -> None:
     def unexpected(request: Request, error: Exception) -> Response:
         # Neither the address's query nor the error's text: both may hold what is private.
         log.error("%s %s: %s", request.method, request.scope.get("path"), type(error).__name__)
-        return JSONResponse({"problem": UNKNOWN}, status_code=500)
+        return JSONResponse({"problem": UNKNOWN, "kind": "fault"}, status_code=500)
 
 
 def describe_validation(errors: Any) -> str:

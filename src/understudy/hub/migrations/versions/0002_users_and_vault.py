@@ -172,6 +172,15 @@ def _make_surveys() -> None:
     )
     op.create_index("ix_surveys_maker", "surveys", ["maker"])
     op.create_table(
+        "survey_invitations",
+        sa.Column("survey", sa.Text(), nullable=False),
+        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("request", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_invitations_survey"),
+        sa.PrimaryKeyConstraint("survey", "hash", name="pk_survey_invitations"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "survey_reports",
         sa.Column("survey", sa.Text(), nullable=False),
         sa.Column("number", sa.Text(), nullable=False),
@@ -180,15 +189,6 @@ def _make_surveys() -> None:
         sa.Column("answer", sa.Text(), server_default="", nullable=False),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_reports_survey"),
         sa.PrimaryKeyConstraint("survey", "number", name="pk_survey_reports"),
-        sqlite_with_rowid=False,
-    )
-    op.create_table(
-        "survey_invitations",
-        sa.Column("survey", sa.Text(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("request", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_invitations_survey"),
-        sa.PrimaryKeyConstraint("survey", "hash", name="pk_survey_invitations"),
         sqlite_with_rowid=False,
     )
 
