@@ -177,7 +177,13 @@ def agent(
     from understudy.hub.agent import Agent
     from understudy.hub.agent_settings import load_settings
 
-    made = Agent(load_settings(settings), show=Talk(False).say)
+    loaded = load_settings(settings)
+    if loaded.federating is not None:
+        from understudy.hub.agent_federation import FederatedAgent
+
+        FederatedAgent(loaded, show=Talk(False).say).run(stop_on_signal())
+        return
+    made = Agent(loaded, show=Talk(False).say)
     if not once:
         made.run(stop_on_signal())
         return
@@ -346,4 +352,4 @@ def check_address(address: str) -> str:
     return address
 
 
-from understudy.cli import hub_demo  # noqa: E402, F401 - adds its command to those above
+from understudy.cli import hub_care, hub_demo  # noqa: E402, F401 - add their commands to those above

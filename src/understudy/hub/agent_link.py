@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from understudy.hub.foreign.packages import MAX_PACKAGE_BYTES
 
 SECONDS = 30.0
 SECONDS_TO_DELIVER = 300.0
-MAX_ANSWER_BYTES = 16 << 20
+MAX_ANSWER_BYTES = 128 << 20
+SECONDS_TO_WAIT = 20
 
 
 class HubAway(InputError):  # noqa: N818 - what happened
@@ -103,6 +105,25 @@ class HubLink:
         if len(data) > MAX_PACKAGE_BYTES:
             raise HubRefuses("The package of the algorithm is too large.", 413)
         return data
+
+    def join(self, dataset: str) -> None:
+        """Agree to hold a part of a federated data set."""
+        self._send("POST", f"/datasets/{dataset}/join")
+
+    def next_message(self, dataset: str) -> tuple[dict[str, Any], bytes] | None:
+        """The next message of a federation, with what the hub says of its job; waits a while."""
+        answer = self._send("GET", f"/relay/{dataset}", params={"wait": SECONDS_TO_WAIT})
+        if answer.status_code == 204:
+            return None
+        told = _read_document(answer)
+        try:
+            return told, base64.b64decode(told["question"], validate=True)
+        except (KeyError, TypeError, ValueError) as error:
+            raise HubAway("The hub's answer is not one of ours.") from error
+
+    def answer_message(self, message: str, answer: bytes) -> None:
+        """Send back the answer to a message."""
+        self._send("POST", f"/relay/{message}/answer", content=answer)
 
     def _document(self, method: str, path: str) -> dict[str, Any]:
         return _read_document(self._send(method, path))

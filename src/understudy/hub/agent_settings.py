@@ -42,7 +42,7 @@ _SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "federation": {
         "certificate": str,
         "key": str,
-        "peers": str,
+        "peers": list,
         "colluders": int,
         "session_share": (int, float),
     },
@@ -102,11 +102,23 @@ class AgentPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Federating:
-    """How an agent takes part in secure sums with others."""
+    """How an agent takes part in secure sums with others.
+
+    Parameters
+    ----------
+    certificate, key
+        Its own identity; the name in the certificate is the holder's.
+    peers
+        The pinned certificates of the other holders.
+    colluders
+        How many of the others this one fears to pry; sums that guard against fewer are refused.
+    session_share
+        The largest share of the ledger's allowance that one job may take.
+    """
 
     certificate: Path
-    key: Path | None
-    peers: Path
+    key: Path
+    peers: tuple[Path, ...]
     colluders: int = 1
     session_share: float = 1.0
 
@@ -263,8 +275,8 @@ def _read_federating(section: dict[str, Any], folder: Path, path: Path) -> Feder
         return None
     return Federating(
         certificate=folder / _need(section, "certificate", path),
-        key=_place(folder, section, "key"),
-        peers=folder / _need(section, "peers", path),
+        key=folder / _need(section, "key", path),
+        peers=tuple(folder / str(name) for name in _need(section, "peers", path)),
         colluders=section.get("colluders", 1),
         session_share=float(section.get("session_share", 1.0)),
     )

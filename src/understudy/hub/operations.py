@@ -318,6 +318,10 @@ class Synthesise(Operation):
         write_text(folder / REPORT, report(model, _about(use)), "report")
         return model.ledger
 
+    def make_method(self, protected: Protected) -> Synthesizer:
+        """The method of the registry that was asked for."""
+        return self._make(protected, {})
+
     def _engine(self, rows: Frame) -> str | None:
         """How long an engine takes depends on the rows, and strangers have clocks: what they ask
         is answered from memory.

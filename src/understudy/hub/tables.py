@@ -233,6 +233,20 @@ holders = sa.Table(  # who holds the parts of a federated data set
     _time("agreed_at", null=True),
 )
 
+relay = sa.Table(  # messages of a secure federation on their way to agents, and their answers
+    "relay",
+    metadata,
+    _id(),
+    _to("jobs", "job", index=True),
+    _to("datasets", "dataset"),
+    _to("agents", "agent"),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("question", sa.LargeBinary, nullable=False),
+    sa.Column("answer", sa.LargeBinary, nullable=True),
+    _time("created_at"),
+    sa.UniqueConstraint("job", "agent", "number"),
+)
+
 roles = sa.Table(
     "roles",
     metadata,

@@ -29,6 +29,7 @@ from understudy.hub import algorithms, jobs
 from understudy.hub.agent import JobStopped, describe_failure
 from understudy.hub.amounts import Price
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
+from understudy.hub.federated import FederationFailed, compute_federated
 from understudy.hub.foreign.confinement import Limits
 from understudy.hub.foreign.keeper import AlgorithmFailed, ForeignMethod, method_of
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
@@ -164,6 +165,11 @@ class Worker:
     def _compute(self, job: Job, dataset: Dataset) -> None:
         operation = read_operation(job.operation, dict(job.spec))
         ledger = self._open_ledger(job, dataset, operation)
+        if dataset.mode == "federated":
+            with self._beats(job) as progress, _private_folder() as folder:
+                compute_federated(self.hub, job, operation, ledger, folder / MODEL, progress)
+                take_in(self.hub.db, self.hub.vault, job.id, self.name, folder / MODEL)
+            return
         with (
             self._beats(job) as progress,
             self._rows(dataset) as rows,
@@ -319,7 +325,7 @@ def _private_folder() -> Iterator[Path]:
 
 def _sentence(error: UnderstudyError) -> str:
     """What of an error others may read: sentences about files and cells they may not."""
-    if isinstance(error, AlgorithmFailed | JobStopped):
+    if isinstance(error, AlgorithmFailed | JobStopped | FederationFailed):
         return str(error)
     if isinstance(error, BudgetError):
         return NOT_ALLOWED

@@ -6,8 +6,11 @@ is handed approved jobs and hands in one document for each.
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +18,7 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from understudy.hub import agents, algorithms, jobs
+from understudy.hub import agents, algorithms, federated, jobs, relay
 from understudy.hub.agents import Agent
 from understudy.hub.amounts import write_amount
 from understudy.hub.database import Transaction
@@ -28,6 +31,7 @@ from understudy.hub.tables import users
 router = APIRouter(prefix="/api/agent", tags=["agent"])
 
 MAX_WHY = 500
+MAX_WAIT, RELAY_PAUSE = 30.0, 0.05
 
 
 def known_agent(request: Request, authorization: Annotated[str, Header()] = "") -> Agent:
@@ -146,6 +150,58 @@ async def release(request: Request, agent: Known, job: str) -> dict[str, Any]:
     return {"state": "done", "release": made.id, "trail": dict(made.trail)}
 
 
+@router.post("/datasets/{dataset}/join")
+def join(request: Request, agent: Known, dataset: str) -> dict[str, Any]:
+    """Agree to hold a part of a federated data set that the agent was invited to."""
+    with request.app.state.hub.db.transaction() as c:
+        federated.join(c, agent, dataset)
+    return {"state": "joined"}
+
+
+@router.get("/relay/{dataset}", response_model=None)
+async def next_message(
+    request: Request, agent: Known, dataset: str, wait: float = 0.0
+) -> Response | dict[str, Any]:
+    """The next message of a federation for the agent; waits for one, but not for long."""
+    hub = request.app.state.hub
+
+    def look() -> dict[str, Any] | None:
+        with hub.db.reading() as c:
+            found = relay.find_next(c, agent.id, dataset)
+            if found is None:
+                return None
+            job = read_job(c, found.job)
+            described = {"id": found.id, "job": found.job, "user": _user_name(c, job)}
+        return {**described, "question": base64.b64encode(found.question).decode()}
+
+    until = time.monotonic() + min(max(wait, 0.0), MAX_WAIT)
+    while True:
+        found = await run_in_threadpool(look)
+        if found is not None:
+            return found
+        if time.monotonic() >= until or await request.is_disconnected():
+            return Response(status_code=204)
+        await asyncio.sleep(RELAY_PAUSE)
+
+
+@router.post("/relay/{message}/answer")
+async def take_answer(request: Request, agent: Known, message: str) -> dict[str, Any]:
+    """The agent's answer to a message."""
+    hub = request.app.state.hub
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > relay.MAX_BYTES:
+            raise HTTPException(413, "The answer is too large.")
+
+    def store() -> None:
+        with hub.db.transaction(alone=False) as c:
+            relay.answer(c, agent.id, message, bytes(data))
+
+    await run_in_threadpool(store)
+    return {"state": "answered"}
+
+
 @router.get("/algorithms/{digest}")
 def send_algorithm(request: Request, agent: Known, digest: str) -> Response:
     """The package of an algorithm; the agent checks its signature itself."""
@@ -158,7 +214,8 @@ def send_algorithm(request: Request, agent: Known, digest: str) -> Response:
 
 def _own_dataset(c: Transaction, agent: Agent, dataset: str) -> Dataset:
     found = read_dataset(c, dataset)
-    if found.agent != agent.id or found.owner != agent.owner:
+    own = found.agent == agent.id and found.owner == agent.owner
+    if not own and not federated.is_holder(c, agent.id, dataset):
         raise NotFound("There is no such data set.")
     return found
 
@@ -182,9 +239,13 @@ def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
     }
 
 
+def _user_name(c: Transaction, job: Job) -> str:
+    query = users.select().with_only_columns(users.c.name).where(users.c.id == job.user)
+    return str(c.value(query))
+
+
 def _describe_job(c: Transaction, job: Job) -> dict[str, Any]:
     asked = read_request(c, job.request)
-    name = c.value(users.select().with_only_columns(users.c.name).where(users.c.id == job.user))
     described: dict[str, Any] = {
         "id": job.id,
         "dataset": job.dataset,
@@ -192,7 +253,7 @@ def _describe_job(c: Transaction, job: Job) -> dict[str, Any]:
         "spec": dict(job.spec),
         "epsilon": write_amount(job.price.epsilon),
         "delta": write_amount(job.price.delta),
-        "user": name,
+        "user": _user_name(c, job),
         "reason": asked.reason,
         "state": job.state,
         "seed": seed_of(job.id),
