@@ -162,6 +162,7 @@ def test_what_is_damaged_is_refused_and_leaves_the_hub_empty(
         with pytest.raises(InputError):
             backup.restore(restored, path)
         assert rows_of(restored)["users"] == []
+        assert [file for file in restored.vault.folder.rglob("*") if file.is_file()] == []
         restored.close()
 
 

@@ -83,21 +83,22 @@ def restore(hub: Hub, path: str | Path) -> Backup:
     with hub.db.reading() as c:
         if c.first(sa.select(users.c.id).limit(1)) is not None:
             raise InputError("This hub is not empty; restore into a new folder and database.")
+    files: list[Path] = []
     try:
         with tarfile.open(path, mode="r:") as archive:
             made = _read_manifest(archive)
-            _restore_files(hub, archive, made)
+            _restore_files(hub, archive, made, files)
             with hub.db.transaction() as c:
                 _restore_tables(c, archive, made)
-                findings = _check(c, hub)
-                if findings:
-                    raise InputError(
-                        f"The backup is not sound, and was not restored: {findings[0]}"
-                    )
+                _check(c, hub)
+        files.clear()
     except (tarfile.TarError, KeyError, ValueError, TypeError, UnicodeError) as error:
         raise InputError(f"{path} is not a backup of a hub, or is damaged.") from error
     except OSError as error:
         raise InputError(f"The backup {path} cannot be read ({error.strerror}).") from error
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
     return _describe(made)
 
 
@@ -188,8 +189,10 @@ def _read_member(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
-def _restore_files(hub: Hub, archive: tarfile.TarFile, document: dict[str, Any]) -> None:
-    count = 0
+def _restore_files(
+    hub: Hub, archive: tarfile.TarFile, document: dict[str, Any], made: list[Path]
+) -> None:
+    """Write the vault's files; those that are there already are left alone and refused."""
     for member in archive:
         match = _VAULT_FILE.fullmatch(member.name)
         if match is None:
@@ -199,13 +202,13 @@ def _restore_files(hub: Hub, archive: tarfile.TarFile, document: dict[str, Any])
             raise ValueError("not a plain file")
         target = hub.vault.folder / match[1] / match[2]
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with target.open("wb") as file:
+        with target.open("xb") as file:
+            made.append(target)
             while block := source.read(1 << 20):
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
-        count += 1
-    if count != document["files"]:
+    if len(made) != document["files"]:
         raise InputError("The backup lacks files of the vault, and was not restored.")
 
 
@@ -258,9 +261,10 @@ def _count_on(c: Transaction) -> None:
             c.execute(sa.select(sa.func.setval(place, last)))
 
 
-def _check(c: Transaction, hub: Hub) -> list[str]:
+def _check(c: Transaction, hub: Hub) -> None:
     verdict = trail.verify(trail.export(c), hub.keys.trail)
-    return [*verdict.findings, *budgets.check_sums(c)]
+    for finding in (*verdict.findings, *budgets.check_sums(c)):
+        raise InputError(f"The backup is not sound, and was not restored: {finding}")
 
 
 def _describe(document: dict[str, Any]) -> Backup:

@@ -30,6 +30,8 @@ from understudy.hub.tables import datasets, release_files, releases, vault_objec
 
 MAX_FILES = 20
 RELEASE_VERSION = 1
+USE_FILE = "use.json"
+"""Written anew for each download: it carries the head of the trail, which no job knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,17 +197,21 @@ def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = Non
 
 
 def describe(release: Release) -> dict[str, Any]:
-    """The ``use.json`` of a release: purpose, conditions, contact, price, head of the trail."""
+    """The ``use.json`` of a release as it leaves the hub: purpose, conditions, contact, price, and
+    the head of the trail, by which an owner later checks that nothing before it was changed.
+    """
     epsilon, delta = release.price.numbers_up()
     return {
-        "understudy_release": RELEASE_VERSION,
+        "understudy_use": RELEASE_VERSION,
+        "title": release.use.get("data_set", ""),
+        "purpose": release.use.get("purpose", ""),
+        "conditions": release.use.get("conditions", ""),
+        "contact": release.use.get("contact", ""),
         "release": release.id,
-        "title": release.title,
         "operation": release.operation,
         "released_at": release.created_at.isoformat(timespec="seconds"),
-        "use": dict(release.use),
         "price": {"epsilon": epsilon, "delta": delta},
-        "files": {file.name: file.sha256 for file in release.files},
+        "files": {file.name: file.sha256 for file in release.files if file.name != USE_FILE},
         "trail": dict(release.trail),
     }
 

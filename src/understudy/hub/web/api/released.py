@@ -11,7 +11,13 @@ from understudy.hub import datasets, releases
 from understudy.hub.errors import NotFound
 from understudy.hub.pages import PageOf
 from understudy.hub.web.documents import Id, Listing, PageNumber, write_release
-from understudy.hub.web.pages.releases import MODEL, find_file, load_model, stream_file
+from understudy.hub.web.pages.releases import (
+    MODEL,
+    find_file,
+    load_model,
+    send_use,
+    stream_file,
+)
 from understudy.hub.web.viewer import Bearer, TheHub
 
 router = APIRouter(tags=["releases"])
@@ -46,7 +52,9 @@ def download(hub: TheHub, user: Bearer, release: Id, name: FileName) -> Response
     with hub.db.reading() as c:
         file = find_file(releases.show(c, user.id, release), name)
     with hub.db.transaction() as c:
-        releases.use(c, user.id, release, "download", name)
+        found = releases.use(c, user.id, release, "download", name)
+    if name == releases.USE_FILE:
+        return send_use(found)
     return stream_file(hub, file)
 
 

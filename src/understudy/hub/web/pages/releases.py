@@ -106,8 +106,20 @@ def send_file(hub: TheHub, viewer: Viewer, release: Id, name: str) -> Response:
     with hub.db.reading() as c:
         file = find_file(releases.show(c, viewer.id, release), name)
     with hub.db.transaction() as c:
-        releases.use(c, viewer.id, release, "download", name)
+        found = releases.use(c, viewer.id, release, "download", name)
+    if name == releases.USE_FILE:
+        return send_use(found)
     return stream_file(hub, file)
+
+
+def send_use(release: Release) -> Response:
+    """The metadata of use with the head of the trail, which the file in the vault cannot have."""
+    headers = {
+        "content-disposition": f'attachment; filename="{releases.USE_FILE}"',
+        "content-security-policy": FILE_POLICY,
+    }
+    content = json.dumps(releases.describe(release), indent=2)
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/releases/{release}/report")
