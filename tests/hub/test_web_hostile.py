@@ -76,7 +76,7 @@ def test_code_in_the_texts_of_a_data_set_is_text(web: WebHub) -> None:
         "epsilon": "1",
         "delta": "0",
         "listed": "yes",
-        **{name: XSS for name in ("name", "description", "purpose", "conditions", "contact")},
+        **dict.fromkeys(("name", "description", "purpose", "conditions", "contact"), XSS),
     }
     made = owner.send("/datasets/new", fields)
     assert made.status_code == 200, made.text
