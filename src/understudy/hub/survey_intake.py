@@ -74,6 +74,10 @@ class SurveyIntake:
         self._checks: dict[str, ReportCheck] = {}
         self._thread: threading.Thread | None = None
 
+    def known_check(self, survey: str) -> ReportCheck | None:
+        """What checks the reports of a survey, if its plan was read already."""
+        return self._checks.get(survey)
+
     def check_of(self, survey: str) -> ReportCheck:
         """What checks the reports of a survey; its plan is read once."""
         known = self._checks.get(survey)

@@ -239,8 +239,8 @@ def publish_table(
         found = survey_service.show(c, actor, survey)
         if found.state != "closed":
             raise Conflict("Close the survey first: the table is of all its reports.")
-        if found.dataset is not None:
-            return _read_published(c, actor, found.dataset)
+        if published := read_published(c, actor, found):
+            return published
         collected = collect(c, found)
     if not collected.reports:
         raise InputError("Nobody has answered; there is nothing to make a table of.")
@@ -263,8 +263,9 @@ def publish_table(
         },
     )
     with db.transaction() as c:
-        if _read_releases(c, actor, dataset):
-            return _read_published(c, actor, dataset)
+        now = survey_service.show(c, actor, survey)
+        if published := read_published(c, actor, now):  # another click was faster
+            return published
         return releases.publish(c, actor, dataset, Price.of(epsilon, delta), spec)
 
 
@@ -320,12 +321,9 @@ def _store_files(
     return files
 
 
-def _read_releases(c: Transaction, actor: str, dataset: str) -> list[Release]:
-    return list(releases.list_of(c, actor, dataset).items)
-
-
-def _read_published(c: Transaction, actor: str, dataset: str) -> Release:
-    found = _read_releases(c, actor, dataset)
-    if not found:
-        raise Conflict("The table is being made; look again in a moment.")
-    return found[0]
+def read_published(c: Transaction, viewer: str, survey: Survey) -> Release | None:
+    """The release of a survey's table, if there is one."""
+    if survey.dataset is None:
+        return None
+    found = releases.list_of(c, viewer, survey.dataset).items
+    return found[0] if found else None

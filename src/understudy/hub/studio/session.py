@@ -29,7 +29,8 @@ from understudy.hub.studio.columns import (
     take_suggestions,
 )
 from understudy.hub.studio.outlook import Expected, expect, price_of
-from understudy.hub.studio.releasing import Step, Task, compare_with_real, release_table
+from understudy.hub.studio.releasing import compare_with_real, release_table
+from understudy.hub.tasks import Step, Task
 from understudy.privacy.ledger import LedgerFile
 
 DOWNLOADS = ("rows", "model", "report", "account", "schema")

@@ -23,11 +23,17 @@ class Asset:
     version: str
 
 
+SURVEY_SCRIPTS = ("client.js", "wording.js", "tokens.js")
+"""What a person's page takes from the room of local differential privacy, as it is."""
+
+
 @cache
 def assets() -> dict[str, Asset]:
     """All files of the folder ``static``; the style sheet of the reports stands before our own."""
     found = {}
-    for path in (resources.files("understudy.hub.web") / "static").iterdir():
+    local = resources.files("understudy.local")
+    others = [local / name for name in SURVEY_SCRIPTS]
+    for path in (*(resources.files("understudy.hub.web") / "static").iterdir(), *others):
         kind = KINDS.get(path.name.rpartition(".")[2])
         if kind is None:
             continue

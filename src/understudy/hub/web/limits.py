@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,17 +51,17 @@ class LimitBody:
 
         async def watched_send(message: Message) -> None:
             nonlocal started
+            if seen > limit and not started:
+                return  # whatever a reader made of the error, the answer is ours
             started = True
             await send(message)
 
         if _announced_size(scope) > limit:
             await _refuse(scope, receive, send)
             return
-        try:
+        with suppress(BodyTooLargeError):
             await self.app(scope, counted_receive, watched_send)
-        except BodyTooLargeError:
-            if started:
-                raise
+        if seen > limit and not started:
             await _refuse(scope, receive, send)
 
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 
 def routers() -> list[APIRouter]:
     """What all pages answer to."""
+    from understudy.hub.web import survey_pages
     from understudy.hub.web.pages import (
         account,
         algorithms,
@@ -34,5 +35,6 @@ def routers() -> list[APIRouter]:
         trail,
         algorithms,
         users,
+        survey_pages,
     )
     return [module.router for module in modules]
