@@ -142,6 +142,7 @@ function showReport(line, again) {
     ["A number that is used for this report only (n)", "so that it is not counted twice"],
   ];
   if (report.t) facts.push(["Your token (t)", "shows that you were invited, and not who you are"]);
+  at("promise").textContent = promise(form.levels[report.e]);
   at("report").textContent = line;
   at("meaning").replaceChildren(
     ...facts.flatMap(([name, text]) => [make("dt", { textContent: name }), make("dd", { textContent: text })]),
@@ -187,6 +188,8 @@ at("answers").addEventListener("submit", async (event) => {
     at("make").disabled = false;
   }
 });
+
+at("answers").addEventListener("input", (event) => event.target.removeAttribute("aria-invalid"));
 
 at("send").addEventListener("click", async () => {
   const line = at("report").textContent;
