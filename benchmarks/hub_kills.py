@@ -74,7 +74,7 @@ def run(folder: Path, kills: int, seed: int | None) -> list[str]:
     people = add_people(hub)
     rows = folder / "rows.csv"
     rows.write_text("age,sex\n" + "".join(f"{20 + i % 60},{'fm'[i % 2]}\n" for i in range(500)))
-    epsilon = round(max(kills * 0.05, 0.5), 1)
+    epsilon = round(max(kills * 0.03, 0.5), 1)
     ids = {
         "agent": add_agent(place, hub, people, rows, SCHEMA, epsilon),
         "worker": add_dataset(hub, people, SCHEMA, epsilon),

@@ -416,3 +416,22 @@ def test_without_landlock_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(confinement.platform, "machine", lambda: "riscv64")
     with pytest.raises(InputError, match="nothing was run"):
         check_confinement()
+
+
+def test_a_provider_signs_on_the_command_line(tmp_path: Path) -> None:
+    from running import run
+
+    wheel, key = tmp_path / "stranger.whl", tmp_path / "provider.key"
+    wheel.write_bytes(make_wheel(HEAD + "        return uniform(curator)\n"))
+    first = run("hub", "sign", wheel, "--key", key)
+    assert first.status == 0, first.err
+    told = dict(line.split(":", 1) for line in first.out.splitlines())
+    check_signature(wheel.read_bytes(), told["signature"].strip(), told["public key"].strip())
+    assert key.stat().st_mode & 0o077 == 0
+    assert run("hub", "sign", wheel, "--key", key).out == first.out
+    key.chmod(0o644)
+    assert run("hub", "sign", wheel, "--key", key).status == 2
+    wheel.write_bytes(b"junk")
+    refused = run("hub", "sign", wheel, "--key", tmp_path / "other.key")
+    assert refused.status == 2
+    assert not (tmp_path / "other.key").exists()

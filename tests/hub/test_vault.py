@@ -173,6 +173,17 @@ def test_the_master_key_is_rotated(two: tuple[Hub, str, str]) -> None:
         Vault(hub.db, hub.vault.folder, old).read(stored[0].id)
 
 
+def test_a_process_that_missed_the_rotation_wraps_nothing_by_the_old_key(
+    two: tuple[Hub, str, str],
+) -> None:
+    hub, first, second = two
+    late = Vault(hub.db, hub.vault.folder, hub.keys)
+    hub.vault.rotate(hub.keys.with_new_master())
+    with pytest.raises(Unavailable, match="restart"):
+        late.put(first, "rows", SECRET)
+    hub.vault.put(second, "rows", SECRET)
+
+
 def test_leftovers_are_swept_and_what_is_named_stays(two: tuple[Hub, str, str]) -> None:
     from understudy.hub import datasets
 

@@ -42,6 +42,7 @@ class WebHub:
 
     site: Site
     people: dict[str, User] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.app = make_app(self.site)
@@ -55,9 +56,10 @@ class WebHub:
 
     def api(self, name: str) -> TestClient:
         """A program with somebody's token."""
-        with self.site.db.transaction() as c:
-            _, secret = accounts.add_token(c, self.people[name], "test")
-        headers = {"authorization": f"Bearer {secret}"}
+        if name not in self.tokens:
+            with self.site.db.transaction() as c:
+                _, self.tokens[name] = accounts.add_token(c, self.people[name], "test")
+        headers = {"authorization": f"Bearer {self.tokens[name]}"}
         return TestClient(self.app, base_url="http://127.0.0.1:8000", headers=headers)
 
     def add(self, *names: str, administrator: bool = False) -> None:

@@ -352,4 +352,4 @@ def check_address(address: str) -> str:
     return address
 
 
-from understudy.cli import hub_care, hub_demo  # noqa: E402, F401 - add their commands to those above
+from understudy.cli import hub_care, hub_demo, hub_sign  # noqa: E402, F401 - add their commands

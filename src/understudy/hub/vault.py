@@ -36,13 +36,15 @@ from understudy.hub.database import Database, Transaction
 from understudy.hub.errors import NotFound, Unavailable
 from understudy.hub.keys import KEY_BYTES, Keys
 from understudy.hub.names import new_id
-from understudy.hub.tables import datasets, release_files, vault_keys, vault_objects
+from understudy.hub.tables import datasets, release_files, settings, vault_keys, vault_objects
 
 MAGIC = b"understudy vault 1\n"
 SALT_BYTES = 32
 CHUNK = 1 << 16
 TAG_BYTES = 16
 NONCE_BYTES = 12
+MASTER = "master key"
+"""The setting that says which master key wraps what is new, once it was rotated."""
 
 
 class Tampered(InputError):  # noqa: N818 (what was found)
@@ -118,6 +120,8 @@ class Vault:
                     .where(vault_keys.c.dataset == dataset)
                     .values(master=keys.master_id, wrapped=wrapped)
                 )
+            c.execute(sa.delete(settings).where(settings.c.name == MASTER))
+            c.execute(sa.insert(settings).values(name=MASTER, value=keys.master_id))
         self._keys = keys
         return len(names)
 
@@ -157,6 +161,10 @@ class Vault:
             raise NotFound("There is no such file.")
         key = secrets.token_bytes(KEY_BYTES)
         master_id = self._keys.master_id
+        current = c.value(sa.select(settings.c.value).where(settings.c.name == MASTER))
+        if current is not None and current != master_id:
+            # What this process would wrap by the old master, nobody could open once that is gone.
+            raise Unavailable("The hub's master key was rotated; restart this process.")
         wrapped = _wrap(self._keys.masters[master_id], dataset, key)
         c.execute(
             sa.insert(vault_keys).values(

@@ -9,7 +9,7 @@ import understudy
 from understudy.hub.web.assets import assets
 from understudy.hub.web.headers import SafeHeaders
 from understudy.hub.web.limits import LimitBody
-from understudy.hub.web.problems import answer_problem, handle_problems
+from understudy.hub.web.problems import CatchFaults, answer_problem, handle_problems
 from understudy.hub.web.state import Site
 
 
@@ -37,6 +37,7 @@ def make_app(site: Site) -> FastAPI:
     app.add_api_route("/health", tell_health, include_in_schema=False)
     handle_problems(app)
     app.add_middleware(LimitBody)
+    app.add_middleware(CatchFaults)
     app.add_middleware(SafeHeaders, https=site.https)
     return app
 

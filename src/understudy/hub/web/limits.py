@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,17 +51,17 @@ class LimitBody:
 
         async def watched_send(message: Message) -> None:
             nonlocal started
+            if seen > limit and not started:
+                return  # whatever a reader made of the error, the answer is ours
             started = True
             await send(message)
 
         if _announced_size(scope) > limit:
             await _refuse(scope, receive, send)
             return
-        try:
+        with suppress(BodyTooLargeError):
             await self.app(scope, counted_receive, watched_send)
-        except BodyTooLargeError:
-            if started:
-                raise
+        if seen > limit and not started:
             await _refuse(scope, receive, send)
 
 
@@ -72,5 +73,7 @@ def _announced_size(scope: Scope) -> int:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    answer = JSONResponse({"problem": TOO_LARGE, "kind": "size"}, status_code=413, headers={"connection": "close"})
+    answer = JSONResponse(
+        {"problem": TOO_LARGE, "kind": "size"}, status_code=413, headers={"connection": "close"}
+    )
     await answer(scope, receive, send)

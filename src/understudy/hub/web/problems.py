@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import traceback
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.errors import BudgetError, UnderstudyError
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
@@ -104,11 +107,40 @@ def handle_problems(app: FastAPI) -> None:
             answer.headers[name] = value
         return answer
 
-    @app.exception_handler(Exception)
-    def unexpected(request: Request, error: Exception) -> Response:
-        # Neither the address's query nor the error's text: both may hold what is private.
-        log.error("%s %s: %s", request.method, request.scope.get("path"), type(error).__name__)
-        return JSONResponse({"problem": UNKNOWN, "kind": "fault"}, status_code=500)
+
+class CatchFaults:
+    """Answers what nobody foresaw, and logs where it happened; nothing else may log it, since an
+    error's text, or the query of an address, may hold what is private.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        started = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched_send)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            log.error("%s: %s%s", scope["method"], type(error).__name__, _place(error))
+            if not started:
+                answer = JSONResponse({"problem": UNKNOWN, "kind": "fault"}, status_code=500)
+                await answer(scope, receive, send)
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    return f" in {frames[-1].name} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
 
 
 def describe_validation(errors: Any) -> str:

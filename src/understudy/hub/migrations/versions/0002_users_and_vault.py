@@ -106,23 +106,6 @@ def _make_datasets() -> None:
         sa.PrimaryKeyConstraint("dataset", "agent", name="pk_holders"),
     )
     op.create_table(
-        "relay",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job", sa.Text(), nullable=False),
-        sa.Column("dataset", sa.Text(), nullable=False),
-        sa.Column("agent", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("question", sa.LargeBinary(), nullable=False),
-        sa.Column("answer", sa.LargeBinary(), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["job"], ["jobs.id"], name="fk_relay_job"),
-        sa.ForeignKeyConstraint(["agent"], ["agents.id"], name="fk_relay_agent"),
-        sa.ForeignKeyConstraint(["dataset"], ["datasets.id"], name="fk_relay_dataset"),
-        sa.PrimaryKeyConstraint("id", name="pk_relay"),
-        sa.UniqueConstraint("job", "agent", "number", name="uq_relay_job_agent_number"),
-    )
-    op.create_index("ix_relay_job", "relay", ["job"])
-    op.create_table(
         "user_budgets",
         sa.Column("dataset", sa.Text(), nullable=False),
         sa.Column("user", sa.Text(), nullable=False),
@@ -155,6 +138,23 @@ def _make_datasets() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_vault_objects"),
     )
     op.create_index("ix_vault_objects_dataset", "vault_objects", ["dataset"])
+    op.create_table(
+        "relay",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("job", sa.Text(), nullable=False),
+        sa.Column("dataset", sa.Text(), nullable=False),
+        sa.Column("agent", sa.Text(), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.Column("question", sa.LargeBinary(), nullable=False),
+        sa.Column("answer", sa.LargeBinary(), nullable=True),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["agent"], ["agents.id"], name="fk_relay_agent"),
+        sa.ForeignKeyConstraint(["dataset"], ["datasets.id"], name="fk_relay_dataset"),
+        sa.ForeignKeyConstraint(["job"], ["jobs.id"], name="fk_relay_job"),
+        sa.PrimaryKeyConstraint("id", name="pk_relay"),
+        sa.UniqueConstraint("job", "agent", "number", name="uq_relay_job_agent_number"),
+    )
+    op.create_index("ix_relay_job", "relay", ["job"])
     op.create_table(
         "release_files",
         sa.Column("release", sa.Text(), nullable=False),
