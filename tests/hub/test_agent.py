@@ -184,6 +184,27 @@ def test_what_was_computed_is_delivered_when_the_hub_is_back(
     assert site.job(job).state == "done"
 
 
+def test_what_was_computed_is_taken_even_after_the_lease_ran_out(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.submit()
+    agent = site.agent()
+
+    def away(*_: Any) -> None:
+        raise HubAway("The hub cannot be reached.")
+
+    monkeypatch.setattr(agent.link, "deliver", away)
+    with pytest.raises(HubAway):
+        agent.step()
+    site.clock.turn(600)
+    with site.hub.db.transaction() as c:
+        jobs.expire(c)
+    assert site.job(job).state == "interrupted"
+    site.agent().resume()
+    assert site.job(job).state == "done"
+    assert site.left() == 2.5
+
+
 @pytest.mark.parametrize("reserved", [False, True])
 def test_a_job_that_was_broken_off_is_never_computed_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, reserved: bool
