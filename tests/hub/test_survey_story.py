@@ -131,6 +131,33 @@ def test_a_person_answers_by_invitation_and_twice_counts_once(hub: Any, browser:
     assert not maker.complaints
 
 
+def test_an_answer_that_gets_lost_costs_no_invitation(hub: Any, browser: Any) -> None:
+    web, address = hub
+    maker = new_page(browser)
+    sign_in(maker, address, "mary")
+    survey = make_by_hand(maker, address, invited=True)
+    maker.get_by_label("Invite this many persons").fill("1")
+    maker.get_by_role("button", name="Make invitations").click()
+    person = new_page(browser, 390)
+
+    def lose_answer(route: Any) -> None:
+        route.fetch()  # the hub has answered, and nobody hears it
+        route.abort()
+
+    person.route("**/token", lose_answer)
+    open_survey(person, maker.input_value("#codes").split()[0])
+    fill(person)
+    person.get_by_role("button", name="Make my report").click()
+    person.wait_for_selector("#problem:not([hidden])")
+    with web.site.db.reading() as c:
+        assert surveys.count_invitations(c, survey) == (1, 1)
+    person.unroute("**/token")
+    person.get_by_role("button", name="Make my report").click()
+    person.wait_for_selector("#result:not([hidden])")
+    person.get_by_role("button", name="Send").click()
+    wait_for_text(person, "#status", lambda text: text.startswith("Sent"))
+
+
 def test_a_token_that_another_key_made_is_refused_by_the_page(hub: Any, browser: Any) -> None:
     _, address = hub
     maker = new_page(browser)

@@ -25,6 +25,7 @@ from understudy.hub.opening import Hub, open_hub
 from understudy.hub.passwords import Passwords
 from understudy.hub.records import Dataset, Job, read_job_of
 from understudy.hub.roles import RoleSpec, RuleSpec
+from understudy.hub.survey_demo import add_demo_survey
 from understudy.hub.worker import Worker
 
 ROWS = 4_000
@@ -100,6 +101,7 @@ def make_demo(folder: Path, say: Callable[[str], None], passwords: Passwords | N
     _fill(demo, visits, make_visits())
     _fill(demo, trips, make_trips())
     _ask(demo, visits, trips)
+    add_demo_survey(hub, demo.people["olga"].id)
     say("Computing the first releases, with real noise.")
     worker = Worker(hub, name="worker:demo")
     while worker.step():

@@ -112,13 +112,26 @@ async function post(address, body, type) {
   return { status: answer.status, told };
 }
 
+/** What is asked of the hub for this invitation. It is kept until there is an answer: another
+    request of the same invitation would be refused, and an answer may get lost. */
+async function askedBefore() {
+  try {
+    const { number, factor, text } = JSON.parse(remembered("asked"));
+    return { number: tokens.fromHex(number), factor: BigInt(factor), text };
+  } catch {
+    const { number, factor, text } = await tokens.requestToken();
+    remember("asked", JSON.stringify({ number: tokens.toHex(number), factor: String(factor), text }));
+    return { number, factor, text };
+  }
+}
+
 /** A token for this invitation: the hub answers without seeing it. */
 async function getToken() {
   if (!form.token_needed) return null;
   const known = remembered("token");
   if (known) return known;
   if (!code) throw new Error("Open the whole link of your invitation: the part behind the # is missing.");
-  const asked = await tokens.requestToken();
+  const asked = await askedBefore();
   const { status, told } = await post(root.dataset.token, JSON.stringify({ code, request: asked.text }), "application/json");
   if (status !== 200) throw new Error(told.problem || "The hub did not answer; try again.");
   const token = await tokens.finishToken(asked, told.response, form.token_key);
@@ -142,6 +155,7 @@ function showReport(line, again) {
     ["A number that is used for this report only (n)", "so that it is not counted twice"],
   ];
   if (report.t) facts.push(["Your token (t)", "shows that you were invited, and not who you are"]);
+  at("promise").textContent = promise(form.levels[report.e]);
   at("report").textContent = line;
   at("meaning").replaceChildren(
     ...facts.flatMap(([name, text]) => [make("dt", { textContent: name }), make("dd", { textContent: text })]),
@@ -187,6 +201,8 @@ at("answers").addEventListener("submit", async (event) => {
     at("make").disabled = false;
   }
 });
+
+at("answers").addEventListener("input", (event) => event.target.removeAttribute("aria-invalid"));
 
 at("send").addEventListener("click", async () => {
   const line = at("report").textContent;
