@@ -241,3 +241,18 @@ def test_persons_are_protected_where_the_data_set_says_so(tmp_path: Path) -> Non
 def test_books_for_another_guarantee_are_refused(book: LedgerFile) -> None:
     with pytest.raises(InputError, match="cannot be added up"):
         open_books(book.path, 1.0, 0.0, "replace", "row")
+
+
+def test_foreign_algorithms_get_no_rows_that_they_could_read_or_time(
+    book: LedgerFile, tmp_path: Path
+) -> None:
+    import understudy
+
+    operation = read_operation("synthesise", {"epsilon": 1.0, "algorithm": "ab" * 32})
+    inside = Path(understudy.__file__).parent / "rows.csv"
+    for rows, why in (
+        (inside, "among the files of Python"),
+        ("postgresql://h/d?table=t", "memory"),
+    ):
+        with pytest.raises(InputError, match=why):
+            operation._engine(rows)  # type: ignore[attr-defined]

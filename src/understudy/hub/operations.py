@@ -27,6 +27,7 @@ from understudy.data.frames import Frame
 from understudy.data.schema import Schema
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
+from understudy.hub.foreign.confinement import python_folders
 from understudy.models.constraining import check_constraints
 from understudy.models.model import MAX_ROWS_PER_SAMPLE, Model
 from understudy.privacy.budget import Neighbours, check_delta, check_epsilon, check_neighbours
@@ -333,7 +334,15 @@ class Synthesise(Operation):
                 "A foreign algorithm needs rows in memory, and these are in a database; take a "
                 "method of ours, or give a file."
             )
-        return "memory" if isinstance(rows, str | Path) else None
+        if not isinstance(rows, str | Path):
+            return None
+        place = Path(rows).resolve()
+        if any(place.is_relative_to(folder) for folder in python_folders()):
+            raise InputError(
+                "The rows lie among the files of Python, which a foreign algorithm can read; move "
+                "them elsewhere."
+            )
+        return "memory"
 
     def _make(self, protected: Protected, others: Mapping[str, type[Synthesizer]]) -> Synthesizer:
         given = dict(self.parameters)
