@@ -558,7 +558,9 @@ def read_operation(name: Any, spec: Any) -> Operation:
         if entry not in known:
             raise InputError(f"A request to {name} has no entry {entry!r}; known: {_list(known)}.")
     try:
-        size = len(json.dumps(spec, allow_nan=False))
+        text = json.dumps(spec, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+        json.loads(text, parse_int=_moderate_int)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("What is asked for must be plain JSON.") from error
     if size > MAX_SPEC_CHARACTERS:
@@ -610,6 +612,14 @@ def write_release(
 def is_digest(text: Any) -> bool:
     """Whether a text is a SHA-256 in lower-case hexadecimal."""
     return isinstance(text, str) and len(text) == 64 and not set(text) - set("0123456789abcdef")
+
+
+def _moderate_int(digits: str) -> int:
+    """A whole number that every part of us can hold."""
+    number = int(digits)
+    if number.bit_length() > 63:
+        raise ValueError("a whole number is too large")
+    return number
 
 
 def _check_price(operation: Operation) -> None:
