@@ -396,6 +396,19 @@ def test_the_same_upload_twice_is_one_release(site: Site, model: dict[str, Any])
     assert first.json()["release"] == again.json()["release"]
 
 
+def test_a_release_of_a_cancelled_job_is_refused(site: Site, model: dict[str, Any]) -> None:
+    job = site.submit()
+    assert site.agent().link.claim(site.dataset) is not None
+    with site.hub.db.transaction() as c:
+        datasets.close(c, site.owner, site.dataset)
+    headers = {"authorization": f"Bearer {site.secret}"}
+    data = json.dumps(model).encode()
+    answer = site.client.post(f"/api/agent/jobs/{job.id}/release", content=data, headers=headers)
+    assert answer.status_code == 409
+    assert site.job(job).state == "cancelled"
+    assert site.release(job) is None
+
+
 def test_nobody_elses_token_or_job_or_data_set_works(site: Site, tmp_path: Path) -> None:
     job = site.submit()
     with site.hub.db.transaction() as c:
