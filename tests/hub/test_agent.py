@@ -324,6 +324,7 @@ FORGERIES: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "an algorithm": (("method", "algorithm"), "ab" * 32, "asked for"),
     "other values": (("schema", "attributes", "sex", "values"), ["f", "x"], "'sex' is another"),
     "a wider range": (("schema", "attributes", "age", "max"), 199, "age"),
+    "no number of rows": (("rows",), None, "No rows or report"),
     "no network": (("network",), [], "model"),
     "another version": (("understudy_model",), 77, "format"),
 }
@@ -385,6 +386,23 @@ def test_forged_answers_are_refused(site: Site, path: tuple[Any, ...], value: An
     answer = deliver(site, second, json.dumps(change(document, *path, to=value)).encode())
     assert answer.status_code == 403
     assert site.job(second).state == "failed"
+
+
+def test_a_full_disk_at_the_hub_loses_no_release(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.submit()
+    with monkeypatch.context() as patch:
+
+        def full(*_: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr("understudy.hub.intake.write_release", full)
+        with pytest.raises(HubAway):
+            site.agent().step()
+    assert site.job(job).state == "running"
+    site.agent().resume()
+    assert site.job(job).state == "done"
 
 
 def test_the_same_upload_twice_is_one_release(site: Site, model: dict[str, Any]) -> None:
