@@ -184,6 +184,27 @@ def test_what_was_computed_is_delivered_when_the_hub_is_back(
     assert site.job(job).state == "done"
 
 
+def test_what_was_computed_is_taken_even_after_the_lease_ran_out(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.submit()
+    agent = site.agent()
+
+    def away(*_: Any) -> None:
+        raise HubAway("The hub cannot be reached.")
+
+    monkeypatch.setattr(agent.link, "deliver", away)
+    with pytest.raises(HubAway):
+        agent.step()
+    site.clock.turn(600)
+    with site.hub.db.transaction() as c:
+        jobs.expire(c)
+    assert site.job(job).state == "interrupted"
+    site.agent().resume()
+    assert site.job(job).state == "done"
+    assert site.left() == 2.5
+
+
 @pytest.mark.parametrize("reserved", [False, True])
 def test_a_job_that_was_broken_off_is_never_computed_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, reserved: bool
@@ -373,6 +394,19 @@ def test_the_same_upload_twice_is_one_release(site: Site, model: dict[str, Any])
     headers = {"authorization": f"Bearer {site.secret}"}
     again = site.client.post(f"/api/agent/jobs/{job.id}/release", content=data, headers=headers)
     assert first.json()["release"] == again.json()["release"]
+
+
+def test_a_release_of_a_cancelled_job_is_refused(site: Site, model: dict[str, Any]) -> None:
+    job = site.submit()
+    assert site.agent().link.claim(site.dataset) is not None
+    with site.hub.db.transaction() as c:
+        datasets.close(c, site.owner, site.dataset)
+    headers = {"authorization": f"Bearer {site.secret}"}
+    data = json.dumps(model).encode()
+    answer = site.client.post(f"/api/agent/jobs/{job.id}/release", content=data, headers=headers)
+    assert answer.status_code == 409
+    assert site.job(job).state == "cancelled"
+    assert site.release(job) is None
 
 
 def test_nobody_elses_token_or_job_or_data_set_works(site: Site, tmp_path: Path) -> None:

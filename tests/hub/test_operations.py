@@ -159,6 +159,10 @@ def test_a_job_cannot_cost_more_than_was_approved(
         ("synthesise", {"epsilon": 1, "format": "exe"}, "csv or parquet"),
         ("synthesise", {"epsilon": 1, "algorithm": "../x"}, "SHA-256"),
         ("synthesise", {"epsilon": 1, "parameters": {"x": "y" * 200_000}}, "characters"),
+        ("synthesise", {"epsilon": 10**400}, "plain JSON"),
+        ("synthesise", {"epsilon": 1, "parameters": {"x": 10**400}}, "plain JSON"),
+        ("synthesise", {"epsilon": 1, "method": "\ud800"}, "plain JSON"),
+        ("synthesise", {"epsilon": float("nan")}, "plain JSON"),
         ("ask", {"epsilon": 1, "questions": []}, "at least one question"),
         ("ask", {"epsilon": 1, "questions": [3]}, "texts"),
         ("learn", {"epsilon": 1, "learner": 7}, "name of one"),
@@ -241,3 +245,18 @@ def test_persons_are_protected_where_the_data_set_says_so(tmp_path: Path) -> Non
 def test_books_for_another_guarantee_are_refused(book: LedgerFile) -> None:
     with pytest.raises(InputError, match="cannot be added up"):
         open_books(book.path, 1.0, 0.0, "replace", "row")
+
+
+def test_foreign_algorithms_get_no_rows_that_they_could_read_or_time(
+    book: LedgerFile, tmp_path: Path
+) -> None:
+    import understudy
+
+    operation = read_operation("synthesise", {"epsilon": 1.0, "algorithm": "ab" * 32})
+    inside = Path(understudy.__file__).parent / "rows.csv"
+    for rows, why in (
+        (inside, "among the files of Python"),
+        ("postgresql://h/d?table=t", "memory"),
+    ):
+        with pytest.raises(InputError, match=why):
+            operation._engine(rows)  # type: ignore[attr-defined]

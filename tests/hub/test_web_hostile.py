@@ -76,7 +76,7 @@ def test_code_in_the_texts_of_a_data_set_is_text(web: WebHub) -> None:
         "epsilon": "1",
         "delta": "0",
         "listed": "yes",
-        **{name: XSS for name in ("name", "description", "purpose", "conditions", "contact")},
+        **dict.fromkeys(("name", "description", "purpose", "conditions", "contact"), XSS),
     }
     made = owner.send("/datasets/new", fields)
     assert made.status_code == 200, made.text
@@ -360,8 +360,10 @@ def test_a_tampered_file_is_refused_and_not_decrypted(
 @pytest.mark.parametrize("id", ["a' OR '1'='1", "%00", "1", "é", "x" * 5000, "../datasets", "null"])
 def test_ids_that_are_none_find_nothing(thing: str, id: str, web: WebHub) -> None:
     uma, program = web.client("uma"), web.api("uma")
-    assert uma.get(f"/{thing}/{id}").status_code in (200, 404) if id.startswith("..") else (
-        uma.get(f"/{thing}/{id}").status_code == 404
+    assert (
+        uma.get(f"/{thing}/{id}").status_code in (200, 404)
+        if id.startswith("..")
+        else (uma.get(f"/{thing}/{id}").status_code == 404)
     )
     if thing != "mine" and not id.startswith(".."):
         assert program.get(f"/api/v1/{thing}/{id}").status_code == 404
@@ -511,5 +513,3 @@ def test_an_unforeseen_error_says_nothing(
     assert ours_only
     assert not any("42" in one.getMessage() for one in ours_only)
     assert not any("secretword" in one.getMessage() for one in ours_only)
-
-

@@ -12,6 +12,7 @@ from agent_hubs import Site, make_site, write_rows
 from understudy.errors import InputError
 from understudy.hub import datasets, jobs, trail
 from understudy.hub import worker as worker_module
+from understudy.hub.errors import Unavailable
 from understudy.hub.operations import Synthesise
 from understudy.hub.worker import (
     Worker,
@@ -83,6 +84,44 @@ def test_rows_in_parquet_and_by_name_of_a_source(tmp_path: Path) -> None:
     sources = {"warehouse": str(write_rows(tmp_path / "other.csv"))}
     Worker(site.hub, WorkerSettings(sources=sources)).step()
     assert site.job(job).state == "done"
+
+
+@pytest.mark.thorough
+def test_rows_in_postgresql_are_computed_where_they_are(tmp_path: Path, postgres_url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("create table patients (age int, sex text, sick text)")
+        connection.execute(
+            "insert into patients select 20 + i % 60, case i % 2 when 0 then 'f' else 'm' end, "
+            "'no' from generate_series(1, 400) i"
+        )
+    site = make_site(tmp_path, mode="stored", source="warehouse")
+    separator = "&" if "?" in postgres_url else "?"
+    sources = {"warehouse": f"{postgres_url}{separator}table=patients"}
+    job = site.submit()
+    Worker(site.hub, WorkerSettings(sources=sources)).step()
+    assert site.job(job).state == "done", (site.hub.folder / "worker.log").read_text()
+    assert book_of(site).left() == (2.5, 0.0)
+
+
+def test_a_database_that_is_away_for_a_moment_loses_no_release(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.submit()
+    monkeypatch.setattr(worker_module, "PAUSES", (0.0, 0.0))
+    take_in, calls = worker_module.take_in, []
+
+    def away_once(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise Unavailable("away")
+        return take_in(*arguments)
+
+    monkeypatch.setattr(worker_module, "take_in", away_once)
+    Worker(site.hub).step()
+    assert site.job(job).state == "done"
+    assert len(calls) == 2
 
 
 def test_a_ledger_follows_a_total_that_was_raised(site: Site) -> None:

@@ -23,7 +23,7 @@ from understudy.hub.datasets import DatasetSpec
 from understudy.hub.keys import make_keys
 from understudy.hub.opening import Hub, open_hub
 from understudy.hub.passwords import Passwords
-from understudy.hub.records import Dataset, Job, read_job_of
+from understudy.hub.records import Dataset, Job, Request, read_job_of
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.survey_demo import add_demo_survey
 from understudy.hub.worker import Worker
@@ -201,7 +201,7 @@ def _fill(demo: Demo, dataset: Dataset, content: bytes) -> None:
 
 def _submit(
     demo: Demo, who: str, dataset: Dataset, operation: str, reason: str, **spec: Any
-) -> requests.Request:
+) -> Request:
     key = f"demo:{secrets.token_hex(8)}"
     with demo.hub.db.transaction() as c:
         user = demo.people[who].id

@@ -25,7 +25,7 @@ from understudy.errors import InputError
 from understudy.hub import jobs
 from understudy.hub.amounts import Price
 from understudy.hub.database import Database
-from understudy.hub.errors import NotFound, Refused
+from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.operations import (
     ANSWERS,
     LEDGER,
@@ -88,6 +88,8 @@ def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> Re
         found = read_job(c, job)
         if found.worker != worker:
             raise NotFound("There is no such job of yours.")
+        if found.state not in ("running", "interrupted", "done"):
+            raise Conflict(f"The job is {found.state}; nothing of it is released.")
         dataset = read_dataset(c, found.dataset)
     operation = read_operation(found.operation, dict(found.spec))
     try:

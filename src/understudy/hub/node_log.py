@@ -53,7 +53,8 @@ class NodeLog:
                 "without it."
             ) from error
         if self._show is not None:
-            words = ", ".join(f"{name} {value}" for name, value in details.items())
+            shown = {name: value for name, value in details.items() if _is_short(value)}
+            words = ", ".join(f"{name} {value}" for name, value in shown.items())
             self._show(f"{at[11:19]} {event}: {words}" if words else f"{at[11:19]} {event}")
 
 
@@ -84,6 +85,11 @@ def _last_digest(file: Any) -> str:
         tail += b"\n"
     last = tail[:-1].rpartition(b"\n")[2]
     return hashlib.sha256(last).hexdigest()
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a detail goes on a line of the screen; all of them are in the file."""
+    return value not in ("", None) and not isinstance(value, dict | list)
 
 
 def _open_private(path: str, flags: int) -> int:

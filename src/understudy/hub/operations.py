@@ -27,6 +27,7 @@ from understudy.data.frames import Frame
 from understudy.data.schema import Schema
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
+from understudy.hub.foreign.confinement import python_folders
 from understudy.models.constraining import check_constraints
 from understudy.models.model import MAX_ROWS_PER_SAMPLE, Model
 from understudy.privacy.budget import Neighbours, check_delta, check_epsilon, check_neighbours
@@ -333,7 +334,15 @@ class Synthesise(Operation):
                 "A foreign algorithm needs rows in memory, and these are in a database; take a "
                 "method of ours, or give a file."
             )
-        return "memory" if isinstance(rows, str | Path) else None
+        if not isinstance(rows, str | Path):
+            return None
+        place = Path(rows).resolve()
+        if any(place.is_relative_to(folder) for folder in python_folders()):
+            raise InputError(
+                "The rows lie among the files of Python, which a foreign algorithm can read; move "
+                "them elsewhere."
+            )
+        return "memory"
 
     def _make(self, protected: Protected, others: Mapping[str, type[Synthesizer]]) -> Synthesizer:
         given = dict(self.parameters)
@@ -549,7 +558,9 @@ def read_operation(name: Any, spec: Any) -> Operation:
         if entry not in known:
             raise InputError(f"A request to {name} has no entry {entry!r}; known: {_list(known)}.")
     try:
-        size = len(json.dumps(spec, allow_nan=False))
+        text = json.dumps(spec, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+        json.loads(text, parse_int=_moderate_int)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("What is asked for must be plain JSON.") from error
     if size > MAX_SPEC_CHARACTERS:
@@ -601,6 +612,14 @@ def write_release(
 def is_digest(text: Any) -> bool:
     """Whether a text is a SHA-256 in lower-case hexadecimal."""
     return isinstance(text, str) and len(text) == 64 and not set(text) - set("0123456789abcdef")
+
+
+def _moderate_int(digits: str) -> int:
+    """A whole number that every part of us can hold."""
+    number = int(digits)
+    if number.bit_length() > 63:
+        raise ValueError("a whole number is too large")
+    return number
 
 
 def _check_price(operation: Operation) -> None:

@@ -48,6 +48,9 @@ POLL_SECONDS = 1.0
 BEAT_SECONDS = 10.0
 TICK_SECONDS = 0.5
 
+PAUSES = (0.5, 2.0, 5.0, 10.0, 20.0)
+"""Seconds between tries to hand in what was computed."""
+
 CANNOT = "The hub's worker could not compute it; its log says why."
 CLOSED = "The hub's worker has closed; its log says where it failed."
 NOT_ALLOWED = "The ledger beside the vault does not allow it."
@@ -168,7 +171,7 @@ class Worker:
         if dataset.mode == "federated":
             with self._beats(job) as progress, _private_folder() as folder:
                 compute_federated(self.hub, job, operation, ledger, folder / MODEL, progress)
-                take_in(self.hub.db, self.hub.vault, job.id, self.name, folder / MODEL)
+                self._hand_in(job, folder / MODEL)
             return
         with (
             self._beats(job) as progress,
@@ -188,7 +191,20 @@ class Worker:
             )
             made = operation.run(run)
             document = MODEL if MODEL in made.names else ANSWERS
-            take_in(self.hub.db, self.hub.vault, job.id, self.name, made.folder / document)
+            self._hand_in(job, made.folder / document)
+
+    def _hand_in(self, job: Job, path: Path) -> None:
+        """Finish the job; it is paid for, so that a database that is away for a moment does not
+        lose it.
+        """
+        for pause in PAUSES:
+            try:
+                take_in(self.hub.db, self.hub.vault, job.id, self.name, path)
+            except Unavailable:
+                time.sleep(pause)
+            else:
+                return
+        take_in(self.hub.db, self.hub.vault, job.id, self.name, path)
 
     def _open_ledger(self, job: Job, dataset: Dataset, operation: Operation) -> JobLedger:
         path = self.ledgers / f"{dataset.id}.ledger"

@@ -78,7 +78,12 @@ def token_bearer(request: Request) -> User:
     raise NoToken("This needs a valid API token; make one on the page of your account.")
 
 
-TheHub = Annotated[Site, Depends(get_hub)]
+async def provide_hub(request: Request) -> Site:
+    """The hub that answers; a coroutine, since a plain function would be sent to another thread."""
+    return get_hub(request)
+
+
+TheHub = Annotated[Site, Depends(provide_hub)]
 Viewer = Annotated[User, Depends(signed_in)]
 Administrator = Annotated[User, Depends(administrator)]
 Bearer = Annotated[User, Depends(token_bearer)]

@@ -11,6 +11,7 @@ def routers() -> list[APIRouter]:
     from understudy.hub.web.pages import (
         account,
         algorithms,
+        api,
         asking,
         catalogue,
         mine,
@@ -36,5 +37,6 @@ def routers() -> list[APIRouter]:
         algorithms,
         users,
         survey_pages,
+        api,
     )
     return [module.router for module in modules]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -160,7 +160,7 @@ def _options(operation: str, dataset: Dataset, offered: Any) -> dict[str, Any]:
     if operation == "synthesise":
         from understudy.synthesizers.registry import methods_for
 
-        kind = "central"
+        kind: Literal["central", "federated"] = "central"
         if dataset.mode == "federated":
             kind = "federated"
         built_in = [(one.name, f"{one.name}: {one.summary}") for one in methods_for(kind)]
