@@ -8,10 +8,13 @@ OUTPUT ?= demo-output
 # Where bytecode is not kept, each process that a test starts compiles the package: 0.4 s of CPU.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-thorough test-all test-quick test-python test-oldest test-gan test-slow fuzz lint docs wheel release audit mutants clean
+.PHONY: demo hub-demo test test-thorough test-all test-quick test-python test-oldest test-gan test-slow fuzz lint docs wheel release audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
+
+hub-demo: $(VENV)/hub.stamp  ## a hub with people, data and requests in every state; prints its address and accounts
+	$(BIN)/understudy hub demo --port $(or $(PORT),8000)
 
 # Other programs whose answers tests compare with ours. They pin old libraries, which ours must not
 # follow, so they come without them, into a folder of their own.
@@ -85,11 +88,16 @@ $(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -e ".[demo,evaluation]"
 	@touch $@
 
+$(VENV)/hub.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing understudy and its hub into $(VENV) (about a minute, once)"
+	$(BIN)/python -m pip install --quiet -e ".[hub,local]"
+	@touch $@
+
 $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing understudy and its test tools into $(VENV) (a minute or two, once)"
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/oracles --upgrade $(ORACLES)
-	@touch $@ $(VENV)/demo.stamp
+	@touch $@ $(VENV)/demo.stamp $(VENV)/hub.stamp
 
 $(OTHER)/test.stamp: pyproject.toml
 	$(PYTHON) -m venv $(OTHER)

@@ -36,6 +36,7 @@ ROOMS = (
     "auditing",
     "attacks",
     "reports",
+    "hub",
     "cli",
 )
 """What imports what: each room from those before it. The package itself only names what users

@@ -11,6 +11,8 @@ from understudy.cli import (  # noqa: F401
     evaluate,
     federate,
     holder,
+    hub,
+    hub_demo,
     learn,
     ledger,
     local,
@@ -20,6 +22,7 @@ from understudy.cli import (  # noqa: F401
     sample,
     schema,
     show,
+    studio,
     synthesize,
 )
 from understudy.cli.root import app

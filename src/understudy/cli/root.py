@@ -57,7 +57,7 @@ class _Commands(TyperGroup):
         *("synthesize", "schema", "sample", "query", "ask", "show", "plan", "ledger"),
         *("learn", "predict", "compress"),
         *("evaluate", "attack", "membership", "audit", "holder", "federate"),
-        *("csp", "local", "demo"),
+        *("csp", "local", "hub", "studio", "demo"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

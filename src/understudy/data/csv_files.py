@@ -100,7 +100,7 @@ def csv_relation(
 
 def plain_name(path: Path) -> str:
     """A file's name that DuckDB takes for no pattern, no URL and no home folder."""
-    return glob.escape(str(path.resolve()))
+    return glob.escape(str(path.absolute()))
 
 
 @contextmanager

@@ -246,7 +246,7 @@ def _fits(path: Path) -> bool:
             ) as engine:  # never the connection that all of the process share
                 found = engine.execute(
                     "SELECT sum(num_values) FROM parquet_metadata(?)",
-                    [glob.escape(str(path.resolve()))],
+                    [glob.escape(str(path.absolute()))],
                 ).fetchone()
         except duckdb.Error:
             return True  # whoever reads it says what is wrong with it

@@ -378,6 +378,7 @@ class _Training:
     terms: DiscoveryTerms
 
     asks = True
+    for_strangers = False
     refinement = 0.0
     renyi_order = None
 

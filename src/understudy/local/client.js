@@ -261,11 +261,22 @@ export function trueAnswer(question, codes) {
   );
 }
 
-/** One person's report, as the line that is sent, without its end. */
-export function answer(form, codes, { level = 0, words = new Words(), token = null } = {}) {
+/** The level at which a question is answered. Where a person has chosen one for each column, the
+    most private of those of its columns counts for all of them. */
+export function levelOf(form, question, chosen) {
+  if (typeof chosen === "number") return chosen;
+  return question.columns
+    .map((name) => chosen[name] ?? 0)
+    .reduce((one, other) => (form.levels[other] < form.levels[one] ? other : one));
+}
+
+/** One person's report, as the line that is sent, without its end. The level is a number, or an
+    object with a number for each column. */
+export function answer(form, codes, { level: chosen = 0, words = new Words(), token = null } = {}) {
   checkForm(form);
   const place = drawQuestion(form, words);
   const question = form.questions[place];
+  const level = levelOf(form, question, chosen);
   const report = perturb(question.randomisers[level], trueAnswer(question, codes), words);
   let number = "";
   for (const byte of [...words.read(8), ...words.read(8)]) {

@@ -68,10 +68,15 @@ class Collector:
         What was asked; reports of its earlier waves count as well.
     tokens
         Where a survey has given out one-use tokens: which they are, or who has issued them.
+    checked
+        Whether tokens were checked when the reports arrived, as a hub does.
     """
 
-    def __init__(self, plan: Plan, tokens: Tokens | TokenIssuer | None = None) -> None:
-        check_issuer(plan, tokens)
+    def __init__(
+        self, plan: Plan, tokens: Tokens | TokenIssuer | None = None, *, checked: bool = False
+    ) -> None:
+        if not checked:
+            check_issuer(plan, tokens)
         self.plan = plan
         self.tokens = tokens
         self.rejected: Counter[str] = Counter()
@@ -236,7 +241,7 @@ class Collector:
     ) -> None:
         """Let reports to one question at one level wait, if their answers are possible."""
         randomiser = self.plan.questions[question].randomisers[level]
-        read = _read_answers(answers, randomiser.width)
+        read = read_answers(answers, randomiser.width)
         possible = (read[:, 0] >= 0) & randomiser.is_possible(np.maximum(read, 0))
         if rejected := int((~possible).sum()):
             self.rejected["impossible answer"] += rejected
@@ -326,7 +331,7 @@ def _groups(
         yield key >> 8, key & 255, rows
 
 
-def _read_answers(answers: list[bytes], width: int) -> NDArray[np.int64]:
+def read_answers(answers: list[bytes], width: int) -> NDArray[np.int64]:
     """The whole numbers of answers; -1 in front where there are none, or too few or too many."""
     if width == 1:
         return np.array([_hexadecimal(answer) for answer in answers], dtype=np.int64)[:, None]

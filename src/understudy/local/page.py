@@ -40,7 +40,7 @@ def survey_page(plan: Plan, post_to: str | None = None) -> str:
         "CONNECT": _origin(post_to),
         "STYLE": read_resource("survey.css"),
         "FORM": _inside_script(json.dumps(form, ensure_ascii=True)),
-        "PROGRAM": client_source() + read_resource("survey.js"),
+        "PROGRAM": client_source() + read_resource("wording.js") + read_resource("survey.js"),
     }
     page = read_resource("survey.html")
     before, *pieces = page.split("{{")

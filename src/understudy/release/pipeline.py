@@ -90,6 +90,10 @@ class ReleaseMethod(Protocol):
         """What it remembers of an early end, where it can go on after one."""
 
     @property
+    def for_strangers(self) -> bool:
+        """Whether somebody with a clock hears the answers, who must not tell rows from it."""
+
+    @property
     def named(self) -> frozenset[str]:
         """The columns that its parameters name."""
 
@@ -154,7 +158,8 @@ class Release:
                 rows = self._code(refined)
             elif refined is not schema:
                 rows, _ = self.source.code(refined)  # the owner was told already
-            curator = CentralCurator(rows, ledger, self.noise)
+            collapse = not self.method.for_strangers
+            curator = CentralCurator(rows, ledger, self.noise, collapse=collapse)
             model = self.method.learn(curator, ledger.left, self.progress)
             if model.ledger is not ledger:
                 raise TypeError(f"the method {self.method.name} made a model with other books")

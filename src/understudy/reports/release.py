@@ -50,11 +50,15 @@ class About:
         Who answers questions: a name, an address.
     date
         The day of the report; today where not given.
+    purpose, conditions
+        What the data may be used for, and under which conditions.
     """
 
     title: str = ""
     contact: str = ""
     date: dt.date | None = None
+    purpose: str = ""
+    conditions: str = ""
 
 
 def write_report(
@@ -112,9 +116,10 @@ def _about(about: About) -> str:
         ("Software", f"Understudy {escape_html(__version__)}"),
         ("Contact", escape_html(about.contact) or "not given"),
     )
-    return (
-        '<p class="small">' + " · ".join(f"{name}: <b>{fact}</b>" for name, fact in facts) + "</p>"
-    )
+    terms = [("Purpose", about.purpose), ("Conditions of use", about.conditions)]
+    told = [f"<p>{name}: {escape_html(text)}</p>" for name, text in terms if text]
+    line = " · ".join(f"{name}: <b>{fact}</b>" for name, fact in facts)
+    return f'<p class="small">{line}</p>{"".join(told)}'
 
 
 def _guarantee(model: Model) -> str:

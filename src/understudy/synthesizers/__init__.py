@@ -95,6 +95,10 @@ class Synthesizer(ABC):
     """Whether the method asks for noisy tables alone, so that with a delta all noise is
     Gaussian.
     """
+    for_strangers: ClassVar[bool] = False
+    """Whether code that is not trusted hears the answers: it has a clock, so how long they take
+    must not go by how many rows differ.
+    """
     needs_numbers: ClassVar[bool] = False
     """Whether the method models numbers, so that the audit's tables must have some."""
     audit_rows: ClassVar[int | None] = None

@@ -1,0 +1,250 @@
+"""Hub, worker and agent are killed at random moments, again and again: nothing may be lost.
+
+    python benchmarks/hub_kills.py [--kills 200] [--seed 1]
+
+Requests come in all the while, by a standing rule, until both budgets are used up and beyond; each
+is sent again with the same key until it is answered. A process is killed (SIGKILL) after a random
+time and started again. At the end: no budget is overspent, in the hub's books, in the agent's
+ledger or in the worker's; no key made two requests, no job two releases, no price came back of a
+job that asked something; every job is in a named end state; the trail and the agent's log verify.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import sqlalchemy as sa
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+from hub_site import People, Place, add_agent, add_dataset, add_people, make_place
+from understudy.hub import budgets, datasets, trail
+from understudy.hub.names import ENDED
+from understudy.hub.node_log import check_log
+from understudy.hub.opening import Hub
+from understudy.hub.tables import jobs, releases, requests
+from understudy.privacy.budget import exact
+from understudy.privacy.ledger import LedgerFile
+
+SCHEMA = {
+    "attributes": {
+        "age": {"kind": "integer", "min": 0, "max": 99},
+        "sex": {"kind": "categorical", "values": ["f", "m"]},
+    }
+}
+PRICE = 0.1
+ROLES = ("hub", "agent", "worker")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--quick", action="store_true", help="six kills")
+    options = parser.parse_args()
+    kills = 6 if options.quick else options.kills
+    with tempfile.TemporaryDirectory() as folder:
+        problems = run(Path(folder), kills, options.seed)
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    sys.exit(bool(problems))
+
+
+def run(folder: Path, kills: int, seed: int | None) -> list[str]:
+    """Everything; what went wrong."""
+    place = make_place(folder)
+    hub = place.open()
+    people = add_people(hub)
+    rows = folder / "rows.csv"
+    rows.write_text("age,sex\n" + "".join(f"{20 + i % 60},{'fm'[i % 2]}\n" for i in range(500)))
+    epsilon = round(max(kills * 0.03, 0.5), 1)
+    ids = {
+        "agent": add_agent(place, hub, people, rows, SCHEMA, epsilon),
+        "worker": add_dataset(hub, people, SCHEMA, epsilon),
+    }
+    stored = hub.vault.put(ids["worker"], "rows", rows.read_bytes())
+    with hub.db.transaction() as c:
+        datasets.store_rows(c, people.owner, ids["worker"], stored.id)
+    begin = time.monotonic()
+    sent = torment(place, hub, people, ids, kills, random.Random(seed))
+    print(f"{kills} kills in {time.monotonic() - begin:.0f} s (load {os.getloadavg()[0]:.1f})")
+    problems = check(hub, place, ids, sent, epsilon)
+    hub.close()
+    return problems
+
+
+def torment(
+    place: Place, hub: Hub, people: People, ids: dict[str, str], kills: int, rng: random.Random
+) -> list[str]:
+    """Send requests while processes are killed; the keys that were answered."""
+    over = threading.Event()
+    answered: list[str] = []
+    senders = [
+        threading.Thread(target=send, args=(place, people, dataset, over, answered))
+        for dataset in ids.values()
+    ]
+    for sender in senders:
+        sender.start()
+    shares = {role: kills // 3 + (place_ < kills % 3) for place_, role in enumerate(ROLES)}
+    killers = [
+        threading.Thread(target=kill, args=(place, role, shares[role], random.Random(rng.random())))
+        for role in ROLES
+    ]
+    for killer in killers:
+        killer.start()
+    for killer in killers:
+        killer.join()
+    # Undisturbed at last: the last requests are answered, and all jobs end.
+    processes = [place.start(role) for role in ROLES]
+    try:
+        for process in processes:
+            wait_until_ready(place, process)
+        place.wait_for_hub()
+        time.sleep(3.0)
+        over.set()
+        for sender in senders:
+            sender.join()
+        drain(hub)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return answered
+
+
+def kill(place: Place, role: str, times: int, rng: random.Random) -> None:
+    """Start a process, kill it at a random moment, and again."""
+    for _ in range(times):
+        process = place.start(role)
+        if rng.random() < 0.9:  # else while it starts
+            wait_until_ready(place, process)
+        time.sleep(rng.uniform(0.0, 3.0))
+        process.kill()
+        process.wait()
+
+
+def wait_until_ready(place: Place, process: subprocess.Popen[bytes]) -> None:
+    """Until a process begins its work, or has ended by itself."""
+    while process.poll() is None and not place.ready_mark(process.pid).exists():
+        time.sleep(0.01)
+
+
+def send(
+    place: Place, people: People, dataset: str, over: threading.Event, answered: list[str]
+) -> None:
+    """Ask for tables, each until there is an answer; a double click in between."""
+    headers = {"authorization": f"Bearer {people.token}"}
+    with httpx.Client(base_url=f"{place.url}/api/v1", headers=headers, timeout=10) as client:
+        while not over.is_set():
+            key = secrets.token_hex(8)
+            spec = {"epsilon": PRICE, "method": "independent", "rows": 10}
+            told = {"operation": "synthesise", "spec": spec, "reason": "x", "key": key}
+            for _ in range(1000):
+                with contextlib.suppress(httpx.HTTPError):
+                    if client.post(f"/datasets/{dataset}/requests", json=told).status_code < 500:
+                        client.post(f"/datasets/{dataset}/requests", json=told)
+                        answered.append(key)
+                        break
+                if over.wait(0.2):
+                    return
+            over.wait(0.5)
+
+
+def drain(hub: Hub, seconds: float = 240.0) -> None:
+    """Wait until no job is under way; a lease that nobody renews takes a minute to run out."""
+    until = time.monotonic() + seconds
+    alive = sa.select(sa.func.count()).where(jobs.c.state.in_(["queued", "running"]))
+    while time.monotonic() < until:
+        with hub.db.reading() as c:
+            if not c.value(alive):
+                return
+        time.sleep(0.5)
+
+
+def check(
+    hub: Hub, place: Place, ids: dict[str, str], sent: list[str], epsilon: float
+) -> list[str]:
+    """What is not as it must be."""
+    problems: list[str] = []
+    books = {
+        "agent": LedgerFile(place.folder / "node" / "agent.ledger"),
+        "worker": LedgerFile(hub.folder / "ledgers" / f"{ids['worker']}.ledger"),
+    }
+    with hub.db.reading() as c:
+        problems += budgets.check_sums(c)
+        found = c.rows(sa.select(jobs))
+        made = Counter(row["job"] for row in c.rows(sa.select(releases.c.job)))
+        keys = Counter(row["key"] for row in c.rows(sa.select(requests.c.key)))
+        exported = trail.export(c)
+        spent = {
+            role: datasets.show(c, owner_of(c, name), name).spent for role, name in ids.items()
+        }
+    states = Counter(row["state"] for row in found)
+    problems += [f"job {row['id']} is {row['state']}" for row in found if row["state"] not in ENDED]
+    problems += [f"job {job} has {times} releases" for job, times in made.items() if times > 1]
+    problems += [f"key {key} made {times} requests" for key, times in keys.items() if times > 1]
+    lost = [key for key in sent if f"api:{key}" not in keys]
+    beyond = len(lost)  # refused, since the budget was used up
+    for role, dataset in ids.items():
+        problems += check_books(books[role], [row for row in found if row["dataset"] == dataset])
+        if spent[role].epsilon > exact(epsilon):
+            problems.append(f"the hub has overspent for the {role}: {spent[role]}")
+    verdict = trail.verify(exported, hub.keys.trail)
+    if not verdict:
+        problems.append(f"the trail does not verify: {verdict}")
+    lines = check_log(place.folder / "node" / "agent.log")
+    print(f"requests answered: {len(sent)}, of them refused for want of budget: {beyond}")
+    print(f"jobs: {json.dumps(states)}; releases: {sum(made.values())}")
+    print(f"spent of {epsilon:g} each: {', '.join(f'{r} {p}' for r, p in spent.items())}")
+    print(f"trail: {len(exported['entries'])} entries; the agent's log: {lines} lines")
+    return problems
+
+
+def check_books(book: LedgerFile, found: list[Any]) -> list[str]:
+    """The ledger beside the rows against the hub's jobs."""
+    document = book.read()
+    problems = []
+    entries = Counter(entry["job"] for entry in document["releases"])
+    problems += [
+        f"{job} stands {times} times on {book.path}" for job, times in entries.items() if times > 1
+    ]
+    total = sum((exact(entry["epsilon"]) for entry in document["releases"]), Fraction(0))
+    if total > exact(document["allowance"]["epsilon"]):
+        problems.append(f"{book.path} is overspent")
+    by_job = {entry["job"]: entry for entry in document["releases"]}
+    for row in found:
+        entry = by_job.pop(row["id"], None)
+        paid = entry is not None and entry["epsilon"] > 0
+        if paid and row["refunded"]:
+            problems.append(f"job {row['id']} asked, and its price came back")
+        if row["state"] == "done" and not paid:
+            problems.append(f"job {row['id']} is released, and not on the ledger")
+    problems += [f"{job} is on the ledger and not at the hub" for job in by_job]
+    return problems
+
+
+def owner_of(c: Any, dataset: str) -> str:
+    from understudy.hub.records import read_dataset
+
+    return read_dataset(c, dataset).owner
+
+
+if __name__ == "__main__":
+    main()

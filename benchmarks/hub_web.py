@@ -1,0 +1,187 @@
+"""How quickly the hub's catalogue comes, and how much the hub adds to an installation.
+
+python benchmarks/hub_web.py                 # 200 data sets, 50 readers
+python benchmarks/hub_web.py --install       # sizes, in fresh environments
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+
+from understudy.hub import accounts, datasets
+from understudy.hub.datasets import DatasetSpec
+from understudy.hub.opening import open_hub
+from understudy.hub.passwords import Passwords
+
+PASSWORD = "four words are long"
+TARGET_MS = 150
+TARGET_MB = 100
+
+
+def fill(folder: Path, keys: Path, sets: int) -> None:
+    """A hub with many data sets."""
+    from understudy.hub.keys import make_keys, save_keys
+
+    save_keys(make_keys(), keys)
+    hub = open_hub(folder, keys=keys, create=True)
+    hashed = Passwords().hash(PASSWORD)
+    schema = {"attributes": {f"c{i}": {"kind": "boolean"} for i in range(12)}}
+    with hub.db.transaction() as c:
+        owner = accounts.add_user(c, actor="hub", name="owner", password_hash=hashed)
+        accounts.add_user(c, actor="hub", name="reader", password_hash=hashed)
+        for number in range(sets):
+            spec = DatasetSpec(
+                name=f"Data set {number:03}",
+                description="A table that is described in a sentence or two, as tables are.",
+                schema=schema,
+                purpose="Research on many things, which takes a line or two to say.",
+                epsilon=3.0,
+                about_rows=10_000,
+            )
+            datasets.register(c, owner.id, spec)
+    hub.close()
+
+
+async def fetch(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
+) -> bytes:
+    """One request on a connection that stays open; the head and the body of its answer."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    found = re.search(rb"content-length: (\d+)", head)
+    body = await reader.readexactly(int(found.group(1))) if found else b""
+    return head + body
+
+
+async def sign_in(port: int) -> str:
+    """The cookies of a reader."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    host = f"host: 127.0.0.1:{port}\r\n"
+    page = await fetch(reader, writer, f"GET /signin HTTP/1.1\r\n{host}\r\n".encode())
+    visit = re.search(rb"set-cookie: (visit=[^;]+)", page).group(1).decode()  # type: ignore[union-attr]
+    code = re.search(rb'name="csrf" value="([^"]+)"', page).group(1).decode()  # type: ignore[union-attr]
+    form = urlencode({"csrf": code, "name": "reader", "password": PASSWORD})
+    kind = "content-type: application/x-www-form-urlencoded\r\n"
+    head = f"POST /signin HTTP/1.1\r\n{host}cookie: {visit}\r\n{kind}"
+    sent = f"{head}content-length: {len(form)}\r\n\r\n{form}"
+    answer = await fetch(reader, writer, sent.encode())
+    session = re.search(rb"set-cookie: (session=[^;]+)", answer).group(1).decode()  # type: ignore[union-attr]
+    writer.close()
+    return f"{visit}; {session}"
+
+
+async def read(port: int, cookies: str, think: float, until: float, times: list[float]) -> None:
+    """One reader, page after page."""
+    rng = np.random.default_rng()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.sleep(rng.uniform(0, max(think, 0.5)))
+    while time.monotonic() < until:
+        page = rng.integers(1, 11)
+        head = f"GET /datasets?page={page} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+        began = time.monotonic()
+        answer = await fetch(reader, writer, f"{head}cookie: {cookies}\r\n\r\n".encode())
+        times.append(time.monotonic() - began)
+        assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
+        assert b"Data set" in answer
+        if think:
+            await asyncio.sleep(rng.exponential(think))
+    writer.close()
+
+
+async def measure(port: int, readers: int, seconds: float, think: float) -> list[float]:
+    """The times of all answers, in seconds."""
+    cookies = await sign_in(port)
+    times: list[float] = []
+    until = time.monotonic() + seconds
+    await asyncio.gather(*(read(port, cookies, think, until, times) for _ in range(readers)))
+    return times
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def run_catalogue(options: argparse.Namespace) -> None:
+    """Start a hub as an operator does, and read its catalogue."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, keys = Path(name) / "data", Path(name) / "keys"
+        fill(folder, keys, options.sets)
+        port = free_port()
+        command = [sys.executable, "-m", "understudy", "hub", "serve", "--no-worker"]
+        command += ["--data", str(folder), "--keys", str(keys), "--port", str(port)]
+        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(300):
+                time.sleep(0.1)
+                try:
+                    asyncio.run(sign_in(port))
+                    break
+                except OSError:
+                    continue
+            for think in (1.0, 0.0):
+                busy = os.getloadavg()[0]
+                times = asyncio.run(measure(port, options.readers, options.seconds, think))
+                p50, p95 = (1000 * float(np.quantile(times, q)) for q in (0.5, 0.95))
+                how = f"a page every {think:g} s each" if think else "without a pause"
+                print(
+                    f"{options.sets} data sets, {options.readers} readers, {how}: "
+                    f"{len(times) / options.seconds:.0f} pages/s, median {p50:.0f} ms, "
+                    f"p95 {p95:.0f} ms (to reach: {TARGET_MS}), load {busy:.1f} before"
+                )
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+
+
+def run_install() -> None:
+    """Install the core, then the hub on top of it, and compare."""
+    root = Path(__file__).resolve().parent.parent
+    with tempfile.TemporaryDirectory() as name:
+        subprocess.run([sys.executable, "-m", "venv", name], check=True)
+        pip = [f"{name}/bin/python", "-m", "pip", "install", "--quiet", "--no-compile"]
+        sizes = []
+        for extra in ("", "[hub]"):
+            subprocess.run([*pip, f"{root}{extra}"], check=True)
+            files = (p for p in Path(name, "lib").rglob("*") if p.is_file())
+            sizes.append(sum(p.stat().st_size for p in files) / 1e6)
+        print(
+            f"core {sizes[0]:.0f} MB, with the hub {sizes[1]:.0f} MB: "
+            f"{sizes[1] - sizes[0]:.0f} MB on top (to stay below: {TARGET_MB})"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", type=int, default=200)
+    parser.add_argument("--readers", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--quick", action="store_true", help="5 seconds")
+    parser.add_argument("--install", action="store_true", help="sizes of the installation")
+    parser.add_argument("--data", help="not read: the tables here are made up")
+    options = parser.parse_args()
+    if options.quick:
+        options.seconds = 5
+    if options.install:
+        run_install()
+    else:
+        run_catalogue(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The words that the hub's parts share: operations, states and modes; and ids."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import Literal, get_args
+
+Mode = Literal["agent", "stored", "federated", "survey"]
+DatasetState = Literal["open", "closed"]
+RequestState = Literal["waiting", "approved", "refused", "withdrawn"]
+JobState = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
+
+MODES: tuple[str, ...] = get_args(Mode)
+JOB_STATES: tuple[str, ...] = get_args(JobState)
+ENDED = ("done", "failed", "interrupted", "cancelled")
+"""States of a job that no worker changes any more."""
+
+PRICED = ("synthesise", "ask", "learn")
+"""Operations that read private rows: each has a price and needs a request."""
+
+FREE = ("download", "query")
+"""Operations on what has been released already."""
+
+USES = (*PRICED, *FREE, "survey")
+"""What a rule of a role can allow."""
+
+ACCESS = "access"
+"""What a person asks for who is in no role yet."""
+
+SEE = "see"
+MANAGE = "manage"
+CLOSE = "close"
+
+ID_BYTES = 10
+
+
+def new_id() -> str:
+    """A random id of 16 letters and digits; it says nothing about how many there are."""
+    return base64.b32encode(secrets.token_bytes(ID_BYTES)).decode().lower()

@@ -1,0 +1,96 @@
+"""The log of whoever computes: what was decided, computed and handed in, on disk before it happens.
+
+One line of JSON each, chained by the digest of the line before it: a line that was changed or left
+out shows. Nothing private is in it that the owner, whose file it is, does not have anyway.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from understudy.data.files import writable_file
+from understudy.errors import InputError
+
+START = "0" * 64
+_LONGEST_LINE = 1 << 20
+
+
+class NodeLog:
+    """A file that only ever grows; where it cannot be written, nothing is computed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    show
+        Called with each line in words, for the owner's screen.
+    """
+
+    def __init__(self, path: str | Path, show: Callable[[str], None] | None = None) -> None:
+        self.path = writable_file(path, "log")
+        self._show = show
+
+    def __call__(self, event: str, **details: Any) -> None:
+        """Write down what happens."""
+        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        try:
+            with open(self.path, "a+b", opener=_open_private) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                line = {"at": at, "event": event, **details, "previous": _last_digest(file)}
+                file.write(json.dumps(line, ensure_ascii=True).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"The log {self.path} cannot be written ({error.strerror}); nothing is computed "
+                "without it."
+            ) from error
+        if self._show is not None:
+            shown = {name: value for name, value in details.items() if _is_short(value)}
+            words = ", ".join(f"{name} {value}" for name, value in shown.items())
+            self._show(f"{at[11:19]} {event}: {words}" if words else f"{at[11:19]} {event}")
+
+
+def check_log(path: str | Path) -> int:
+    """How many lines a log has; refuses one in which a line was changed, moved or left out."""
+    before, count = START, 0
+    with open(path, "rb") as file:
+        for raw in file:
+            count += 1
+            try:
+                chained = json.loads(raw)["previous"] == before
+            except (ValueError, KeyError, TypeError):
+                chained = False
+            if not chained:
+                raise InputError(f"The log {path} was changed at line {count}.")
+            before = hashlib.sha256(raw.rstrip(b"\n")).hexdigest()
+    return count
+
+
+def _last_digest(file: Any) -> str:
+    end = file.seek(0, os.SEEK_END)
+    if end == 0:
+        return START
+    file.seek(max(0, end - _LONGEST_LINE))
+    tail = file.read()
+    if not tail.endswith(b"\n"):  # the power failed in the middle of a line: close it
+        file.write(b"\n")
+        tail += b"\n"
+    last = tail[:-1].rpartition(b"\n")[2]
+    return hashlib.sha256(last).hexdigest()
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a detail goes on a line of the screen; all of them are in the file."""
+    return value not in ("", None) and not isinstance(value, dict | list)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,57 @@
+"""Long lists, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from understudy.hub.database import Transaction
+
+MAX_PAGE_SIZE = 200
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOf:
+    """Which page of a list: the first is 1."""
+
+    number: int = 1
+    size: int = 50
+
+    def clipped(self) -> PageOf:
+        """The nearest page that can be."""
+        return PageOf(
+            number=min(max(self.number, 1), 1_000_000), size=min(max(self.size, 1), MAX_PAGE_SIZE)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[Item]):
+    """A page of a list, and how long the list is."""
+
+    items: tuple[Item, ...]
+    number: int
+    size: int
+    total: int
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.total // self.size))
+
+
+def read_page(
+    c: Transaction,
+    query: sa.Select[Any],
+    page: PageOf,
+    read: Callable[[sa.RowMapping], Item],
+) -> Page[Item]:
+    """The rows of one page, and the count of all, in two statements."""
+    page = page.clipped()
+    total = c.value(sa.select(sa.func.count()).select_from(query.order_by(None).subquery()))
+    rows = c.rows(query.limit(page.size).offset((page.number - 1) * page.size))
+    items = tuple(read(row) for row in rows)
+    return Page(items=items, number=page.number, size=page.size, total=int(total))

@@ -1,0 +1,197 @@
+"""Asking for access, and for a release with its price in view."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from understudy.data.schema import Category, Quantity, Schema
+from understudy.errors import UnderstudyError
+from understudy.hub import algorithms, budgets, datasets
+from understudy.hub import requests as asking
+from understudy.hub.access import check, read_object, read_subject
+from understudy.hub.names import ACCESS, PRICED
+from understudy.hub.policy import Decision, Operation, allowed
+from understudy.hub.records import Dataset
+from understudy.hub.web.documents import Id
+from understudy.hub.web.forms import Form, SentForm
+from understudy.hub.web.problems import answer_problem, status_of
+from understudy.hub.web.rendering import go_to, render
+from understudy.hub.web.specs import LABELS, Preview, preview, read_spec
+from understudy.hub.web.viewer import TheHub, Viewer
+
+router = APIRouter()
+
+STARTS: dict[str, dict[str, str]] = {
+    "synthesise": {"method": "adaptive", "format": "csv", "epsilon": "1", "delta": "0"},
+    "ask": {"questions": "count", "epsilon": "0.1", "delta": "0"},
+    "learn": {"learner": "logistic", "epsilon": "1", "delta": "0"},
+}
+"""What the forms hold before anybody types."""
+
+
+@router.get("/datasets/{dataset}/access")
+def show_access(request: Request, hub: TheHub, viewer: Viewer, dataset: Id) -> Response:
+    """The form that asks for access."""
+    with hub.db.reading() as c:
+        found = datasets.show(c, viewer.id, dataset)
+        check(c, viewer.id, Operation(name=ACCESS), dataset)
+    return render(request, "access.html", title="Ask for access", dataset=found, typed={})
+
+
+@router.post("/datasets/{dataset}/access")
+def ask_access(
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm
+) -> Response:
+    """Send a request for access to the owner."""
+    with hub.db.reading() as c:
+        found = datasets.show(c, viewer.id, dataset)
+    try:
+        reason = form.text("reason", "The reason")
+        with hub.db.transaction() as c:
+            made = asking.submit(c, viewer.id, dataset, ACCESS, {}, reason, form.key)
+    except UnderstudyError as error:
+        return render(
+            request,
+            "access.html",
+            status_of(error),
+            title="Ask for access",
+            dataset=found,
+            typed=form.typed(),
+            problem=str(error),
+        )
+    return go_to(f"/requests/{made.id}", said="sent")
+
+
+@router.get("/datasets/{dataset}/ask/{operation}")
+def show_ask(
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, operation: str
+) -> Response:
+    """The form for an operation, with the price and the expected error of what stands in it."""
+    if operation not in PRICED:
+        return answer_problem(request, 404, "There is nothing of this kind to ask for.")
+    typed = {**STARTS[operation], **request.query_params}
+    form = Form({name: [value] for name, value in typed.items()}, {})
+    return _page(request, hub, viewer, dataset, operation, form)
+
+
+@router.post("/datasets/{dataset}/ask/{operation}")
+def ask(
+    request: Request,
+    hub: TheHub,
+    viewer: Viewer,
+    dataset: Id,
+    operation: str,
+    form: SentForm,
+) -> Response:
+    """Send a request for an operation, or show its price."""
+    if operation not in PRICED:
+        return answer_problem(request, 404, "There is nothing of this kind to ask for.")
+    if form.fields.get("action") == ["preview"]:
+        return _page(request, hub, viewer, dataset, operation, form)
+    try:
+        reason = form.text("reason", "What it is for")
+        spec = read_spec(form, operation)
+        with hub.db.transaction() as c:
+            made = asking.submit(c, viewer.id, dataset, operation, spec, reason, form.key)
+    except UnderstudyError as error:
+        return _page(
+            request, hub, viewer, dataset, operation, form, status_of(error), problem=str(error)
+        )
+    return go_to(f"/requests/{made.id}", said="sent")
+
+
+def _page(
+    request: Request,
+    hub: Any,
+    viewer: Any,
+    dataset: Id,
+    operation: str,
+    form: Form,
+    status: int = 200,
+    **values: Any,
+) -> Response:
+    with hub.db.reading() as c:
+        found = datasets.show(c, viewer.id, dataset)
+        check(c, viewer.id, Operation(name=operation), dataset)
+        mine = budgets.left_for(c, dataset, viewer.id)
+        offered = algorithms.listed(c).items if operation == "synthesise" else ()
+        subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
+    decides = "nobody yet"
+    try:
+        spec = read_spec(form, operation)
+        seen = preview(operation, spec, found)
+        if not seen.problem:
+            wanted = asking.describe_operation(found, operation, spec, seen.price)
+            decides = _who_decides(allowed(subject, wanted, thing))
+    except UnderstudyError as error:
+        seen = Preview(problem=str(error))
+    return render(
+        request,
+        "ask.html",
+        status,
+        title=LABELS[operation],
+        label=LABELS[operation],
+        operation=operation,
+        dataset=found,
+        typed=form.typed(),
+        mine=mine,
+        preview=seen,
+        fits=seen.price.fits(mine),
+        decides=decides,
+        **_options(operation, found, offered),
+        **values,
+    )
+
+
+def _who_decides(decision: Decision) -> str:
+    if decision.standing:
+        return "a standing rule, at once"
+    if decision:
+        return "the owner, after reading your reason"
+    return f"nobody: {decision.why}"
+
+
+def _options(operation: str, dataset: Dataset, offered: Any) -> dict[str, Any]:
+    """What the fields of a form offer to choose from."""
+    schema = Schema.from_dict(dict(dataset.schema), "The schema")
+    if operation == "synthesise":
+        from understudy.synthesizers.registry import methods_for
+
+        kind: Literal["central", "federated"] = "central"
+        if dataset.mode == "federated":
+            kind = "federated"
+        built_in = [(one.name, f"{one.name}: {one.summary}") for one in methods_for(kind)]
+        foreign = [
+            (f"{one.name}@{one.digest}", f"{one.name} {one.version}, offered by others")
+            for one in offered
+        ]
+        return {"methods": [*built_in, *foreign]}
+    if operation == "ask":
+        return {"example": example_condition(schema)}
+    from understudy.learners.training import LEARNERS
+
+    targets = [("", "none (clusters, components)"), *((a.name, a.name) for a in schema.modelled)]
+    return {"learners": [(name, name) for name in LEARNERS], "targets": targets}
+
+
+def example_condition(schema: Schema) -> str:
+    """A condition that this very schema understands."""
+    for column in schema.modelled:
+        if isinstance(column, Quantity) and column.kind in ("integer", "real"):
+            middle = column.edges[len(column.edges) // 2]
+            return f"{_quote(column.name)} >= {column.write(middle)}"
+    for column in schema.modelled:
+        if isinstance(column, Category) and column.values:
+            value = column.values[0]
+            shown = f"'{value}'" if isinstance(value, str) else str(value)
+            return f"{_quote(column.name)} = {shown}"
+    return "NAME = VALUE"
+
+
+def _quote(name: str) -> str:
+    if name.isidentifier():
+        return name
+    return f'"{name}"'

@@ -1,0 +1,253 @@
+"""Accounts: passwords, sessions, one-time links, tokens, and limits on attempts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from core_hubs import Clock
+from web_hubs import CHEAP, PASSWORD, make_web_hub
+
+from understudy.errors import InputError
+from understudy.hub import accounts
+from understudy.hub.accounts import Identity
+from understudy.hub.errors import NotFound, Refused
+from understudy.hub.keys import make_keys
+from understudy.hub.opening import Hub, open_hub
+from understudy.hub.passwords import Passwords
+
+PASSWORDS = Passwords(CHEAP)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: Clock) -> Iterator[Hub]:
+    hub = open_hub(tmp_path / "hub", keys=make_keys(), create=True, clock=clock)
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def bob(opened: Hub) -> accounts.User:
+    with opened.db.transaction() as c:
+        return accounts.add_user(
+            c, actor="hub", name="Bob", password_hash=PASSWORDS.hash(PASSWORD), administrator=True
+        )
+
+
+def sign_in(hub: Hub, name: str, password: str, address: str = "") -> accounts.User | None:
+    return accounts.sign_in(hub.db, PASSWORDS, name, password, address)
+
+
+def test_name_and_password_belong_together(opened: Hub, bob: accounts.User) -> None:
+    found = sign_in(opened, " BOB ", PASSWORD)
+    assert found is not None
+    assert found.id == bob.id
+    assert sign_in(opened, "bob", PASSWORD + "x") is None
+    assert sign_in(opened, "eve", PASSWORD) is None
+    assert sign_in(opened, "bob", "") is None
+
+
+def test_ten_wrong_passwords_lock_a_name_for_a_while(
+    opened: Hub, bob: accounts.User, clock: Clock
+) -> None:
+    for _ in range(accounts.MAX_FAILURES):
+        assert sign_in(opened, "bob", "wrong") is None
+    assert sign_in(opened, "bob", PASSWORD) is None, "the right one is not looked at either"
+    clock.turn(accounts.WINDOW.total_seconds() + 1)
+    assert sign_in(opened, "bob", PASSWORD) is not None
+
+
+def test_a_success_forgets_the_failures_before_it(opened: Hub, bob: accounts.User) -> None:
+    for _ in range(3):
+        for _ in range(accounts.MAX_FAILURES - 1):
+            sign_in(opened, "bob", "wrong")
+        assert sign_in(opened, "bob", PASSWORD) is not None
+
+
+def test_one_address_cannot_try_many_names(
+    opened: Hub, bob: accounts.User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "MAX_ATTEMPTS_PER_ADDRESS", 5)
+    for number in range(5):
+        assert sign_in(opened, f"name{number}", PASSWORD, "192.0.2.7") is None
+    assert sign_in(opened, "bob", PASSWORD, "192.0.2.7") is None
+    assert sign_in(opened, "bob", PASSWORD, "192.0.2.8") is not None
+
+
+def test_a_session_ends_when_idle_and_at_the_latest_after_its_time(
+    opened: Hub, bob: accounts.User, clock: Clock
+) -> None:
+    with opened.db.transaction() as c:
+        secret = accounts.start_session(c, bob.id)
+    clock.turn((accounts.SESSION_IDLE - dt.timedelta(minutes=1)).total_seconds())
+    with opened.db.transaction() as c:
+        found = accounts.find_session(c, secret)
+        assert found is not None
+        assert found[1], "its use is to be noted"
+        accounts.note_session(c, secret)
+        assert accounts.find_session(c, secret + "x") is None
+    for _ in range(10):
+        clock.turn(3600 * 1.5)
+        with opened.db.transaction() as c:
+            if accounts.find_session(c, secret) is not None:
+                accounts.note_session(c, secret)
+    with opened.db.reading() as c:
+        assert accounts.find_session(c, secret) is None
+
+
+def test_what_is_stored_of_secrets_opens_nothing(opened: Hub, bob: accounts.User) -> None:
+    with opened.db.transaction() as c:
+        session = accounts.start_session(c, bob.id)
+        _, token = accounts.add_token(c, bob, "laptop")
+        link = accounts.make_link(c, actor="hub", user=bob.id)
+    assert opened.db.path is not None
+    with opened.db.engine.connect() as connection:
+        dump = "\n".join(connection.connection.iterdump())  # type: ignore[attr-defined]
+    for secret in (session, token, link, PASSWORD):
+        assert secret not in dump
+    with opened.db.reading() as c:
+        for stored in (accounts.hash_secret(session), accounts.hash_secret(token)):
+            assert accounts.find_session(c, stored) is None
+            assert accounts.find_token(c, stored) is None
+
+
+def test_a_link_works_once_and_not_for_ever(opened: Hub, bob: accounts.User, clock: Clock) -> None:
+    with opened.db.transaction() as c:
+        secret = accounts.make_link(c, actor="hub", user=bob.id)
+        late = accounts.make_link(c, actor="hub", user=bob.id)
+        session = accounts.start_session(c, bob.id)
+    with opened.db.transaction() as c:
+        accounts.use_link(c, secret, "", "", PASSWORDS.hash("a new one of mine"))
+        assert accounts.find_session(c, session) is None, "other devices are signed out"
+    with pytest.raises(NotFound, match="was used"), opened.db.transaction() as c:
+        accounts.use_link(c, secret, "", "", PASSWORDS.hash("another one of mine"))
+    clock.turn(accounts.LINK_LASTS.total_seconds() + 1)
+    with pytest.raises(NotFound, match="too old"), opened.db.transaction() as c:
+        accounts.find_link(c, late)
+    assert sign_in(opened, "bob", "a new one of mine") is not None
+
+
+def test_the_first_link_makes_one_administrator(opened: Hub) -> None:
+    with opened.db.transaction() as c:
+        secret, other = (accounts.make_link(c, actor="hub", user=None) for _ in range(2))
+        first = accounts.use_link(c, secret, "Ada", "Ada", PASSWORDS.hash(PASSWORD))
+    assert first.administrator
+    with pytest.raises(NotFound), opened.db.transaction() as c:
+        accounts.use_link(c, other, "eve", "Eve", PASSWORDS.hash(PASSWORD))
+
+
+def test_a_closed_account_is_out_everywhere(opened: Hub, bob: accounts.User) -> None:
+    with opened.db.transaction() as c:
+        eve = accounts.add_user(c, actor="hub", name="eve", password_hash=PASSWORDS.hash(PASSWORD))
+        session = accounts.start_session(c, eve.id)
+        _, token = accounts.add_token(c, eve, "x")
+        accounts.change_user(c, bob, eve.id, active=False)
+        assert accounts.find_session(c, session) is None
+        assert accounts.find_token(c, token) is None
+    assert sign_in(opened, "eve", PASSWORD) is None
+
+
+def test_the_last_administrator_stays(opened: Hub, bob: accounts.User) -> None:
+    for change in ({"active": False}, {"administrator": False}):
+        with pytest.raises(InputError, match="last administrator"), opened.db.transaction() as c:
+            accounts.change_user(c, bob, bob.id, **change)
+
+
+def test_only_administrators_change_accounts(opened: Hub, bob: accounts.User) -> None:
+    with opened.db.transaction() as c:
+        eve = accounts.add_user(c, actor="hub", name="eve")
+    with pytest.raises(Refused), opened.db.transaction() as c:
+        accounts.change_user(c, eve, eve.id, administrator=True)
+
+
+def test_tokens_expire_and_are_revoked_by_their_owner_alone(
+    opened: Hub, bob: accounts.User, clock: Clock
+) -> None:
+    with opened.db.transaction() as c:
+        eve = accounts.add_user(c, actor="hub", name="eve")
+        token, secret = accounts.add_token(c, bob, "laptop", days=10)
+        found = accounts.find_token(c, secret)
+        assert found is not None
+        assert found.id == bob.id
+    with pytest.raises(NotFound), opened.db.transaction() as c:
+        accounts.revoke_token(c, eve, token.id)
+    with opened.db.transaction() as c:
+        _, other = accounts.add_token(c, bob, "desk", days=None)
+        accounts.revoke_token(c, bob, token.id)
+        assert accounts.find_token(c, secret) is None
+        _, brief = accounts.add_token(c, bob, "brief", days=1)
+    clock.turn(86_401)
+    with opened.db.reading() as c:
+        assert accounts.find_token(c, brief) is None
+        assert accounts.find_token(c, other) is not None
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 201, "aaaaaaaaaaaaaa"])
+def test_weak_passwords_are_refused(password: str) -> None:
+    with pytest.raises(InputError, match="password"):
+        PASSWORDS.hash(password)
+
+
+@pytest.mark.parametrize("name", ["", "a", "two words", "<b>", "x" * 65, "a\0b", "ünal", ".dot"])
+def test_names_are_plain(opened: Hub, name: str) -> None:
+    with pytest.raises(InputError), opened.db.transaction() as c:
+        accounts.add_user(c, actor="hub", name=name)
+
+
+def test_a_provider_never_takes_over_a_local_account(opened: Hub, bob: accounts.User) -> None:
+    one = Identity(provider="https://id.example", subject="42", name="carol", display="Carol")
+    with opened.db.transaction() as c:
+        carol = accounts.sign_in_by(c, one)
+        assert accounts.sign_in_by(c, one).id == carol.id
+        assert not carol.administrator
+    posing = Identity(provider="https://id.example", subject="43", name="bob", display="Bob")
+    with pytest.raises(InputError, match="taken"), opened.db.transaction() as c:
+        accounts.sign_in_by(c, posing)
+    elsewhere = Identity(provider="https://other.example", subject="42", name="dora", display="D")
+    with opened.db.transaction() as c:
+        assert accounts.sign_in_by(c, elsewhere).id != carol.id
+        accounts.change_user(c, bob, carol.id, active=False)
+    with pytest.raises(Refused, match="closed"), opened.db.transaction() as c:
+        accounts.sign_in_by(c, one)
+
+
+def test_few_hashes_are_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More at once than turns: those that wait too long are told to come back."""
+    from understudy.hub import passwords
+
+    monkeypatch.setattr(passwords, "MAX_WAIT", 0.01)
+    busy = Passwords(CHEAP)
+    with busy._turn(), busy._turn(), pytest.raises(passwords.BusyError, match="try again"):
+        busy.verify(None, "anything at all")
+    assert not busy.verify(None, "anything at all")
+
+
+def test_real_costs_are_those_of_the_recommendation() -> None:
+    hasher = Passwords()._hasher
+    assert hasher.type.name == "ID"
+    assert hasher.memory_cost >= 64 * 1024
+    assert hasher.time_cost >= 3
+
+
+def test_first_run_walks_from_the_printed_link_to_a_session(tmp_path: Path) -> None:
+    from understudy.hub.web.serving import make_first_link
+
+    web = make_web_hub(tmp_path / "hub")
+    link = make_first_link(web.site)
+    assert link is not None
+    path = link.removeprefix(web.site.address)
+    browser = web.client()
+    fields = {"name": "ada", "display": "Ada", "password": PASSWORD, "password_again": "other one"}
+    assert "differ" in browser.send(path, fields).text
+    done = browser.send(path, fields | {"password_again": PASSWORD})
+    assert done.status_code == 200
+    assert "Users" in done.text
+    assert make_first_link(web.site) is None
+    assert web.client().get(path).status_code == 404
