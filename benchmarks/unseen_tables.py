@@ -92,12 +92,12 @@ def clock(minutes: NDArray[np.int64]) -> list[str]:
     return [f"{minute // 60:02d}:{minute % 60:02d}" for minute in minutes.tolist()]
 
 
-def decimals(numbers: NDArray[np.float64], places: int) -> list[str]:
+def decimals(numbers: NDArray[Any], places: int) -> list[str]:
     """Numbers with some places after the point."""
     return [f"{number:.{places}f}" for number in numbers.tolist()]
 
 
-def whole(numbers: NDArray[np.float64]) -> list[str]:
+def whole(numbers: NDArray[Any]) -> list[str]:
     """Numbers without places after the point."""
     return [str(int(number)) for number in numbers.tolist()]
 
@@ -487,8 +487,10 @@ def told_apart(real: pd.DataFrame, made: pd.DataFrame, source: Source) -> float:
         features[name] = pd.to_numeric(both, errors="coerce")
         notation = source.moments.get(name, "")
         if "%d" in notation:
-            unit = "m" if "%H" in notation else "D"
-            stamp = pd.Timestamp("1900-01-01") + pd.to_timedelta(features[name], unit)
+            unit = pd.Timedelta(days=1)
+            if "%H" in notation:
+                unit = pd.Timedelta(minutes=1)
+            stamp = pd.Timestamp("1900-01-01") + features[name] * unit
             features[f"{name} weekday"] = stamp.dt.day_of_week
             features[f"{name} day"] = stamp.dt.day
         if "%H" in notation:
