@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -491,8 +492,8 @@ def told_apart(real: pd.DataFrame, made: pd.DataFrame, source: Source) -> float:
             if "%H" in notation:
                 unit = pd.Timedelta(minutes=1)
             stamp = pd.Timestamp("1900-01-01") + features[name] * unit
-            features[f"{name} weekday"] = stamp.dt.day_of_week
-            features[f"{name} day"] = stamp.dt.day
+            features[f"{name} weekday"] = stamp.dt.day_of_week.astype(float)
+            features[f"{name} day"] = stamp.dt.day.astype(float)
         if "%H" in notation:
             features[f"{name} minute"] = features[name] % 60
     origin = np.repeat([0, 1], [len(real), len(made)])
