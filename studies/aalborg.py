@@ -147,8 +147,8 @@ class MisprintedNoise:
     private = False
 
     def __init__(self, inner: Noise) -> None:
-        self.laplace, self.gaussian = inner.laplace, inner.gaussian
-        self.choose, self.sample, self._draw = inner.choose, inner.sample, inner.draw
+        self.laplace, self.gaussian, self.choose = inner.laplace, inner.gaussian, inner.choose
+        self.sample, self._draw = inner.sample, inner.draw
 
     def draw(self, counts: NDArray[np.int64], draws: int, smoothing: Fraction) -> NDArray[np.int64]:
         """How often each cell comes up."""

@@ -66,7 +66,7 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
 
 
 def test_the_command_refuses_what_makes_no_sense(tmp_path: Path) -> None:
-    assert run("audit", "gan").status == 2
+    assert run("audit", "magic").status == 2
     assert run("audit", "doors", "--runs", "1").status == 2
     assert run("audit", "doors", "--plot", tmp_path / "nowhere" / "audit.svg").status == 2
 

@@ -73,8 +73,8 @@ def test_a_model_file_is_plain_json_with_released_values_only(tmp_path: Path) ->
 
 
 def test_a_model_of_a_newer_version_says_so() -> None:
-    with pytest.raises(InputError, match=r"newer understudy \(format 3\); update understudy first"):
-        Model.from_dict({**fitted().to_dict(), "understudy_model": 3})
+    with pytest.raises(InputError, match=r"newer understudy \(format 4\); update understudy first"):
+        Model.from_dict({**fitted().to_dict(), "understudy_model": 4})
 
 
 def _at(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
