@@ -1,6 +1,6 @@
 """Encrypted statistics: speed, size and error, each figure beside its target.
 
-    python benchmarks/encrypted.py --data ../shared/data [--only speed pca adult] [--repeats 5]
+    python benchmarks/encrypted.py --data ../shared/data [--only speed pca ways adult] [--repeats 5]
 
 Keys of 2,048 bits. The service of "pca" is a process of its own, behind TLS on loopback; owners
 encrypt in two processes. Noise is the real one, so errors vary from run to run. Times are CPU
@@ -25,9 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from understudy import Adaptive, Independent, Schema, Synthesizer
-from understudy.compression.owners import Uploads, fit_owners
+from understudy.compression.dpdpca import (
+    Protocol,
+    add_encrypted_noise,
+    decompose,
+    encrypt_sums,
+    fit_serial,
+)
+from understudy.compression.owners import Holders, Uploads, fit_owners
 from understudy.compression.private import PrivatePCA
 from understudy.data.columns import Table
 from understudy.data.encoding import Coded, encode
@@ -40,7 +48,7 @@ from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import make_upload
 from understudy.encrypted.ways import federate_encrypted, fit_to_plan
 from understudy.evaluation.marginals import marginals_of_order, total_variation
-from understudy.federation import MemoryLink
+from understudy.federation import Holder, HolderPolicy, MemoryLink
 from understudy.federation.client import HttpLink
 from understudy.federation.identity import Identity, Party
 from understudy.learners.design import numbers_column
@@ -54,7 +62,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 from published import published
 from splits import split
 
-SECTIONS = ("speed", "pca", "adult")
+SECTIONS = ("speed", "pca", "ways", "adult")
 FEATURES = 50
 PCA_OWNERS = 10
 ADULT_OWNERS = 5
@@ -79,7 +87,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {gmpy2}")
     for section in arguments.only:
         print(f"\n{section}", flush=True)
-        {"speed": measure_speed, "pca": measure_pca, "adult": measure_adult}[section](arguments)
+        MEASURES[section](arguments)
 
 
 def line(what: str, measured: str, target: str = "", reached: bool | None = None) -> None:
@@ -234,6 +242,105 @@ def measure_pca(arguments: argparse.Namespace) -> None:
     line("  the book's at 1,024 bits", f"{BOOK['pca']:.0f} s, {BOOK['pca'] / whole:.0f} x")
 
 
+# ---- four ways to PCA over ten owners
+
+
+def measure_ways(arguments: argparse.Namespace) -> None:
+    """DPDPCA against secure sums, encrypted uploads and the serial PrivateLocalPCA: the share of
+    the variance of digits (16 averages of pixels) that four components keep, and CPU seconds.
+    """
+    images = load_digits().images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+    rows = images / 8 - 1
+    parts = [rows[i::PCA_OWNERS] for i in range(PCA_OWNERS)]
+    key = PrivateKey.generate()
+    best = _captured(rows, np.linalg.svd(rows - rows.mean(axis=0))[2][:4])
+    line("without noise", f"{best:.3f} of the variance")
+    for epsilon in (0.3, 1.0):
+        ways: dict[str, Callable[[], Any]] = {
+            "DPDPCA": partial(_run_dpdpca, key, parts, epsilon),
+            "secure sums": partial(_run_secure, parts, epsilon),
+            "encrypted uploads": partial(_run_uploads, key, parts, epsilon),
+            "serial, PrivateLocalPCA": partial(_run_serial, key, parts, epsilon),
+        }
+        for name, way in ways.items():
+            found, seconds = [], []
+            for _ in range(arguments.repeats):
+                spent, components = timed(way)
+                found.append(_captured(rows, components))
+                seconds.append(spent)
+            told = f"{statistics.fmean(found):.3f}, {statistics.fmean(seconds):.2f} s"
+            line(f"epsilon {epsilon:g}, delta 1e-6: {name}", told)
+
+
+def _captured(rows: Any, components: Any) -> float:
+    basis = np.linalg.qr(components.T)[0]
+    centred = rows - rows.mean(axis=0)
+    return float(((centred @ basis) ** 2).sum() / (centred**2).sum())
+
+
+def _digits_schema() -> Schema:
+    columns = {f"x{i}": {"kind": "real", "min": -1, "max": 1} for i in range(16)}
+    return Schema.from_dict({"attributes": columns})
+
+
+def _digits_rows(part: Any) -> Coded:
+    columns = {f"x{i}": numbers_column(column) for i, column in enumerate(part.T)}
+    source = MemorySource(Table(columns, "X"), "table", None, 1)
+    return source.code(_digits_schema())[0]
+
+
+def _protocol(key: PrivateKey, epsilon: float) -> Protocol:
+    return Protocol(key=key.public, features=16, epsilon=epsilon, delta=1e-6, max_rows=10_000)
+
+
+def _unit_rows(part: Any) -> Any:
+    return part / 4  # a row of 16 features has a length of 4 at most
+
+
+def _run_dpdpca(key: PrivateKey, parts: list[Any], epsilon: float) -> Any:
+    agreed = _protocol(key, epsilon)
+    uploads = [encrypt_sums(agreed, _unit_rows(part)) for part in parts]
+    return decompose(agreed, key, add_encrypted_noise(agreed, uploads), 4).components
+
+
+def _run_serial(key: PrivateKey, parts: list[Any], epsilon: float) -> Any:
+    return fit_serial([_unit_rows(part) for part in parts], _protocol(key, epsilon), 4).components
+
+
+def _run_secure(parts: list[Any], epsilon: float) -> Any:
+    identities = [Identity.new(f"h{i}") for i in range(len(parts))]
+    peers = {identity.name: identity.certificate for identity in identities}
+    policy = HolderPolicy(allowance=10.0, delta=0.1)
+    holders = [
+        Holder(identity.name, _digits_rows(part), policy, identity=identity, peers=peers)
+        for identity, part in zip(identities, parts, strict=True)
+    ]
+    learner = PrivatePCA(4, epsilon=epsilon, delta=1e-6)
+    return fit_owners(Holders(links=holders, schema=_digits_schema()), learner).components_
+
+
+def _run_uploads(key: PrivateKey, parts: list[Any], epsilon: float) -> Any:
+    learner = PrivatePCA(4, epsilon=epsilon, delta=1e-6)
+    owners = {f"o{i}": Identity.new(f"o{i}") for i in range(len(parts))}
+    plan = Plan(
+        schema=_digits_schema(),
+        key=key.public,
+        owners=tuple(sorted(owners)),
+        epsilon=10.0,
+        delta=0.1,
+        max_rows=10_000,
+        sums=find_questions(learner, _digits_schema()).sums,
+    )
+    uploads = [
+        make_upload(plan, name, _digits_rows(part), identity)
+        for (name, identity), part in zip(owners.items(), parts, strict=True)
+    ]
+    certificates = {name: one.certificate for name, one in owners.items()}
+    service = CryptoService("service", plan, key, certificates)
+    store = Store(plan, uploads, certificates)
+    return fit_owners(Uploads(link=MemoryLink(service), store=store), learner).components_
+
+
 # ---- Adult
 
 
@@ -330,6 +437,13 @@ def _mean_error(coded: Coded, repeats: int, learn: Callable[[], Any]) -> tuple[f
     spread = statistics.stdev(found) if len(found) > 1 else 0.0
     return statistics.fmean(found), f"{statistics.fmean(found):.4f} +- {spread:.4f}"
 
+
+MEASURES = {
+    "speed": measure_speed,
+    "pca": measure_pca,
+    "ways": measure_ways,
+    "adult": measure_adult,
+}
 
 if __name__ == "__main__":
     main()

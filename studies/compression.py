@@ -508,8 +508,9 @@ def conclude_faces(rows: list[Row]) -> list[Claim]:
 
 
 def draw_f1(rows: list[Row]) -> Any:
-    shown = [row | {"place": WAYS.index(row["way"]), "panel": "F1"} for row in rows]
-    return curves(shown, x="place", y="F1", line="table", panel=("panel",), log_x=False)
+    """From left to right the ways, as WAYS has them."""
+    shown = [row | {"place": WAYS.index(row["way"]), "measure": "F1"} for row in rows]
+    return curves(shown, x="place", y="F1", line="measure", panel=("table",), log_x=False)
 
 
 def draw_times(rows: list[Row]) -> Any:
@@ -522,16 +523,20 @@ def draw_times(rows: list[Row]) -> Any:
 
 
 def draw_dimensions(rows: list[Row]) -> Any:
-    shown = [row | {"line": f"{row['method']}, epsilon {row['epsilon'] or 'none'}"} for row in rows]
-    return curves(shown, x="dimensions", y="utility", line="line", panel=("table",))
+    return curves(_name_noise(rows), x="dimensions", y="utility", line="method", panel=PANELS)
 
 
 def draw_faces(rows: list[Row]) -> Any:
-    shown = [
-        row | {"line": f"{row['method']}, epsilon {row['epsilon'] or 'none'}", "table": "Olivetti"}
-        for row in rows
-    ]
-    return curves(shown, x="dimensions", y="accuracy", line="line", panel=("table",))
+    shown = [row | {"table": "Olivetti"} for row in _name_noise(rows)]
+    return curves(shown, x="dimensions", y="accuracy", line="method", panel=PANELS)
+
+
+PANELS = ("table", "noise")
+
+
+def _name_noise(rows: list[Row]) -> list[Row]:
+    names = {0.0: "no noise", 1.0: "epsilon 1"}
+    return [row | {"noise": names[row["epsilon"]]} for row in rows]
 
 
 STUDY = Study(

@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--peers", place / "parties.toml", "--allowance", 2, "-o", place / "plan.json"),
     )
     assert ran.status == 0, ran.err
-    assert "3 tables, 11 numbers in 3 ciphertexts" in ran.err
+    assert "3 tables, 12 numbers in 4 ciphertexts" in ran.err
     return place
 
 
