@@ -150,12 +150,33 @@ def test_its_own_ledger_decides_too(tmp_path: Path) -> None:
     assert LedgerFile(site.settings.ledger).left() == (0.2, 0.0)
 
 
-def test_what_an_error_says_of_cells_stays_with_the_owner(site: Site) -> None:
-    (site.folder / "rows.csv").write_text("age,sex,sick,secret-diagnosis\n1,f,no,x\n")
+def test_a_table_that_changed_closes_the_agent_and_keeps_the_price(site: Site) -> None:
+    """Whether it changed is about the rows: nobody learns it twice, or for nothing."""
+    site.submit()
+    agent = site.agent()
+    agent.step()
+    with (site.folder / "rows.csv").open("a") as file:
+        file.write("33,f,yes\n")
     job = site.submit()
-    site.agent().step()
+    with pytest.raises(AgentClosed, match="has changed since"):
+        agent.step()
     ended = site.job(job)
-    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CANNOT, True)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CLOSED, False)
+    assert "has changed since" in site.settings.log.read_text()
+    with pytest.raises(InputError, match="has changed since"):
+        site.agent().run()
+    site.agent(accept="new_rows").check_rows()
+
+
+def test_what_an_error_says_of_a_table_stays_with_the_owner(site: Site) -> None:
+    (site.folder / "rows.csv").write_text("age,sex,sick,secret-diagnosis\n1,f,no,x\n")
+    with pytest.raises(InputError, match="secret-diagnosis"):
+        site.agent().run()
+    job = site.submit()
+    with pytest.raises(AgentClosed, match="secret-diagnosis"):
+        site.agent().step()
+    ended = site.job(job)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", agent_module.CLOSED, False)
     assert "secret-diagnosis" in site.settings.log.read_text()
 
 
@@ -205,23 +226,25 @@ def test_what_was_computed_is_taken_even_after_the_lease_ran_out(
     assert site.left() == 2.5
 
 
-@pytest.mark.parametrize("reserved", [False, True])
+@pytest.mark.parametrize("stage", ["begun", "opened", "reserved"])
 def test_a_job_that_was_broken_off_is_never_computed_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch, reserved: bool
+    site: Site, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     job = site.submit()
     agent = site.agent()
     claimed = agent.link.claim(site.dataset)
     assert claimed is not None
     agent._begin(agent.jobs / job.id, claimed)
-    if reserved:
+    if stage == "opened":
+        (agent.jobs / job.id / agent_module.OPENED).write_text("{}")
+    if stage == "reserved":
         LedgerFile(site.settings.ledger).reserve(
             "x", 0.5, 0.0, "add_remove", details={"job": job.id}
         )
     monkeypatch.setattr(Synthesise, "compute", None)
     site.agent().resume()
     ended = site.job(job)
-    assert (ended.state, ended.refunded) == ("failed", not reserved)
+    assert (ended.state, ended.refunded) == ("failed", stage == "begun")
 
 
 def test_a_job_that_was_claimed_and_lost_is_taken_up(site: Site) -> None:
@@ -324,6 +347,7 @@ FORGERIES: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "an algorithm": (("method", "algorithm"), "ab" * 32, "asked for"),
     "other values": (("schema", "attributes", "sex", "values"), ["f", "x"], "'sex' is another"),
     "a wider range": (("schema", "attributes", "age", "max"), 199, "age"),
+    "no number of rows": (("rows",), None, "No rows or report"),
     "no network": (("network",), [], "model"),
     "another version": (("understudy_model",), 77, "format"),
 }
@@ -385,6 +409,23 @@ def test_forged_answers_are_refused(site: Site, path: tuple[Any, ...], value: An
     answer = deliver(site, second, json.dumps(change(document, *path, to=value)).encode())
     assert answer.status_code == 403
     assert site.job(second).state == "failed"
+
+
+def test_a_full_disk_at_the_hub_loses_no_release(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.submit()
+    with monkeypatch.context() as patch:
+
+        def full(*_: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr("understudy.hub.intake.write_release", full)
+        with pytest.raises(HubAway):
+            site.agent().step()
+    assert site.job(job).state == "running"
+    site.agent().resume()
+    assert site.job(job).state == "done"
 
 
 def test_the_same_upload_twice_is_one_release(site: Site, model: dict[str, Any]) -> None:

@@ -179,6 +179,16 @@ def test_a_worker_that_falls_silent_leaves_an_interrupted_job(
         assert trail.verify(trail.export(c), site.hub.keys.trail)
 
 
+def test_a_failure_that_may_depend_on_rows_is_not_for_nothing(tmp_path: Path) -> None:
+    site = make_site(tmp_path, mode="stored", source="warehouse")
+    other = tmp_path / "other.csv"
+    other.write_text("age,sex\n1,f\n")
+    job = site.submit()
+    Worker(site.hub, WorkerSettings(sources={"warehouse": str(other)})).step()
+    ended = site.job(job)
+    assert (ended.state, ended.why, ended.refunded) == ("failed", worker_module.CANNOT, False)
+
+
 def test_tampered_rows_are_not_computed(site: Site) -> None:
     job = site.submit()
     [path] = (site.hub.folder / "vault" / site.dataset).iterdir()

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.data.files import replace_content
+from understudy.data.read_options import join_reading
 from understudy.data.schema import Schema
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.hub.agent_link import HubAway, HubLink, HubRefuses
@@ -36,6 +37,7 @@ from understudy.hub.node_log import NodeLog
 from understudy.hub.operations import ANSWERS, MODEL, Operation, Run, Synthesise, Use, check_spec
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
+from understudy.release.sources import open_source
 
 POLL_SECONDS = 1.0
 BEAT_SECONDS = 10.0
@@ -47,8 +49,10 @@ TICK_SECONDS = 0.5
 MAX_AWAY_SECONDS = 60.0
 """The longest pause between two tries to reach a hub that is away."""
 
-RELEASED, BEGUN, ENDED = "released", "begun.json", "ended.json"
-"""In the folder of a job: what goes out, that it was begun, and how it ended."""
+RELEASED, BEGUN, OPENED, ENDED = "released", "begun.json", "opened.json", "ended.json"
+"""In the folder of a job: what goes out, that it was begun, that rows were opened for it, and how it
+ended.
+"""
 
 CANNOT = "The owner's agent could not compute it; its log says why."
 CLOSED = "The owner's agent has closed; its log says where it failed."
@@ -102,6 +106,7 @@ class Agent:
         """Compute until told to stop; a hub that is away is tried again, ever more slowly."""
         stop = stop or threading.Event()
         pause, resumed = poll, False
+        self.check_rows()
         self.log("started", dataset=self.settings.dataset)
         while not stop.is_set():
             try:
@@ -117,6 +122,25 @@ class Agent:
                 pause = min(max(2 * pause, poll), MAX_AWAY_SECONDS)
             stop.wait(pause)
         self.log("stopped")
+
+    def check_rows(self) -> None:
+        """Refuse, for the owner's eyes, rows that no job could be computed on.
+
+        Later it would close the agent: other columns than the schema's, or another table than the
+        ledger is kept for.
+        """
+        settings, protected = self.settings, self.settings.protected
+        reading = join_reading(self.schema.reading, {})
+        book = LedgerFile(settings.ledger, accept=settings.accept)
+        with open_source(
+            settings.rows,
+            person=protected.person,
+            max_rows_per_person=protected.max_rows_per_person,
+            notify=lambda sentence: self.log("note", note=str(sentence)[:1000]),
+            **reading,
+        ) as source:
+            source.order(self.schema)
+            book.check_table(source.fingerprint(book.key()))
 
     def step(self) -> bool:
         """Do the next job, if there is one; whether there was."""
@@ -206,6 +230,7 @@ class Agent:
         )
         try:
             methods = self._foreign(operation, job)
+            _write(folder / OPENED, {})
             with _Beats(self.link, name) as beats:
                 run = Run(
                     rows=settings.rows,
@@ -223,15 +248,16 @@ class Agent:
             epsilon, delta = made.ledger.promise()
             self.log("computed", job=name, epsilon=epsilon, delta=delta, files=list(made.names))
             return True
-        except UnderstudyError as error:
-            # The sentence may cite the owner's files and cells: it stays in the log.
+        except FORESEEN as error:
             self.log("not computed", job=name, why=str(error))
             self._end_failed(folder, _sentence_for_hub(error), spent=self._is_spent(name))
             return False
         except BaseException as error:
+            # Also what the owner can read and fix, such as a table that has changed: once rows were
+            # opened, whether a job fails may depend on them, and must not be had for nothing.
             self._close(folder, error)
             raise AgentClosed(
-                f"The agent has closed on job {name} ({type(error).__name__}); look into "
+                f"The agent has closed on job {name} ({_words_for_owner(error)}); look into "
                 f"{self.log.path}, and start it again."
             ) from error
 
@@ -269,8 +295,9 @@ class Agent:
         self.log("resumed", job=name, computed=(folder / RELEASED).is_dir())
         if (folder / RELEASED).is_dir():
             self._deliver(folder)
-        else:
-            self._end_failed(folder, STOPPED, spent=self._is_spent(name))
+        else:  # what broke it off may have been the rows: then that is not for nothing
+            spent = (folder / OPENED).exists() or self._is_spent(name)
+            self._end_failed(folder, STOPPED, spent=spent)
 
     # ---- ends
 
@@ -292,7 +319,7 @@ class Agent:
         """What was not foreseen ends everything, and says little."""
         self._closed = True
         with contextlib.suppress(Exception):  # the log may be what failed
-            self.log("closed", job=folder.name, why=describe_failure(error))
+            self.log("closed", job=folder.name, why=_words_for_owner(error))
         with contextlib.suppress(Exception):
             self._tell_failure(folder.name, CLOSED, spent=True)
             _write(folder / ENDED, {"state": "failed", "why": CLOSED, "spent": True})
@@ -418,13 +445,26 @@ class _Beats:
                 return
 
 
-def _sentence_for_hub(error: UnderstudyError) -> str:
-    """What of an error may leave the owner: sentences about files and cells may not."""
+FORESEEN = (BudgetError, AlgorithmFailed, JobStopped, HubAway, HubRefuses)
+"""Failures that do not depend on the rows: the ledger's, the algorithm's (which has paid for what
+it knows), the hub's.
+"""
+
+
+def _sentence_for_hub(error: Exception) -> str:
+    """What of a failure the hub is told."""
     if isinstance(error, AlgorithmFailed | JobStopped):
         return str(error)
     if isinstance(error, BudgetError):
         return NOT_ALLOWED
     return CANNOT
+
+
+def _words_for_owner(error: BaseException) -> str:
+    """What the owner reads in the log: of errors that were not written for people, no text."""
+    if isinstance(error, UnderstudyError):
+        return str(error)
+    return describe_failure(error)
 
 
 def _job_id(job: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from understudy.errors import InputError
 from understudy.hub import jobs
 from understudy.hub.amounts import Price
 from understudy.hub.database import Database
-from understudy.hub.errors import Conflict, NotFound, Refused
+from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
 from understudy.hub.operations import (
     ANSWERS,
     LEDGER,
@@ -94,13 +94,13 @@ def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> Re
     operation = read_operation(found.operation, dict(found.spec))
     try:
         taken = check_document(path, operation, dataset, found.price)
+        with write_files(operation, taken, dataset, job) as folder:
+            files = [_store(vault, dataset.id, path) for path in sorted(folder.iterdir())]
     except Forged as error:
         why = f"What was handed in was refused: {error}"
         with db.transaction() as c:
             jobs.fail(c, job, worker, why, True)
         raise Refused(why) from error
-    with write_files(operation, taken, dataset, job) as folder:
-        files = [_store(vault, dataset.id, path) for path in sorted(folder.iterdir())]
     spec = ReleaseSpec(
         title=describe_release(operation),
         files=files,
@@ -141,7 +141,15 @@ def write_files(operation: Operation, taken: Taken, dataset: Dataset, job: str) 
     with tempfile.TemporaryDirectory(prefix="understudy-release-") as name:
         folder = Path(name)
         made = taken.answers if taken.model is None else taken.model
-        write_release(operation, made, folder, use_of(dataset), seed_of(job))
+        try:
+            write_release(operation, made, folder, use_of(dataset), seed_of(job))
+        except Exception as error:
+            if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
+                raise Unavailable(
+                    "The hub cannot write the release now; its operator must make room."
+                ) from error
+            # A model can be in order and still be none that rows come from: the job must end.
+            raise Forged("No rows or report can be made of it.") from error
         yield folder
 
 

@@ -37,7 +37,15 @@ from understudy.hub.intake import protected_of, seed_of, take_in, use_of
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
 from understudy.hub.node_log import NodeLog
 from understudy.hub.opening import Hub
-from understudy.hub.operations import ANSWERS, MODEL, Operation, Run, Synthesise, read_operation
+from understudy.hub.operations import (
+    ANSWERS,
+    MODEL,
+    Operation,
+    ReleaseFiles,
+    Run,
+    Synthesise,
+    read_operation,
+)
 from understudy.hub.records import Dataset, Job, read_dataset
 from understudy.privacy.budget import exact
 
@@ -58,6 +66,10 @@ NOT_ALLOWED = "The ledger beside the vault does not allow it."
 
 class WorkerClosed(InputError):  # noqa: N818 - what happened
     """The worker met what nobody foresaw, and computes nothing until it is started again."""
+
+
+class RowsRefused(InputError):  # noqa: N818 - what happened
+    """Something is wrong with a table, which its owner must put right; the price stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +163,9 @@ class Worker:
             self.log("ended by the hub", job=job.id, why=str(error))
         except UnderstudyError as error:
             self.log("not computed", job=job.id, why=str(error))
-            self._fail(job, _sentence(error), spent=self._is_spent(job))
+            # Once rows were opened, whether a job fails may depend on them: never for nothing.
+            spent = self._is_spent(job) or isinstance(error, RowsRefused)
+            self._fail(job, _sentence(error), spent=spent)
         except BaseException as error:
             self._closed = True
             with contextlib.suppress(Exception):
@@ -189,9 +203,17 @@ class Worker:
                 methods=self._foreign(operation),
                 seed=seed_of(job.id),
             )
-            made = operation.run(run)
+            made = self._run(operation, run)
             document = MODEL if MODEL in made.names else ANSWERS
             self._hand_in(job, made.folder / document)
+
+    def _run(self, operation: Operation, run: Run) -> ReleaseFiles:
+        try:
+            return operation.run(run)
+        except (BudgetError, AlgorithmFailed, JobStopped):
+            raise
+        except UnderstudyError as error:
+            raise RowsRefused(str(error)) from error
 
     def _hand_in(self, job: Job, path: Path) -> None:
         """Finish the job; it is paid for, so that a database that is away for a moment does not
