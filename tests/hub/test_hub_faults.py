@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from core_hubs import Clock, add_dataset, add_user, make_hub, open_again, request_synthesis
 
 from understudy.errors import InputError
-from understudy.hub import budgets, database, trail
+from understudy.hub import budgets, database, requests, trail
 from understudy.hub.amounts import Price
 from understudy.hub.database import Database, read_url
 from understudy.hub.errors import Unavailable
@@ -167,3 +167,36 @@ def test_a_reading_transaction_cannot_write(hub: Hub) -> None:
 def test_a_short_key_of_the_trail_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="16 bytes"):
         Database(tmp_path / "x", trail_key=b"short")
+
+
+def test_a_transaction_inside_another_is_a_mistake_that_shows_at_once(hub: Hub) -> None:
+    def nest() -> None:
+        with hub.db.transaction(), hub.db.transaction():
+            pass
+
+    with pytest.raises(AssertionError, match="inside another"):
+        nest()
+    with hub.db.transaction() as c:
+        trail.append(c, "a", "b", "c")
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_characters_that_cannot_be_stored_are_bad_input(hub: Hub, text: str) -> None:
+    user, dataset = start(hub)
+
+    def ask() -> None:
+        with hub.db.transaction() as c:
+            requests.submit(c, user, dataset, "synthesise", {"epsilon": 0.1}, text, "a new key")
+
+    if hub.db.is_sqlite and "\0" in text:
+        ask()  # SQLite keeps it
+        return
+    with pytest.raises(InputError, match="cannot be stored"):
+        ask()
+
+
+def test_numbers_that_json_does_not_have_are_bad_input(hub: Hub) -> None:
+    user, dataset = start(hub)
+    spec = {"epsilon": 0.1, "parameters": {"x": float("nan")}}
+    with hub.db.transaction() as c, pytest.raises(InputError, match="plain JSON"):
+        requests.submit(c, user, dataset, "synthesise", spec, "why", "a new key")

@@ -91,6 +91,7 @@ class Database:
         self.clock = clock
         self._trail_key = trail_key
         self._writing = threading.Lock()
+        self._thread = threading.local()
         self.engine = _make_engine(self.url)
 
     @property
@@ -121,9 +122,9 @@ class Database:
             the trail. False is for bulk that touches none of these (reports of a survey).
         """
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self._not_nested())
             if self.is_sqlite:
-                # Threads wait here for each other, in turn; processes poll at the file's lock.
-                stack.enter_context(self._writing)
+                stack.enter_context(self._take_turns())
             stack.enter_context(self._speaking())
             connection = stack.enter_context(self.engine.connect())
             connection = connection.execution_options(**{_WRITES: True})
@@ -152,12 +153,38 @@ class Database:
         )
 
     @contextlib.contextmanager
+    def _not_nested(self) -> Iterator[None]:
+        """One thread, one writing transaction: a second would wait for the first for ever."""
+        if getattr(self._thread, "writes", False):
+            raise AssertionError("a writing transaction inside another")
+        self._thread.writes = True
+        try:
+            yield
+        finally:
+            self._thread.writes = False
+
+    @contextlib.contextmanager
+    def _take_turns(self) -> Iterator[None]:
+        """Threads wait here for each other; processes poll at the file's own lock."""
+        if not self._writing.acquire(timeout=WAIT_SECONDS):
+            raise Unavailable(_BUSY)
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    @contextlib.contextmanager
     def _speaking(self) -> Iterator[None]:
         """Errors of the database as one sentence, without its statements and values."""
         try:
             yield
         except sa.exc.IntegrityError:
             raise
+        except (sa.exc.DataError, UnicodeEncodeError) as error:
+            raise InputError(
+                "A text holds a character that cannot be stored, such as a null character; remove "
+                "it. Nothing was changed."
+            ) from error
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
             raise Unavailable(_explain(error)) from error
         except sa.exc.DBAPIError as error:
@@ -192,7 +219,7 @@ def _make_engine(url: URL) -> sa.Engine:
         sa.event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        engine = sa.create_engine(url, pool_pre_ping=True, pool_size=16, max_overflow=48)
+        engine = sa.create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=12)
     except ModuleNotFoundError:
         raise InputError(
             'PostgreSQL needs a driver; install it with: pip install "understudy[hub,postgres]"'
@@ -219,6 +246,9 @@ def _set_up_postgres(connection: Any, _: Any) -> None:
     connection.commit()
 
 
+_BUSY = "The hub's database is busy, and nothing was changed; send the same form again."
+
+
 def _explain(error: Exception) -> str:
     cause = str(getattr(error, "orig", None) or error).lower()
     if "full" in cause or "no space" in cause:
@@ -227,7 +257,7 @@ def _explain(error: Exception) -> str:
             "make room."
         )
     if "locked" in cause or "lock timeout" in cause or "locknotavailable" in cause:
-        return "The hub's database is busy, and nothing was changed; send the same form again."
+        return _BUSY
     return (
         "The hub's database does not answer; send the same form again, it counts once however "
         "often it is sent."

@@ -31,6 +31,9 @@ AGENT = "agent:"
 """How the name of a worker begins that is an owner's agent; its id follows."""
 
 MAX_STEP = 200
+"""Letters."""
+
+MAX_STEPS = 1 << 53
 MAX_WHY = 1000
 
 
@@ -104,9 +107,9 @@ def report(
     if step is not None:
         values["step"] = step[:MAX_STEP]
     if done is not None:
-        values["done"] = max(0, int(done))
+        values["done"] = min(max(0, int(done)), MAX_STEPS)
     if steps is not None:
-        values["steps"] = max(0, int(steps))
+        values["steps"] = min(max(0, int(steps)), MAX_STEPS)
     c.execute(sa.update(jobs).where(jobs.c.id == job).values(**values))
     return read_job(c, job)
 

@@ -235,7 +235,9 @@ def sign(key: bytes, digest: str) -> str:
 
 def write_details(details: Mapping[str, Any]) -> str:
     """Details in the one form in which they are signed."""
-    return json.dumps(details, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return json.dumps(
+        details, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False
+    )
 
 
 def _is_signed(key: bytes, digest: str, mac: str) -> bool:
