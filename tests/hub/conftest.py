@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +31,7 @@ def load_servers() -> ModuleType:
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a PostgreSQL server of the tests' own."""
     servers = load_servers()
@@ -40,19 +42,41 @@ def postgres_server() -> Iterator[str]:
         yield server.url()
 
 
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """An empty database of its own."""
-    import secrets
-
+@contextlib.contextmanager
+def new_database(server: str, template: str = "template1") -> Iterator[str]:
+    """A database of its own on a server, and its URL."""
     import psycopg
 
     name = f"hub_{secrets.token_hex(6)}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    yield postgres_server.rsplit("/", 1)[0] + f"/{name}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    yield server.rsplit("/", 1)[0] + f"/{name}"
+    with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty database of its own."""
+    with new_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_template(
+    postgres_server: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database of today's layout, to make others from."""
+    with new_database(postgres_server) as url:
+        make_hub(tmp_path_factory.mktemp("template"), url).close()
+        yield url.rsplit("/", 1)[1]
+
+
+@pytest.fixture
+def postgres_hub_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
+    """A database of today's layout, without rows."""
+    with new_database(postgres_server, postgres_template) as url:
+        yield url
 
 
 @pytest.fixture
@@ -67,7 +91,7 @@ def hub(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hub]:
     """An empty hub, on each database."""
     url = None
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_hub_url")
     hub = make_hub(tmp_path / "hub", url)
     yield hub
     hub.close()

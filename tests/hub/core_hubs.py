@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from understudy.hub.database import Database, Transaction
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.keys import make_keys
 from understudy.hub.names import new_id
-from understudy.hub.opening import Hub, open_hub
+from understudy.hub.opening import DATABASE, Hub, open_hub
 from understudy.hub.records import Dataset, Job, Release, ReleaseFile, Request, read_job_of
 from understudy.hub.releases import ReleaseSpec
 from understudy.hub.roles import RoleSpec, RuleSpec
@@ -38,7 +40,27 @@ class Clock:
         self.now += dt.timedelta(seconds=seconds)
 
 
+@cache
+def _empty_database() -> bytes:
+    """An empty database of today's layout: the way there is tested by itself, and takes a while."""
+    with tempfile.TemporaryDirectory() as folder:
+        hub = open_hub(folder, keys=make_keys(), create=True)
+        with hub.db.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        hub.close()
+        return (Path(folder) / DATABASE).read_bytes()
+
+
+def prepare_folder(folder: Path) -> None:
+    """Put an empty database of today's layout where a hub will look for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / DATABASE).exists():
+        (folder / DATABASE).write_bytes(_empty_database())
+
+
 def make_hub(folder: Path, database: str | None = None, clock: Clock | None = None) -> Hub:
+    if database is None:
+        prepare_folder(folder)
     return open_hub(
         folder, database=database, keys=make_keys(), create=True, clock=clock or Clock()
     )

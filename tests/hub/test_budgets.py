@@ -53,7 +53,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(steps)
 def test_the_sums_are_those_of_a_model(actions: list[tuple[str, int, float]]) -> None:
     """A thousand small steps: what is left is what a plain sum of fractions says."""

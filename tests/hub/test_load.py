@@ -18,18 +18,18 @@ from understudy.hub.tables import datasets
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("postgres_hub_url") if request.param == "postgres" else None
     return hub_load.start(tmp_path / "hub", url, people=4, total=0.5)
 
 
 def test_threads_and_processes_together_overspend_nothing(place: Place) -> None:
-    findings, _ = hub_load.overspend(place, seconds=2, processes=4, threads=4)
+    findings, _ = hub_load.overspend(place, seconds=1.5, processes=4, threads=4)
     assert not findings, findings
     assert findings.counts["granted"] > 0
 
 
 def test_whatever_is_killed_jobs_end_and_sums_are_right(place: Place) -> None:
-    findings = hub_load.kill_series(place, kills=6)
+    findings = hub_load.kill_series(place, kills=4)
     assert not findings, findings
 
 
