@@ -114,3 +114,20 @@ def test_refusing_needs_a_reason(web: WebHub) -> None:
     assert answer.status_code == 422
     assert "Say why" in answer.text
     assert "waits for the owner" in uma.get(path).text
+
+
+def test_an_owner_asks_others_agents_to_take_part(web: WebHub) -> None:
+    dataset = web.register("owner", mode="federated").id
+    agent = web.api("uma").post("/api/v1/agents", json={"name": "ward"}).json()["id"]
+    owner = web.client("owner")
+    path = f"/mine/{dataset}"
+    wrong = owner.send(path, {"agent": "nothing"}, action=f"{path}/holders")
+    assert wrong.status_code == 404
+    shown = owner.send(path, {"agent": agent}, action=f"{path}/holders")
+    assert "ward" in shown.text
+    assert "not yet" in shown.text
+    found = web.api("owner").get(f"/api/v1/datasets/{dataset}/holders").json()
+    assert [one["agent"] for one in found] == [agent]
+    other = web.api("uma")
+    assert other.get(f"/api/v1/datasets/{dataset}/holders").status_code == 403
+    assert other.put(f"/api/v1/datasets/{dataset}/holders/{agent}").status_code == 403

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from understudy.data.schema import Schema
-from understudy.hub import accounts, budgets, datasets, roles
+from understudy.hub import accounts, budgets, datasets, federated, roles
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_roles
 from understudy.hub.accounts import User
@@ -33,6 +33,7 @@ from understudy.hub.web.documents import (
     write_dataset,
     write_job,
     write_request,
+    write_time,
 )
 from understudy.hub.web.pages.trail import make_export
 from understudy.hub.web.state import Site
@@ -184,6 +185,25 @@ def drop_role(hub: TheHub, user: Bearer, dataset: Id, role: Id) -> dict[str, str
     with hub.db.transaction() as c:
         roles.drop_role(c, user.id, dataset, role)
     return {"state": "removed"}
+
+
+@router.get("/datasets/{dataset}/holders", tags=["owners"])
+def list_holders(hub: TheHub, user: Bearer, dataset: Id) -> list[dict[str, Any]]:
+    """The agents that were asked to hold parts of a federated data set; for its owner."""
+    with hub.db.reading() as c:
+        found = lists.holders_of(c, user.id, dataset)
+    return [
+        {"agent": one.agent, "name": one.name, "agreed_at": write_time(one.agreed_at)}
+        for one in found
+    ]
+
+
+@router.put("/datasets/{dataset}/holders/{agent}", tags=["owners"])
+def invite_holder(hub: TheHub, user: Bearer, dataset: Id, agent: Id) -> dict[str, str]:
+    """Ask another owner's agent to hold a part of a federated data set."""
+    with hub.db.transaction() as c:
+        federated.invite(c, user.id, dataset, agent)
+    return {"state": "invited"}
 
 
 @router.put("/datasets/{dataset}/budgets/{other}", tags=["owners"])
