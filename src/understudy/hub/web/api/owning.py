@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
+import anyio.from_thread
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
@@ -119,14 +121,17 @@ def reopen(hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
 async def store_rows(request: Request, hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
     """Store the rows of a data set whose mode is stored: encrypted as they come in."""
     await run_in_threadpool(_check_manages, hub, user, dataset)
-    import tempfile
+    stream = request.stream()
 
-    # Plain bytes are never on the disk: what does not fit into memory is refused by the limit.
-    with tempfile.SpooledTemporaryFile(max_size=2_000_000_000) as spool:
-        async for chunk in request.stream():
-            spool.write(chunk)
-        spool.seek(0)
-        return await run_in_threadpool(_store, hub, user, dataset, spool)
+    async def read_chunk() -> bytes | None:
+        return await anext(stream, None)
+
+    def chunks() -> Iterator[bytes]:
+        # In the thread that encrypts: no plain byte is on the disk, and little in memory.
+        while (chunk := anyio.from_thread.run(read_chunk)) is not None:
+            yield chunk
+
+    return await run_in_threadpool(_store, hub, user, dataset, chunks())
 
 
 def _check_manages(hub: Site, user: User, dataset: str) -> None:
@@ -134,7 +139,7 @@ def _check_manages(hub: Site, user: User, dataset: str) -> None:
         check(c, user.id, Operation(name=MANAGE), dataset)
 
 
-def _store(hub: Site, user: User, dataset: str, content: Any) -> dict[str, Any]:
+def _store(hub: Site, user: User, dataset: str, content: Iterator[bytes]) -> dict[str, Any]:
     stored = hub.vault.put(dataset, "rows", content)
     with hub.db.transaction() as c:
         return write_dataset(datasets.store_rows(c, user.id, dataset, stored.id))

@@ -312,6 +312,7 @@ def _page(
         "managed.html",
         status,
         title=found.name,
+        address=hub.address,
         dataset=found,
         asked=asked,
         page=done,
