@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from core_hubs import Clock
+from core_hubs import Clock, prepare_folder
 from web_hubs import CHEAP, PASSWORD, make_web_hub
 
 from understudy.errors import InputError
@@ -28,6 +28,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def opened(tmp_path: Path, clock: Clock) -> Iterator[Hub]:
+    prepare_folder(tmp_path / "hub")
     hub = open_hub(tmp_path / "hub", keys=make_keys(), create=True, clock=clock)
     yield hub
     hub.close()

@@ -33,6 +33,12 @@ def site(tmp_path: Path) -> Site:
 
 
 @pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """One for many forgeries: each is of a job of its own."""
+    return make_site(tmp_path_factory.mktemp("shared"), epsilon=100.0, policy="max_epsilon = 1")
+
+
+@pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A model as an honest agent hands it in."""
     site = make_site(tmp_path_factory.mktemp("honest"))
@@ -355,18 +361,18 @@ FORGERIES: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_model_ends_the_job_with_a_reason(
-    site: Site, model: dict[str, Any], forgery: str
+    shared: Site, model: dict[str, Any], forgery: str
 ) -> None:
     path, value, why = FORGERIES[forgery]
-    job = site.submit()
-    answer = deliver(site, job, json.dumps(change(model, *path, to=value)).encode())
+    job, left = shared.submit(), shared.left()
+    answer = deliver(shared, job, json.dumps(change(model, *path, to=value)).encode())
     assert answer.status_code == 403
-    ended = site.job(job)
+    ended = shared.job(job)
     assert (ended.state, ended.refunded) == ("failed", False)
     assert "was refused" in ended.why
     assert why in ended.why
-    assert site.release(job) is None
-    assert site.left() == 2.5
+    assert shared.release(job) is None
+    assert shared.left() == left
 
 
 @pytest.mark.parametrize(
@@ -374,16 +380,16 @@ def test_a_forged_model_ends_the_job_with_a_reason(
     [b"", b"junk", b"[]", b"{}", b"[" * 100_000, gzip.compress(b"0" * (200 << 20)), b"\xff\xfe"],
     ids=["empty", "junk", "list", "object", "deep", "bomb", "bytes"],
 )
-def test_junk_ends_the_job_with_a_reason(site: Site, data: bytes) -> None:
-    job = site.submit()
-    assert deliver(site, job, data).status_code == 403
-    assert site.job(job).state == "failed"
+def test_junk_ends_the_job_with_a_reason(shared: Site, data: bytes) -> None:
+    job = shared.submit()
+    assert deliver(shared, job, data).status_code == 403
+    assert shared.job(job).state == "failed"
 
 
-def test_a_model_of_another_schema_is_refused(site: Site, model: dict[str, Any]) -> None:
+def test_a_model_of_another_schema_is_refused(shared: Site, model: dict[str, Any]) -> None:
     other = json.loads(json.dumps(model).replace('"sick"', '"sane"'))
-    job = site.submit()
-    answer = deliver(site, job, json.dumps(other).encode())
+    job = shared.submit()
+    answer = deliver(shared, job, json.dumps(other).encode())
     assert "not those of the registered schema" in answer.json()["problem"]
 
 
@@ -398,17 +404,17 @@ def test_a_model_of_another_schema_is_refused(site: Site, model: dict[str, Any])
         (("answers",), []),
     ],
 )
-def test_forged_answers_are_refused(site: Site, path: tuple[Any, ...], value: Any) -> None:
-    job = site.submit("ask", questions=["count where age > 40"])
-    site.agent().step()
-    made = site.release(job)
+def test_forged_answers_are_refused(shared: Site, path: tuple[Any, ...], value: Any) -> None:
+    job = shared.submit("ask", questions=["count where age > 40"])
+    shared.agent().step()
+    made = shared.release(job)
     assert made is not None
     stored = next(file for file in made.files if file.name == "answers.json")
-    document = json.loads(site.hub.vault.read(stored.object))
-    second = site.submit("ask", questions=["count where age > 40"])
-    answer = deliver(site, second, json.dumps(change(document, *path, to=value)).encode())
+    document = json.loads(shared.hub.vault.read(stored.object))
+    second = shared.submit("ask", questions=["count where age > 40"])
+    answer = deliver(shared, second, json.dumps(change(document, *path, to=value)).encode())
     assert answer.status_code == 403
-    assert site.job(second).state == "failed"
+    assert shared.job(second).state == "failed"
 
 
 def test_a_full_disk_at_the_hub_loses_no_release(

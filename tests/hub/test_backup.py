@@ -13,12 +13,13 @@ import sqlalchemy as sa
 from core_hubs import Clock, add_dataset, add_user, finish_job, make_hub, request_synthesis
 
 from understudy.errors import InputError
-from understudy.hub import backup, budgets, jobs, trail
+from understudy.hub import backup, budgets, jobs, trail, worker
 from understudy.hub.keys import Keys
-from understudy.hub.opening import Hub, open_hub
+from understudy.hub.opening import LEDGERS, Hub, open_hub
 from understudy.hub.records import read_release
 from understudy.hub.roles import RuleSpec
 from understudy.hub.tables import algorithms, metadata, releases
+from understudy.privacy.ledger import LedgerFile
 
 STANDING = RuleSpec(operation="synthesise", standing=True)
 
@@ -123,6 +124,20 @@ def test_a_backup_holds_no_key_and_is_for_its_owner_alone(hub: Hub, tmp_path: Pa
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InputError, match="already"):
         backup.backup(hub, path)
+
+
+def test_the_worker_s_ledgers_come_back(sqlite_hub: Hub, tmp_path: Path) -> None:
+    _, dataset = fill(sqlite_hub)
+    assert LEDGERS == worker.LEDGERS
+    path = sqlite_hub.folder / LEDGERS / f"{dataset}.ledger"
+    path.parent.mkdir()
+    LedgerFile.create(path, epsilon=3.0)
+    backup.backup(sqlite_hub, tmp_path / "hub.tar")
+    restored = make_empty(tmp_path / "again", None, sqlite_hub.keys)
+    backup.restore(restored, tmp_path / "hub.tar")
+    again = LedgerFile(restored.folder / LEDGERS / path.name)
+    assert again.read() == LedgerFile(path).read()
+    restored.close()
 
 
 def test_only_an_empty_hub_is_restored_into(sqlite_hub: Hub, tmp_path: Path) -> None:

@@ -214,3 +214,23 @@ def test_a_price_that_is_none_is_refused(sqlite_hub: Hub, epsilon: object) -> No
         with pytest.raises(InputError):
             request_synthesis(c, user, dataset, epsilon)  # type: ignore[arg-type]
         assert budgets.left(c, dataset) == Price.of(1.0)
+
+
+def test_two_requests_that_fit_one_by_one_are_not_both_approved(hub: Hub) -> None:
+    """What was left when a request was sent need not be left when it is decided."""
+    with hub.db.transaction() as c:
+        owner, user, other = (add_user(c, name) for name in ("owner", "user", "other"))
+        rule = RuleSpec(operation="synthesise")
+        dataset = add_dataset(c, owner, [rule], [user, other], user_epsilon=0.9).id
+        mine, again = (request_synthesis(c, user, dataset, 0.6) for _ in range(2))
+        theirs = request_synthesis(c, other, dataset, 0.6)
+        requests.decide(c, owner, mine.id, True)
+        for late in (again, theirs):
+            with pytest.raises(BudgetError):
+                requests.decide(c, owner, late.id, True)
+            assert requests.show(c, owner, late.id).state == "waiting"
+            assert read_job_of(c, late.id) is None
+        assert budgets.left(c, dataset) == Price.of(0.4)
+        with pytest.raises(BudgetError):
+            budgets.debit(c, dataset, user, mine.id, Price.of(0.5), "why")
+        assert budgets.check_sums(c) == []

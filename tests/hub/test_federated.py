@@ -84,6 +84,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("understudy.hub.agent_link.SECONDS_TO_WAIT", 0.2)
 
 
+@pytest.mark.thorough
 def test_three_owners_release_one_table(site: Site, tmp_path: Path) -> None:
     job = site.submit(method="independent")
     made = make_agents(site, tmp_path)
@@ -104,6 +105,7 @@ def test_three_owners_release_one_table(site: Site, tmp_path: Path) -> None:
         assert c.rows(relay.relay.select()) == []
 
 
+@pytest.mark.thorough
 def test_one_owner_who_refuses_stops_the_job(site: Site, tmp_path: Path) -> None:
     job = site.submit()
     made = make_agents(site, tmp_path, max_epsilon=0.1)

@@ -18,7 +18,7 @@ from understudy.errors import BudgetError, InputError
 from understudy.hub import Client, jobs
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
 from understudy.hub.oidc import OpenIDProvider, read_provider
-from understudy.hub.records import ReleaseFile, read_job_of
+from understudy.hub.records import ReleaseFile, read_dataset, read_job_of
 from understudy.hub.releases import ReleaseSpec
 
 
@@ -102,6 +102,23 @@ def test_the_clients_errors_are_those_of_the_hub(web: WebHub) -> None:
         uma.wait(again["id"])
     with pytest.raises(Refused, match="token"):
         Client("http://127.0.0.1:8000", "ush_made_up", http=web.api("uma")).datasets()
+
+
+def test_rows_are_stored_encrypted_and_by_the_owner_alone(web: WebHub, tmp_path: Path) -> None:
+    dataset = web.register("owner", ("uma",)).id
+    rows = tmp_path / "rows.csv"
+    rows.write_text("age,sex,smoker\n" + "44,female,no\n" * 50_000)
+    with pytest.raises(Refused, match="owner"):
+        client(web, "uma").store_rows(dataset, rows)
+    assert "has no rows" in web.client("owner").get(f"/mine/{dataset}").text
+    client(web, "owner").store_rows(dataset, rows)
+    assert "has no rows" not in web.client("owner").get(f"/mine/{dataset}").text
+    with web.site.db.reading() as c:
+        stored = read_dataset(c, dataset).rows_object
+    assert stored is not None
+    assert web.site.vault.read(stored) == rows.read_bytes()
+    kept = [path for path in web.site.opened.folder.rglob("*") if path.is_file()]
+    assert not any(b"44,female" in path.read_bytes() for path in kept)
 
 
 def test_sending_twice_under_one_key_spends_once(web: WebHub) -> None:

@@ -15,6 +15,7 @@ from studio_stories import write_patients
 from running import run
 
 
+@pytest.mark.thorough
 def test_it_opens_on_this_machine_and_ends_by_a_signal(tmp_path: Path) -> None:
     table = write_patients(tmp_path / "patients.csv", rows=20)
     command = [sys.executable, "-m", "understudy", "studio", str(table), "--no-browser"]

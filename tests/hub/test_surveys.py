@@ -57,7 +57,8 @@ class TestQuestionnaire:
 class TestMaking:
     """Drafts, opening, closing, and whose they are."""
 
-    def test_the_same_form_twice_makes_one_survey(self, hub: Hub) -> None:
+    def test_the_same_form_twice_makes_one_survey(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         with hub.db.transaction() as c:
             maker = add_user(c, "maker")
             first = surveys.make(c, maker, make_spec(), "one-key-of-a-form")
@@ -67,7 +68,8 @@ class TestMaking:
             assert other.id != first.id
             assert surveys.list_of(c, maker).total == 2
 
-    def test_a_survey_is_its_makers(self, hub: Hub) -> None:
+    def test_a_survey_is_its_makers(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         maker, survey = start_survey(hub)
         with hub.db.transaction() as c:
             stranger = add_user(c, "stranger")
@@ -83,7 +85,8 @@ class TestMaking:
             with pytest.raises(Conflict):
                 surveys.open_survey(c, maker, survey.id)
 
-    def test_an_account_that_waits_makes_none(self, hub: Hub) -> None:
+    def test_an_account_that_waits_makes_none(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         with hub.db.transaction() as c:
             waiting = add_user(c, "waiting", state="waiting")
             with pytest.raises(Refused):
@@ -100,7 +103,8 @@ class TestMaking:
             with pytest.raises(InputError):
                 surveys.make(c, maker, make_spec(**changes), "key-of-the-form")
 
-    def test_steps_stand_in_the_trail_and_reports_do_not(self, hub: Hub) -> None:
+    def test_steps_stand_in_the_trail_and_reports_do_not(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         maker, survey = start_survey(hub)
         with hub.db.transaction() as c:
             write_batch(c, [(survey.id, simulate(survey.plan(), 5))])
@@ -117,7 +121,7 @@ class TestMaking:
 class TestReports:
     """What is kept, and what counts."""
 
-    def test_nothing_is_kept_beside_the_report_itself(self, hub: Hub) -> None:
+    def test_nothing_is_kept_beside_the_report_itself(self) -> None:
         columns = {column.name for column in survey_reports.columns}
         assert columns == {"survey", "number", "question", "level", "answer"}
         invited = {column.name for column in survey_invitations.columns}
@@ -167,7 +171,8 @@ class TestReports:
             assert found == [Outcome(open=False)] * 3
             assert surveys.count_reports(c, survey.id) == 0
 
-    def test_two_surveys_do_not_mix(self, hub: Hub) -> None:
+    def test_two_surveys_do_not_mix(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         maker, survey = start_survey(hub)
         with hub.db.transaction() as c:
             other = surveys.make(c, maker, make_spec(), "another-key-of-a-form")
@@ -317,7 +322,8 @@ class TestInvitations:
                 surveys.issue_token(c, survey.id, "made up", other.text)
             assert surveys.count_invitations(c, survey.id) == (3, 1)
 
-    def test_a_damaged_request_uses_nothing_up(self, hub: Hub) -> None:
+    def test_a_damaged_request_uses_nothing_up(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
         maker, survey = start_survey(hub, invited=True)
         with hub.db.transaction() as c:
             code = surveys.invite(c, maker, survey.id, 1)[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from argon2 import PasswordHasher
+from core_hubs import prepare_folder
 from starlette.testclient import TestClient
 
 from understudy.hub import accounts, datasets
@@ -130,6 +131,7 @@ class Browser:
 
 def make_web_hub(folder: Path, **settings: Any) -> WebHub:
     """An empty hub with pages."""
+    prepare_folder(folder)
     opened = open_hub(folder, keys=make_keys(), create=True)
     site = Site(opened=opened, passwords=Passwords(CHEAP), **settings)
     return WebHub(site=site)

@@ -37,11 +37,12 @@ def demo(
 def run(folder: Path, port: int) -> None:
     """Make the demo in a folder, and serve it until it is stopped."""
     from understudy.hub.demo import PEOPLE, keep_running, make_demo
-    from understudy.hub.web.serving import HubServer
+    from understudy.hub.web.serving import HubServer, bind_socket
     from understudy.hub.web.state import Site
     from understudy.hub.worker import Worker
 
     talk = Talk(False)
+    bind_socket("127.0.0.1", port).close()  # a port that is taken is told before anything is made
     made = make_demo(folder, talk.say)
     site = Site(opened=made.hub, address=f"http://127.0.0.1:{port}")
     server = HubServer(site, "127.0.0.1", port)

@@ -50,8 +50,8 @@ MAX_AWAY_SECONDS = 60.0
 """The longest pause between two tries to reach a hub that is away."""
 
 RELEASED, BEGUN, OPENED, ENDED = "released", "begun.json", "opened.json", "ended.json"
-"""In the folder of a job: what goes out, that it was begun, that rows were opened for it, and how it
-ended.
+"""In the folder of a job: what goes out, that it was begun, that rows were opened for it, and how
+it ended.
 """
 
 CANNOT = "The owner's agent could not compute it; its log says why."

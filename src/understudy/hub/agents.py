@@ -98,10 +98,21 @@ def authenticate(c: Transaction, secret: str) -> Agent:
     return agent
 
 
+def is_long_unheard(c: Transaction, agent: Agent) -> bool:
+    """Whether it is time to note that an agent was heard of; a clock may have been set back."""
+    return agent.seen_at is None or not -SEEN_EVERY < c.now - agent.seen_at < SEEN_EVERY
+
+
 def note_seen(c: Transaction, agent: Agent) -> None:
     """Note that an agent was heard of, now and then."""
-    if agent.seen_at is None or not -SEEN_EVERY < c.now - agent.seen_at < SEEN_EVERY:
+    if is_long_unheard(c, agent):
         c.execute(sa.update(agents).where(agents.c.id == agent.id).values(seen_at=c.now))
+
+
+def has_waiting_job(c: Transaction, dataset: str) -> bool:
+    """Whether a data set has a job that nobody has begun."""
+    waits = (jobs.c.dataset == dataset) & (jobs.c.state == "queued")
+    return c.first(sa.select(jobs.c.id).where(waits).limit(1)) is not None
 
 
 def read_datasets(c: Transaction, agent: Agent) -> Sequence[Dataset]:

@@ -1,12 +1,13 @@
-"""Backup and restore of a whole hub: its tables and its vault, without its keys.
+"""Backup and restore of a whole hub: its tables, its vault and its worker's ledgers, without keys.
 
-A backup is one archive: the rows of all tables as they were at one moment, as JSON lines, and the
-encrypted files that those rows name. Writers go on meanwhile. It does not depend on the database,
-so a hub that has outgrown SQLite is restored into PostgreSQL.
+A backup is one archive: the rows of all tables as they were at one moment, as JSON lines, the
+encrypted files that those rows name, and the ledger files of stored data sets. Writers go on
+meanwhile. It does not depend on the database, so a hub that has outgrown SQLite is restored into
+PostgreSQL.
 
 A restored hub remembers what was spent up to the moment of its backup, and no more. Agents keep
-ledgers of their own and refuse what is spent already; for rows that the hub stores there is no
-second ledger, so :func:`restore` says from when the backup is.
+ledgers of their own and refuse what is spent already; the worker's ledgers are in the backup and as
+old as it is, so :func:`restore` says from when it is.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from understudy.hub.amounts import read_amount, write_amount
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Unavailable
 from understudy.hub.migrations import LAYOUT
-from understudy.hub.opening import Hub
+from understudy.hub.opening import LEDGERS, Hub
 from understudy.hub.tables import Amount, Time, metadata, trail_head, users, vault_objects
 
 BACKUP_VERSION = 1
 MANIFEST = "backup.json"
 BATCH = 500
-_VAULT_FILE = re.compile(r"vault/([a-z2-7]{16})/([a-z2-7]{16})")
+_KEPT_FILE = re.compile(r"vault/[a-z2-7]{16}/[a-z2-7]{16}|ledgers/[a-z2-7]{16}\.ledger")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,10 @@ def _write_archive(hub: Hub, archive: tarfile.TarFile) -> Backup:
         if source.exists():
             archive.add(source, f"vault/{row['dataset']}/{row['id']}", recursive=False)
             files += 1
+    # The worker's ledgers last: they may know of more than the rows do, never of less.
+    for source in sorted((hub.folder / LEDGERS).glob("*.ledger")):
+        _add(archive, f"{LEDGERS}/{source.name}", source.read_bytes())
+        files += 1
     document = {
         "understudy_hub_backup": BACKUP_VERSION,
         "made_at": made_at.isoformat(timespec="seconds"),
@@ -192,15 +197,14 @@ def _read_member(archive: tarfile.TarFile, name: str) -> bytes:
 def _restore_files(
     hub: Hub, archive: tarfile.TarFile, document: dict[str, Any], made: list[Path]
 ) -> None:
-    """Write the vault's files; those that are there already are left alone and refused."""
+    """Write the files of vault and worker; what is there already is left alone and refused."""
     for member in archive:
-        match = _VAULT_FILE.fullmatch(member.name)
-        if match is None:
-            continue  # a table; or a name that the vault would never have given
+        if _KEPT_FILE.fullmatch(member.name) is None:
+            continue  # a table; or a name that the hub would never have given
         source = archive.extractfile(member)
         if source is None:
             raise ValueError("not a plain file")
-        target = hub.vault.folder / match[1] / match[2]
+        target = hub.folder / member.name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with target.open("xb") as file:
             made.append(target)
@@ -209,7 +213,7 @@ def _restore_files(
             file.flush()
             os.fsync(file.fileno())
     if len(made) != document["files"]:
-        raise InputError("The backup lacks files of the vault, and was not restored.")
+        raise InputError("The backup lacks files, and was not restored.")
 
 
 def _restore_tables(c: Transaction, archive: tarfile.TarFile, document: dict[str, Any]) -> None:

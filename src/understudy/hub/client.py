@@ -92,6 +92,16 @@ class Client:
         """Register a data set of one's own: name, schema, purpose, epsilon, roles, ..."""
         return self._post("/datasets", document)
 
+    def store_rows(self, dataset: str, path: str | Path) -> dict[str, Any]:
+        """Send the rows of a data set of one's own whose mode is stored; the hub encrypts them as
+        they come in.
+        """
+        with Path(path).open("rb") as file:
+            found: dict[str, Any] = self._send(
+                "PUT", f"/datasets/{_part(dataset)}/rows", content=file, kind="text/csv"
+            )
+        return found
+
     def close_dataset(self, dataset: str) -> dict[str, Any]:
         """Close a data set of one's own, at once."""
         return self._post(f"/datasets/{_part(dataset)}/close")
@@ -243,11 +253,12 @@ class Client:
             yield from found["items"]
             page, pages = page + 1, found["pages"]
 
-    def _send(self, method: str, path: str, **options: Any) -> Any:
+    def _send(self, method: str, path: str, kind: str = "", **options: Any) -> Any:
+        headers = dict(self._headers)
+        if kind:
+            headers["content-type"] = kind
         try:
-            answer = self._http.request(
-                method, f"{self._base}{path}", headers=self._headers, **options
-            )
+            answer = self._http.request(method, f"{self._base}{path}", headers=headers, **options)
         except httpx.HTTPError as error:
             raise Unavailable(f"The hub does not answer ({type(error).__name__}).") from None
         self._check(answer)

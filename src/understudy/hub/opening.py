@@ -12,6 +12,8 @@ from understudy.hub.vault import Vault
 
 DATABASE = "hub.sqlite"
 VAULT = "vault"
+LEDGERS = "ledgers"
+"""Where the worker keeps the ledger files of stored data sets."""
 
 
 @dataclass(frozen=True, kw_only=True)

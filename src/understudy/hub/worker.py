@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
 from understudy.data.schema import Schema
 from understudy.engines.urls import is_url
 from understudy.errors import BudgetError, InputError, UnderstudyError
-from understudy.hub import algorithms, jobs
+from understudy.hub import algorithms, jobs, tables
 from understudy.hub.agent import JobStopped, describe_failure
 from understudy.hub.amounts import Price
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
@@ -128,6 +130,7 @@ class Worker:
         self.ledgers.mkdir(mode=0o700, exist_ok=True)
         self.log = NodeLog(hub.folder / LOG)
         self._closed = False
+        self._expired_at = -BEAT_SECONDS
 
     def run(self, stop: threading.Event | None = None, *, poll: float = POLL_SECONDS) -> None:
         """Compute until told to stop; a database that is away is tried again."""
@@ -144,6 +147,8 @@ class Worker:
         """Do the next job, if there is one; whether there was."""
         if self._closed:
             raise WorkerClosed("The worker has closed; look into its log, and start it again.")
+        if not self._has_something_to_write():
+            return False
         with self.hub.db.transaction() as c:
             jobs.expire(c)
             job = jobs.claim(c, self.name)
@@ -152,6 +157,18 @@ class Worker:
             dataset = read_dataset(c, job.dataset)
         self._do(job, dataset)
         return True
+
+    def _has_something_to_write(self) -> bool:
+        """Workers ask every second: other writers wait only for those that find something, and now
+        and then so that silent workers are noticed.
+        """
+        now = time.monotonic()
+        if now - self._expired_at >= BEAT_SECONDS:
+            self._expired_at = now
+            return True
+        with self.hub.db.reading() as c:
+            query = sa.select(tables.jobs.c.id).where(tables.jobs.c.state == "queued").limit(1)
+            return c.first(query) is not None
 
     def _do(self, job: Job, dataset: Dataset) -> None:
         self.log("started", job=job.id, dataset=dataset.id, worker=self.name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 import platform
 import resource
@@ -119,7 +120,9 @@ class Limits:
     Parameters
     ----------
     seconds
-        From its start to its model, answers included; and of the processor.
+        From its start to its model, answers included.
+    cpu_seconds
+        Of the processor; by default as many.
     memory
         Bytes of address space.
     questions
@@ -130,6 +133,7 @@ class Limits:
 
     seconds: float = 600.0
     memory: int = 4 << 30
+    cpu_seconds: float | None = None
     questions: int = 100_000
     answer_bytes: int = 64 << 20
 
@@ -155,7 +159,7 @@ def check_confinement() -> None:
 
 def limit_resources(limits: Limits) -> None:
     """No more memory, time and handles than that; no file, no core dump."""
-    seconds = max(int(limits.seconds), 1)
+    seconds = max(math.ceil(limits.cpu_seconds or limits.seconds), 1)
     for what, most in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_CPU, seconds),

@@ -40,6 +40,9 @@ from understudy.synthesizers import Synthesizer
 MAX_PROGRESS = 10_000
 """Messages about progress that are listened to."""
 
+SECONDS_TO_START = 120.0
+"""That a new process has, before any foreign code is in it; the machine may be busy."""
+
 _LAYERS = {"seccomp", "landlock"}
 _ROOT = Path(__file__).resolve().parents[3]
 _PROGRAM = (
@@ -124,7 +127,6 @@ def method_of(package: Package, limits: Limits | None = None) -> type[ForeignMet
 def start_algorithm(package: Package, limits: Limits) -> Iterator[Pipe]:
     """A process that has shut itself in, ready for its start; it is gone at the end."""
     check_confinement()
-    until = time.monotonic() + limits.seconds
     with tempfile.TemporaryDirectory(prefix="understudy-algorithm-") as folder:
         unpacked, empty = Path(folder) / "package", Path(folder) / "empty"
         unpacked.mkdir()
@@ -153,9 +155,10 @@ def start_algorithm(package: Package, limits: Limits) -> Iterator[Pipe]:
                 process.stdout.fileno(),
                 process.stdin.fileno(),
                 max_bytes=limits.answer_bytes,
-                until=until,
+                until=time.monotonic() + SECONDS_TO_START,
             )
             _await_ready(pipe)
+            pipe.end_at(time.monotonic() + limits.seconds)
             yield pipe
         finally:
             process.kill()

@@ -41,6 +41,10 @@ class Pipe:
             os.set_blocking(reading, False)
             os.set_blocking(writing, False)
 
+    def end_at(self, until: float) -> None:
+        """Let it end at another time."""
+        self._until = until
+
     def send(self, message: Message) -> None:
         """Send a message whole."""
         data = message.to_bytes()

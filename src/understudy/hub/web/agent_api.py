@@ -80,15 +80,25 @@ def show_dataset(request: Request, agent: Known, dataset: str) -> dict[str, Any]
 
 @router.post("/claim", response_model=None)
 def claim(request: Request, agent: Known, asked: Claim) -> Response | dict[str, Any]:
-    """The next approved job, or nothing (204)."""
-    with request.app.state.hub.db.transaction() as c:
-        agents.note_seen(c, agent)
-        jobs.expire(c)
+    """The next approved job, or nothing (204).
+
+    Agents ask every second: only where there is something to write is a writer kept waiting.
+    """
+    hub = request.app.state.hub
+    with hub.db.reading() as c:
         _own_dataset(c, agent, asked.dataset)
-        job = jobs.claim(c, agent.worker, [asked.dataset])
-        if job is None:
-            return Response(status_code=204)
-        return _describe_job(c, job)
+        waits = agents.has_waiting_job(c, asked.dataset)
+        silent = agents.is_long_unheard(c, agent)
+    if silent:
+        with hub.db.transaction() as c:
+            agents.note_seen(c, agent)
+            jobs.expire(c)
+    if waits:
+        with hub.db.transaction() as c:
+            job = jobs.claim(c, agent.worker, [asked.dataset])
+            if job is not None:
+                return _describe_job(c, job)
+    return Response(status_code=204)
 
 
 @router.get("/jobs/{job}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -12,7 +14,7 @@ from understudy.hub.names import MANAGE
 from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation
 from understudy.hub.records import Job, Release, Request, read_priced_row, read_release_rows
-from understudy.hub.tables import datasets, jobs, releases, requests, users
+from understudy.hub.tables import agents, datasets, holders, jobs, releases, requests, users
 
 
 def dataset_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
@@ -59,6 +61,38 @@ def jobs_of_dataset(
     check(c, actor, Operation(name=MANAGE), dataset)
     query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.place.desc())
     return read_page(c, query, page or PageOf(), lambda row: read_priced_row(Job, row))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """An agent that was asked to hold a part of a federated data set."""
+
+    agent: str
+    name: str
+    owner: str
+    agreed_at: dt.datetime | None
+
+
+def holders_of(c: Transaction, actor: str, dataset: str) -> list[Holder]:
+    """Who was asked to hold parts of a data set, and who agreed; for its owner."""
+    check(c, actor, Operation(name=MANAGE), dataset)
+    query = (
+        sa.select(agents.c.id, agents.c.name, agents.c.owner, holders.c.agreed_at)
+        .join(agents, agents.c.id == holders.c.agent)
+        .where(holders.c.dataset == dataset)
+        .order_by(agents.c.name, agents.c.id)
+    )
+    rows = c.rows(query)
+    names = user_names(c, {row["owner"] for row in rows})
+    return [
+        Holder(
+            agent=row["id"],
+            name=row["name"],
+            owner=names[row["owner"]],
+            agreed_at=row["agreed_at"],
+        )
+        for row in rows
+    ]
 
 
 def requests_of(c: Transaction, user: str, dataset: str, most: int = 5) -> list[Request]:

@@ -17,6 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 import understudy
 from understudy.hub.accounts import User
 from understudy.hub.amounts import Price
+from understudy.hub.amounts import write_amount as write_exact
 from understudy.hub.requests import count_waiting
 from understudy.hub.web.assets import static
 from understudy.hub.web.state import Site
@@ -83,7 +84,12 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"iso": write_iso, "utc": write_utc, "amount": write_amount}
+    made.filters |= {
+        "iso": write_iso,
+        "utc": write_utc,
+        "amount": write_amount,
+        "exact": write_exact,
+    }
     made.globals |= {
         "static": static,
         "version": understudy.__version__,

@@ -40,15 +40,7 @@ class HubServer:
 
     def __init__(self, site: Site, host: str, port: int, proxies: tuple[str, ...] = ()) -> None:
         self.site = site
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.socket(family, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._socket.bind((host, port))
-        except OSError as error:
-            raise InputError(
-                f"The hub cannot listen at {host}:{port} ({error.strerror}); choose another --port."
-            ) from None
+        self._socket = bind_socket(host, port)
         self.port: int = self._socket.getsockname()[1]
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -88,6 +80,22 @@ class HubServer:
     def stop(self) -> None:
         """Let the server end."""
         self._server.should_exit = True
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A socket for this place, which does not listen yet."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        why = getattr(error, "strerror", None) or "there is no such place"
+        raise InputError(
+            f"The hub cannot listen at {host}:{port} ({why}); choose another --port."
+        ) from None
+    return bound
 
 
 @contextmanager

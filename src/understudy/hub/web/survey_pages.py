@@ -34,6 +34,7 @@ from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import environment, go_to, render
 from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer, get_hub
+from understudy.local.checking import ReportCheck
 from understudy.local.forms import client_form
 from understudy.local.planning import expect_errors
 from understudy.local.reports import REASONS, Rejection, Report
@@ -43,6 +44,9 @@ router = APIRouter()
 MAX_REPORT_BYTES = 1 << 20
 MAX_LINES = 2_000
 """Reports that may come in one go; a person's page sends one."""
+
+FEW_LINES = 8
+"""So many reports are checked at once, without a thread."""
 
 STARTS = {
     "title": "",
@@ -219,7 +223,9 @@ def _show_made(
         published = read_published(c, viewer.id, found) if found.dataset else None
         plan = found.plan()
         outlook = foresee(plan, found.persons, cells)
-        items = _estimates(request, c, found, outlook.reports)
+        items = ()
+        if request.headers.get("x-live") != "progress":  # which shows none
+            items = _estimates(request, c, found, outlook.reports)
     by_level: Counter[int] = Counter()
     for (_, level), reports in cells.items():
         by_level[level] += reports
@@ -360,13 +366,10 @@ async def take_reports(request: Request, survey: Id) -> Response:
             check = await asyncio.to_thread(intake.check_of, survey)
     except UnderstudyError as error:
         return JSONResponse({"problem": str(error)}, status_of(error))
-    reports: list[Report] = []
-    refused: Counter[str] = Counter()
-    for line in lines:
-        try:
-            reports.append(check.read(line))
-        except Rejection as reason:
-            refused[str(reason)] += 1
+    if len(lines) <= FEW_LINES:
+        reports, refused = _read_reports(check, lines)
+    else:  # tokens take their time, during which others are to be answered
+        reports, refused = await asyncio.to_thread(_read_reports, check, lines)
     if not reports:
         return _refuse(refused)
     try:
@@ -384,6 +387,18 @@ async def take_reports(request: Request, survey: Id) -> Response:
     if len(lines) == 1 and not outcome.received:
         return _explain_second(told, repeated=bool(outcome.repeated))
     return JSONResponse(told, 202)
+
+
+def _read_reports(check: ReportCheck, lines: list[bytes]) -> tuple[list[Report], Counter[str]]:
+    """The reports that can count, and why the others cannot."""
+    reports: list[Report] = []
+    refused: Counter[str] = Counter()
+    for line in lines:
+        try:
+            reports.append(check.read(line))
+        except Rejection as reason:
+            refused[str(reason)] += 1
+    return reports, refused
 
 
 def _refuse(refused: Counter[str]) -> Response:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
+import anyio.from_thread
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from understudy.data.schema import Schema
-from understudy.hub import accounts, budgets, datasets, roles
+from understudy.hub import accounts, budgets, datasets, federated, roles
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_roles
 from understudy.hub.accounts import User
@@ -31,6 +33,7 @@ from understudy.hub.web.documents import (
     write_dataset,
     write_job,
     write_request,
+    write_time,
 )
 from understudy.hub.web.pages.trail import make_export
 from understudy.hub.web.state import Site
@@ -119,14 +122,17 @@ def reopen(hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
 async def store_rows(request: Request, hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
     """Store the rows of a data set whose mode is stored: encrypted as they come in."""
     await run_in_threadpool(_check_manages, hub, user, dataset)
-    import tempfile
+    stream = request.stream()
 
-    # Plain bytes are never on the disk: what does not fit into memory is refused by the limit.
-    with tempfile.SpooledTemporaryFile(max_size=2_000_000_000) as spool:
-        async for chunk in request.stream():
-            spool.write(chunk)
-        spool.seek(0)
-        return await run_in_threadpool(_store, hub, user, dataset, spool)
+    async def read_chunk() -> bytes | None:
+        return await anext(stream, None)
+
+    def chunks() -> Iterator[bytes]:
+        # In the thread that encrypts: no plain byte is on the disk, and little in memory.
+        while (chunk := anyio.from_thread.run(read_chunk)) is not None:
+            yield chunk
+
+    return await run_in_threadpool(_store, hub, user, dataset, chunks())
 
 
 def _check_manages(hub: Site, user: User, dataset: str) -> None:
@@ -134,7 +140,7 @@ def _check_manages(hub: Site, user: User, dataset: str) -> None:
         check(c, user.id, Operation(name=MANAGE), dataset)
 
 
-def _store(hub: Site, user: User, dataset: str, content: Any) -> dict[str, Any]:
+def _store(hub: Site, user: User, dataset: str, content: Iterator[bytes]) -> dict[str, Any]:
     stored = hub.vault.put(dataset, "rows", content)
     with hub.db.transaction() as c:
         return write_dataset(datasets.store_rows(c, user.id, dataset, stored.id))
@@ -179,6 +185,25 @@ def drop_role(hub: TheHub, user: Bearer, dataset: Id, role: Id) -> dict[str, str
     with hub.db.transaction() as c:
         roles.drop_role(c, user.id, dataset, role)
     return {"state": "removed"}
+
+
+@router.get("/datasets/{dataset}/holders", tags=["owners"])
+def list_holders(hub: TheHub, user: Bearer, dataset: Id) -> list[dict[str, Any]]:
+    """The agents that were asked to hold parts of a federated data set; for its owner."""
+    with hub.db.reading() as c:
+        found = lists.holders_of(c, user.id, dataset)
+    return [
+        {"agent": one.agent, "name": one.name, "agreed_at": write_time(one.agreed_at)}
+        for one in found
+    ]
+
+
+@router.put("/datasets/{dataset}/holders/{agent}", tags=["owners"])
+def invite_holder(hub: TheHub, user: Bearer, dataset: Id, agent: Id) -> dict[str, str]:
+    """Ask another owner's agent to hold a part of a federated data set."""
+    with hub.db.transaction() as c:
+        federated.invite(c, user.id, dataset, agent)
+    return {"state": "invited"}
 
 
 @router.put("/datasets/{dataset}/budgets/{other}", tags=["owners"])

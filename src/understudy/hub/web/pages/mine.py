@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
-from understudy.hub import accounts, agents, datasets, roles
+from understudy.hub import accounts, agents, datasets, federated, roles
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_object
 from understudy.hub.accounts import User
@@ -137,6 +137,20 @@ def drop_role(hub: TheHub, viewer: Viewer, dataset: Id, role: str, form: SentFor
     with hub.db.transaction() as c:
         roles.drop_role(c, viewer.id, dataset, role)
     return go_to(f"/mine/{dataset}", said="removed")
+
+
+@router.post("/mine/{dataset}/holders")
+def invite_holder(
+    request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: SentForm
+) -> Response:
+    """Ask another owner's agent to hold a part of a federated data set."""
+    try:
+        agent = form.text("agent", "The id of the agent", most=100)
+        with hub.db.transaction() as c:
+            federated.invite(c, viewer.id, dataset, agent)
+    except InputError as error:
+        return _failed(request, hub, viewer, dataset, error)
+    return go_to(f"/mine/{dataset}", said="changed")
 
 
 @router.post("/agents")
@@ -307,11 +321,14 @@ def _page(
         names = lists.user_names(c, people)
         logins = lists.sign_in_names(c, people)
         mine = [(agent.id, agent.name) for agent in agents.listed(c, viewer.id)]
+        holders = lists.holders_of(c, viewer.id, dataset)
     return render(
         request,
         "managed.html",
         status,
         title=found.name,
+        address=hub.address,
+        holders=holders,
         dataset=found,
         asked=asked,
         page=done,

@@ -19,9 +19,10 @@ from understudy.hub.policy import Operation, allowed
 from understudy.hub.records import Release, ReleaseFile, read_dataset
 from understudy.hub.web.answers import Shown, show_answers, show_stored
 from understudy.hub.web.documents import Id
+from understudy.hub.web.forms import SentForm
 from understudy.hub.web.headers import FILE_POLICY, REPORT_POLICY
 from understudy.hub.web.pages.asking import example_condition
-from understudy.hub.web.rendering import render
+from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS
 from understudy.hub.web.state import Site
 from understudy.hub.web.viewer import TheHub, Viewer
@@ -97,6 +98,7 @@ def show_release(
         example="count where ...",
         files=[describe_file(file) for file in found.files],
         has_report=REPORT in names,
+        owns=dataset.owner == viewer.id,
     )
 
 
@@ -120,6 +122,14 @@ def send_use(release: Release) -> Response:
     }
     content = json.dumps(releases.describe(release), indent=2)
     return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+@router.post("/releases/{release}/withdraw")
+def withdraw(hub: TheHub, viewer: Viewer, release: Id, form: SentForm) -> Response:
+    """Hand a release out no more; for the owner of the data set."""
+    with hub.db.transaction() as c:
+        releases.withdraw(c, viewer.id, release)
+    return go_to(f"/releases/{release}", said="changed")
 
 
 @router.get("/releases/{release}/report")
