@@ -13,8 +13,9 @@ a few principal components. Four questions:
 4. for each label the products along the directions that were kept. They are drawn towards the
    shared ones by as much as noise explains of the difference.
 
-Lengths that rows are clipped to were chosen on images of handwritten digits whose release this is
-not; they are public constants.
+Lengths that rows are clipped to, the shares of the budget and the number of frequencies are public
+constants. They were chosen on images of handwritten digits; figures on the same digits profit from
+that choice, which nobody has paid for there.
 """
 
 from __future__ import annotations
