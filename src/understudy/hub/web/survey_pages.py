@@ -223,9 +223,12 @@ def _show_made(
         published = read_published(c, viewer.id, found) if found.dataset else None
         plan = found.plan()
         outlook = foresee(plan, found.persons, cells)
-        items = ()
+        items, problem = (), ""
         if request.headers.get("x-live") != "progress":  # which shows none
-            items = _estimates(request, c, found, outlook.reports)
+            try:
+                items = _estimates(request, c, found, outlook.reports)
+            except InputError as error:  # a package is missing: the rest of the page goes on
+                problem = str(error)
     by_level: Counter[int] = Counter()
     for (_, level), reports in cells.items():
         by_level[level] += reports
@@ -246,6 +249,7 @@ def _show_made(
         codes=codes or [],
         release=published.id if published else None,
         task=task.step if task else None,
+        problem=problem,
     )
 
 
