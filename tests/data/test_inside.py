@@ -200,3 +200,62 @@ def test_shares_of_missing_cells_that_cannot_be_are_refused(given_shares: Any) -
     }
     with pytest.raises(InputError, match="missing_cells"):
         Schema.from_dict(document)
+
+
+# --------------------------------------------------------------------------- dates
+
+
+def days_of(attribute: Quantity, seed: int = 1) -> Any:
+    _, values = draw(attribute, rows=20_000, seed=seed)
+    return np.asarray(values, dtype=np.int64).astype("datetime64[D]")
+
+
+def test_dates_are_put_on_the_first_of_a_month() -> None:
+    entry = {"kind": "date", "edges": ["2019-01-15", "2019-02-20", "2019-02-25", "2022-01-01"]}
+    attribute = quantity(**entry, first_of_month=0.6)
+    codes, values = draw(attribute, rows=20_000)
+    days = np.asarray(values, dtype=np.int64).astype("datetime64[D]")
+    first = days == days.astype("datetime64[M]")
+    assert first[codes == 2].mean() == pytest.approx(0.6 + 0.4 / 30.4, abs=0.02)
+    assert not first[codes == 1].any()  # no first day is in that bin: dates stay where they are
+    edges = np.array(attribute.edges)
+    assert ((values >= edges[codes]) & (values < edges[codes + 1])).all()
+    assert quantity(**attribute.to_dict()) == attribute
+
+
+def test_weekdays_and_first_days_go_together() -> None:
+    entry = {"kind": "date", "min": "2010-01-01", "max": "2021-12-31", "bins": 1}
+    shares = [0.2] * 5 + [0, 0]
+    days = days_of(quantity(**entry, first_of_month=0.3, weekdays=shares))
+    others = days[days != days.astype("datetime64[M]")]
+    weekend = (others.astype(np.int64) + 3) % 7 >= 5
+    assert weekend.mean() < 0.01
+    assert (days == days.astype("datetime64[M]")).mean() == pytest.approx(0.323, abs=0.02)
+
+
+def test_datetimes_with_a_step_keep_their_weekdays() -> None:
+    entry = {"kind": "datetime", "min": "2020-01-01", "max": "2021-12-31", "bins": 4}
+    attribute = quantity(**entry, step=900, weekdays=[0.2] * 5 + [0, 0])
+    _, values = draw(attribute)
+    assert (values % 900 == 0).all()
+    assert ((values // 86400 + 3) % 7 >= 5).mean() < 0.01
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"kind": "time", "first_of_month": 0.5},
+        {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "first_of_month": 1.5},
+        {"kind": "date", "min": "2020-01-01", "max": "2020-12-31", "first_of_month": "many"},
+        {
+            "kind": "datetime",
+            "min": "2020-01-01",
+            "max": "2020-12-31",
+            "step": 7000,
+            "weekdays": [0.2] * 5 + [0, 0],
+        },
+    ],
+)
+def test_dates_that_cannot_be_are_refused(entry: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"first_of_month|weekdays"):
+        quantity(**entry)

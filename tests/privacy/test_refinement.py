@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,9 @@ from understudy.data.encoding import encode
 from understudy.data.frames import as_table
 from understudy.data.inside_files import with_details
 from understudy.data.schema import Quantity
+from understudy.data.value_classes import GridClasses
 from understudy.errors import InputError
+from understudy.privacy.heaping import find_first_of_month, find_grid
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.noisy_tables import NoisyTable, find_missing_cells, find_weekdays
@@ -304,3 +308,98 @@ def test_listed_values_with_a_bin_each_have_nothing_inside(
     """A closer look would pay for values that are not listed, such as the last edge."""
     rate = Quantity("rate", "real", edges=edges)
     assert is_refinable(with_details(rate, {"values": [3, 5, 7.5, 10]})) == refined
+
+
+# ----------------------------------------------------------------- grids, dates
+
+
+def test_steps_that_are_no_multiples_of_each_other_are_told_apart() -> None:
+    steps = (100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 1.0)
+    by_25 = np.array([0, 250, 250, 500, 0, 0, 0, 0, 0])
+    by_20 = np.array([0, 200, 0, 0, 800, 0, 0, 0, 0])
+    both = np.array([0, 225, 125, 250, 400, 0, 0, 0, 0])
+    assert find_grid(steps, by_25, 10.0) == (25.0, ())
+    assert find_grid(steps, by_20, 10.0) == (20.0, ())
+    assert find_grid(steps, both, 10.0)[0] == 5.0
+
+
+def test_rounding_is_told_with_steps_that_are_no_multiples_of_each_other() -> None:
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(1, 10_000, 100_000)
+    numbers = np.where(rng.random(100_000) < 0.3, numbers // 25 * 25, numbers)
+    classes = GridClasses(
+        "x", "integer", "", (0, 10_000), steps=(100.0, 50.0, 25.0, 20.0, 10.0, 1.0)
+    )
+    counts = np.bincount(classes.code(numbers), minlength=classes.values_size)
+    step, heaps = find_grid(classes.steps, counts, 100.0)
+    assert step == 1.0
+    assert [coarse for coarse, _ in heaps] == [25.0]
+    assert heaps[0][1] == pytest.approx(0.3, abs=0.02)
+
+
+def test_the_first_of_a_month_is_seen_where_dates_are_put_on_it() -> None:
+    even = np.array([100] * 28 + [90, 80, 50])
+    assert find_first_of_month(even, 10.0) == 0
+    assert find_first_of_month(even + 4500 * (np.arange(31) == 0), 10.0) == pytest.approx(
+        4500 / 7520, abs=0.01
+    )
+    assert find_first_of_month(even + 4500 * (np.arange(31) == 0), 3000.0) == 0
+
+
+def test_dates_put_on_the_first_stay_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    days = (
+        pd.Timestamp("2001-03-05") + pd.to_timedelta(rng.integers(0, 6000, 8000), "D")
+    ).to_series()
+    days = days.where(rng.random(8000) < 0.3, days.dt.to_period("M").dt.start_time)
+    frame = pd.DataFrame({"hired": days.to_numpy(), "sex": rng.choice(["f", "m"], 8000)})
+    entries = {
+        "hired": {"kind": "date", "min": "2000-01-01", "max": "2019-12-31"},
+        "sex": {"kind": "categorical", "values": ["f", "m"]},
+    }
+    schema = Schema.from_dict({"attributes": entries})
+    model = Independent(epsilon=3.0).fit(frame, schema, noise=SeededNoise(1), notify=print)
+    made = pd.to_datetime(model.sample(8000, seed=1)["hired"])
+    assert (made.dt.day == 1).mean() == pytest.approx((days.dt.day == 1).mean(), abs=0.05)
+    frame.to_csv(tmp_path / "hired.csv", index=False)
+    by_engine = Independent(epsilon=3.0).fit(
+        tmp_path / "hired.csv", schema, engine="duckdb", noise=SeededNoise(1), notify=print
+    )
+    assert by_engine.schema == model.schema
+
+
+def test_a_step_of_datetimes_is_learned_alike_by_all(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    stamps = pd.Timestamp("2020-01-01") + pd.to_timedelta(15 * rng.integers(0, 60_000, 8000), "m")
+    frame = pd.DataFrame({"at": stamps, "clock": pd.Series(stamps).dt.strftime("%H:%M")})
+    entries = {
+        "at": {"kind": "datetime", "min": "2020-01-01", "max": "2021-12-31"},
+        "clock": {"kind": "time"},
+    }
+    schema = Schema.from_dict({"attributes": entries})
+    found = []
+    for engine, suffix in (("memory", "csv"), ("duckdb", "csv"), ("duckdb", "parquet")):
+        path = tmp_path / f"stamps.{suffix}"
+        if suffix == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path, index=False)
+        model = Independent(epsilon=3.0).fit(
+            path, schema, engine=engine, noise=SeededNoise(1), notify=print
+        )
+        found.append(model.schema)
+    assert found[0] == found[1] == found[2]
+    for name in ("at", "clock"):
+        assert found[0][name].step == 900  # type: ignore[attr-defined]
+
+
+def test_a_spike_is_no_rounding() -> None:
+    """Every second row works 40 hours; the others are not rounded to tens for that."""
+    rng = np.random.default_rng(1)
+    hours = np.where(rng.random(12_000) < 0.5, 40, rng.integers(0, 100, 12_000))
+    schema = Schema.from_dict({"attributes": {"hours": {"kind": "integer", "min": 0, "max": 99}}})
+    frame = pd.DataFrame({"hours": hours})
+    model = Independent(epsilon=3.0).fit(frame, schema, noise=SeededNoise(1), notify=print)
+    made = model.sample(12_000, seed=1)["hours"]
+    others = made[made != 40]
+    assert (others % 10 == 0).mean() == pytest.approx(0.09, abs=0.05)

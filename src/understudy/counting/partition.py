@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.formats import CANDIDATES, Format
+from understudy.data.inside_files import decimals_of
 from understudy.data.tables import MARKS
 from understudy.data.time_formats import EPOCH
 
@@ -54,9 +55,16 @@ VOCABULARIES: tuple[tuple[str, ...], ...] = (
 BOOLEAN_VOCABULARIES = 3
 """The first ones are truth values."""
 
-INTEGER_GRIDS = (1000.0, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0)
-REAL_GRIDS = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-12)
-"""Steps that the numbers of a column may have, coarsest first; the last is "any"."""
+INTEGER_GRIDS = (1000.0, 500.0, 250.0, 100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.0, 1.0)
+REAL_GRIDS = (1.0, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-12)
+TIME_GRIDS = (3600.0, 1800.0, 900.0, 600.0, 300.0, 60.0, 1.0)
+DATETIME_GRIDS = (86400.0, *TIME_GRIDS)
+"""Steps that the values of a column may have, coarsest first, times in seconds; the last is "any".
+A step need not be a multiple of the next: no multiple of 25 but those of 100 is one of 20.
+"""
+
+FIXED_PLACES = (2, 3, 4)
+"""Reals may all be written with this many places after the point: 3.00, not 3."""
 
 SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999, 9998, 9999, 99999)
 """Numbers that may lie far from the rest, since they stand for something else."""
@@ -250,7 +258,7 @@ class FormatTally:
     """How often the words of one format occur, and where their numbers lie."""
 
     on_grid: Counts
-    """Numbers but zero on each grid, coarsest first."""
+    """Numbers but zero of each spacing, in the order of :func:`spacings_of`."""
     cells: Counts
     """Of each stretch between ends of its kind."""
     values: list[tuple[NDArray[np.float64], Counts]] = field(default_factory=list)
@@ -319,13 +327,19 @@ class Tally:
         numbers, weights = numbers[there], counts[there]
         ends = ends_of(form.kind)
         if place not in self.formats:
-            grids = len(grids_of(form.kind))
+            spacings = len(spacings_of(form))
             nothing = np.zeros(len(ends.edges) + 1, dtype=np.int64)
-            self.formats[place] = FormatTally(np.zeros(grids, dtype=np.int64), nothing)
+            self.formats[place] = FormatTally(np.zeros(spacings, dtype=np.int64), nothing)
         tally = self.formats[place]
-        for grid, on_grid in enumerate(_on_grids(form.kind, numbers)):
-            # Zero lies on all grids and tells nothing.
-            tally.on_grid[grid] += int(weights[on_grid & (numbers != 0)].sum())
+        # Zero lies on all grids and tells nothing.
+        telling = numbers != 0
+        on_grids = dict(zip(grids_of(form.kind), _on_grids(form.kind, numbers), strict=True))
+        decimals = np.array([_count_decimals(word) for word in words])[there]
+        for spacing_place, spacing in enumerate(spacings_of(form)):
+            having = on_grids[spacing.step] & telling
+            if spacing.places is not None:
+                having &= decimals == spacing.places
+            tally.on_grid[spacing_place] += int(weights[having].sum())
         np.add.at(tally.cells, ends.places(numbers), weights)
         if form.kind in ("integer", "real"):
             tally.values.append((numbers, weights))
@@ -336,16 +350,53 @@ class Tally:
         return self.rows - int(self.missing[0])
 
 
+@dataclass(frozen=True)
+class Spacing:
+    """How far apart the values of a column are, and how their fractions are written."""
+
+    step: float
+    places: int | None = None
+    """How many digits are written after the point, where that is always the same."""
+
+
+@cache
+def spacings_of(form: Format) -> tuple[Spacing, ...]:
+    """What values of a format may have, coarsest step first; then the same for reals that all have
+    as many places after the point.
+    """
+    found = [Spacing(step) for step in grids_of(form.kind)]
+    if form == Format("real"):
+        found += [
+            Spacing(step, places)
+            for places in FIXED_PLACES
+            for step in REAL_GRIDS[1:-1]
+            if decimals_of(step) <= places
+        ]
+    return tuple(found)
+
+
 def grids_of(kind: str) -> tuple[float, ...]:
-    """The steps that numbers of a kind may have, coarsest first."""
-    return {"integer": INTEGER_GRIDS, "real": REAL_GRIDS}.get(kind, (1.0,))
+    """The steps that values of a kind may have, coarsest first."""
+    grids = {
+        "integer": INTEGER_GRIDS,
+        "real": REAL_GRIDS,
+        "time": TIME_GRIDS,
+        "datetime": DATETIME_GRIDS,
+    }
+    return grids.get(kind, (1.0,))
+
+
+def _count_decimals(word: str) -> int:
+    """How many digits a word has after its point; those of powers of ten do not count."""
+    decimals = word.partition(".")[2]
+    if decimals.isdigit():
+        return len(decimals)
+    return 0
 
 
 def _on_grids(kind: str, numbers: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    if kind == "integer":
-        return [np.fmod(numbers, step) == 0 for step in INTEGER_GRIDS]
     if kind != "real":
-        return [np.ones(len(numbers), dtype=bool)]
+        return [np.fmod(numbers, step) == 0 for step in grids_of(kind)]
     found = []
     for step in REAL_GRIDS[:-1]:
         with np.errstate(over="ignore", invalid="ignore"):

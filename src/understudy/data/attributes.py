@@ -120,6 +120,8 @@ class Quantity(Attribute):
     """Which shares of the values are multiples of coarser steps, because people round."""
     weekdays: tuple[float, ...] = ()
     """Of dates and datetimes: the shares of Monday to Sunday."""
+    first_of_month: float = 0.0
+    """Of dates: the share that are the first of a month because people date things back to it."""
     free_bins: bool = field(default=False, compare=False)
     """Whether nobody said where bins begin, so that a release may cut them where the rows are."""
 
@@ -131,7 +133,7 @@ class Quantity(Attribute):
     @property
     def refined(self) -> bool:
         """Whether anything is known of the inside of the bins."""
-        known = self.values or self.detail or self.heaping or self.weekdays
+        known = self.values or self.detail or self.heaping or self.weekdays or self.first_of_month
         return self.step is not None or bool(known)
 
     @property

@@ -199,7 +199,7 @@ class Inside:
         """A value of each row's bin."""
         uniforms = draw_uniforms(rng, len(codes))
         rounding = None
-        if self.attribute.heaping or self.attribute.weekdays:
+        if self.attribute.heaping or self.attribute.weekdays or self.attribute.first_of_month:
             rounding = draw_uniforms(rng, len(codes))
         whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
         values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
@@ -267,11 +267,20 @@ class Inside:
         np.maximum(places, 0, out=places)
         first = self._index[chosen]
         places += first
-        if self.attribute.weekdays and rounding is not None:
-            return self._on_weekdays(places, first, count, rounding)
-        if rounding is not None:
+        if rounding is None:
+            return places
+        if self.attribute.heaping:
             return self._heaped(grid, places, first, count, rounding)
-        return places
+        share = self.attribute.first_of_month
+        if self.attribute.weekdays:
+            # What is put on the first of a month does not care for the weekday.
+            which = np.maximum(rounding - share, 0) / max(1 - share, 1e-9)
+            found = self._on_weekdays(places, first, count, which)
+        else:
+            found = places
+        if not share:
+            return found
+        return np.where(rounding < share, _on_first_of_month(places, first, count), found)
 
     def _on_weekdays(
         self,
@@ -285,7 +294,7 @@ class Inside:
         """
         day = 1
         if self.attribute.kind == "datetime":
-            day = DAY
+            day = DAY // int(self.attribute.step or 1)
         ends = np.cumsum(self.attribute.weekdays)
         wanted = np.minimum(np.searchsorted(ends / ends[-1], which, side="right"), 6)
         later = places + (wanted - places // day - WEEKDAY_OF_1970) % 7 * day
@@ -344,6 +353,20 @@ class Inside:
                 )
                 found[place] = before[first] + inside
         return found
+
+
+def _on_first_of_month(
+    places: NDArray[np.int64], first: NDArray[np.int64], count: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Days, each moved to the first of its month, or of the next one where its segment begins
+    later; those whose segment holds neither stay.
+    """
+    months = places.astype("datetime64[D]").astype("datetime64[M]")
+    before, after = (
+        month.astype("datetime64[D]").astype(np.int64) for month in (months, months + 1)
+    )
+    moved = np.where(before >= first, before, after)
+    return np.where(moved < first + count, moved, places)
 
 
 class _Piece:

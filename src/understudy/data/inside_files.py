@@ -4,7 +4,8 @@
 - ``"values": [0, 0.5, 2]``: there are no others;
 - ``"detail": [[0, 1, 4313], [1, 60, 2053]]``: segments with weights;
 - ``"heaping": [[1000, 0.4]]``: four of ten values are rounded to thousands;
-- ``"weekdays": [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0]``: no date is a Saturday or a Sunday.
+- ``"weekdays": [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0]``: no date is a Saturday or a Sunday;
+- ``"first_of_month": 0.6``: six of ten dates are put on the first day of a month.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from understudy.data.inside import MAX_GRID_INDEX, MAX_SEGMENTS, Grid, Segment, fraction
+from understudy.data.inside import DAY, MAX_GRID_INDEX, MAX_SEGMENTS, Grid, Segment, fraction
 
 if TYPE_CHECKING:
     from understudy.data.schema import Quantity
 
-INSIDE_OPTIONS = ("step", "values", "detail", "heaping", "weekdays")
+INSIDE_OPTIONS = ("step", "values", "detail", "heaping", "weekdays", "first_of_month")
 
 MAX_DECIMALS = 12
 MAX_WEIGHT = 2**53
@@ -50,6 +51,8 @@ def details_to_dict(attribute: Quantity) -> dict[str, Any]:
         found["heaping"] = [[_plain(step), share] for step, share in attribute.heaping]
     if attribute.weekdays:
         found["weekdays"] = list(attribute.weekdays)
+    if attribute.first_of_month:
+        found["first_of_month"] = attribute.first_of_month
     return found
 
 
@@ -67,7 +70,9 @@ def with_details(attribute: _Quantity, entry: Mapping[str, Any]) -> _Quantity:
     attribute = replace(attribute, values=_values(attribute, entry.get("values")))
     attribute = replace(attribute, detail=_detail(attribute, entry.get("detail")))
     attribute = replace(attribute, heaping=_heaping(attribute, entry.get("heaping")))
-    return replace(attribute, weekdays=_weekdays(attribute, entry.get("weekdays")))
+    attribute = replace(attribute, weekdays=_weekdays(attribute, entry.get("weekdays")))
+    share = _first_of_month(attribute, entry.get("first_of_month"))
+    return replace(attribute, first_of_month=share)
 
 
 def _step(attribute: Quantity, given: Any) -> float | None:
@@ -166,10 +171,10 @@ def _check_bins(attribute: Quantity, segments: tuple[Segment, ...]) -> None:
 def _heaping(attribute: Quantity, given: Any) -> tuple[tuple[float, float], ...]:
     if given is None:
         return ()
-    if attribute.kind not in ("integer", "real") or (
+    if attribute.kind not in ("integer", "real", "time") or (
         attribute.step is None and not attribute.whole
     ):
-        raise ValueError('"heaping" goes with integers, and with reals that have a "step"')
+        raise ValueError('"heaping" goes with integers, times, and reals that have a "step"')
     if not isinstance(given, list) or not 1 <= len(given) <= MAX_HEAPS:
         raise ValueError(f'"heaping" must be a list of at most {MAX_HEAPS} pairs')
     step = fraction(attribute.step or 1)
@@ -192,12 +197,31 @@ def _heaping(attribute: Quantity, given: Any) -> tuple[tuple[float, float], ...]
 def _weekdays(attribute: Quantity, given: Any) -> tuple[float, ...]:
     if given is None:
         return ()
-    if attribute.kind not in ("date", "datetime") or attribute.step is not None:
-        raise ValueError('"weekdays" goes with dates and datetimes without a "step"')
+    if attribute.kind not in ("date", "datetime") or not has_whole_days(attribute):
+        raise ValueError('"weekdays" goes with dates, and datetimes whose "step" divides a day')
     shares = isinstance(given, list) and len(given) == 7 and all(map(_is_number, given))
     if not shares or min(given) < 0 or abs(math.fsum(given) - 1) > 1e-3:
         raise ValueError('"weekdays" must be seven shares, Monday first, that add up to 1')
     return tuple(float(share) for share in given)
+
+
+def _first_of_month(attribute: Quantity, given: Any) -> float:
+    if given is None:
+        return 0.0
+    if attribute.kind != "date" or attribute.step is not None:
+        raise ValueError('"first_of_month" goes with dates without a "step"')
+    if not _is_number(given) or not 0 <= given <= 1:
+        raise ValueError(f'"first_of_month" must be a share from 0 to 1, not {given!r}')
+    return float(given)
+
+
+def has_whole_days(attribute: Quantity) -> bool:
+    """Whether every day holds the same times of a date or datetime: a value can be moved by days
+    and stays one.
+    """
+    if attribute.step is None:
+        return True
+    return attribute.kind == "datetime" and DAY % attribute.step == 0
 
 
 def _plain(number: float) -> float:

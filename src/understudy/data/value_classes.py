@@ -28,7 +28,7 @@ class GridClasses(Quantity):
     """
 
     steps: tuple[float, ...] = ()
-    """Coarsest first; each is a multiple of the next."""
+    """Coarsest first."""
 
     @property
     def values_size(self) -> int:
@@ -72,6 +72,21 @@ class WeekdayClasses(Quantity):
 
 
 @dataclass(frozen=True)
+class MonthDayClasses(Quantity):
+    """A date, coded by its day of the month; the first is 0."""
+
+    @property
+    def values_size(self) -> int:
+        """One code per day of the longest month."""
+        return 31
+
+    def code(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The day of the month of each date."""
+        days = numbers.astype(np.int64).astype("datetime64[D]")
+        return (days - days.astype("datetime64[M]")).astype(np.int64)
+
+
+@dataclass(frozen=True)
 class GridValues(Quantity):
     """A number clipped to public bounds and rounded to a multiple of a step.
 
@@ -102,7 +117,7 @@ class GridValues(Quantity):
         return np.nan_to_num(found, nan=self.lowest).astype(np.int64) - self.lowest
 
 
-ValueClasses = GridClasses | WeekdayClasses | GridValues
+ValueClasses = GridClasses | WeekdayClasses | MonthDayClasses | GridValues
 
 
 def nearest_multiple(number: float, step: float) -> int:

@@ -35,6 +35,8 @@ class Dialect:
     """A datetime cut to whole seconds."""
     weekday: Callable[[str], str]
     """The weekday of a date or datetime; Monday is 0."""
+    month_day: Callable[[str], str]
+    """The day of the month of a date or datetime; the first is 0."""
     days: Callable[[str], str]
     """The days from 1970 to a date."""
     epoch: Callable[[str], str]
@@ -121,6 +123,7 @@ DUCKDB = Dialect(
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
     weekday=lambda value: f"(isodow({value}) - 1)",
+    month_day=lambda value: f"(day({value}) - 1)",
     days=lambda value: f"({value} - DATE '1970-01-01')",
     epoch=lambda value: f"epoch(date_trunc('second', {value}))",
     wide="HUGEINT",
@@ -146,6 +149,7 @@ POSTGRES = Dialect(
     try_cast=lambda value, kind: f"CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('second', {value})",
     weekday=lambda value: f"(CAST(extract(isodow FROM {value}) AS INTEGER) - 1)",
+    month_day=lambda value: f"(CAST(extract(day FROM {value}) AS INTEGER) - 1)",
     days=lambda value: f"({value} - DATE '1970-01-01')",
     epoch=lambda value: f"extract(epoch FROM date_trunc('second', {value}))",
     wide="NUMERIC",
@@ -176,6 +180,7 @@ SPARK = Dialect(
     try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
     seconds=lambda value: f"date_trunc('SECOND', {value})",
     weekday=lambda value: f"weekday({value})",
+    month_day=lambda value: f"(day({value}) - 1)",
     days=lambda value: f"datediff({value}, DATE '1970-01-01')",
     epoch=lambda value: (
         f"timestampdiff(SECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', date_trunc('SECOND', {value}))"

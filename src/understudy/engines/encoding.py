@@ -42,6 +42,7 @@ from understudy.data.time_formats import EPOCH
 from understudy.data.value_classes import (
     GridClasses,
     GridValues,
+    MonthDayClasses,
     ValueClasses,
     WeekdayClasses,
     scaled_by,
@@ -307,6 +308,10 @@ class CellCode:
         """The code of a date or datetime that is there."""
         if isinstance(attribute, WeekdayClasses):
             code = self.dialect.weekday(value)
+        elif isinstance(attribute, MonthDayClasses):
+            code = self.dialect.month_day(value)
+        elif isinstance(attribute, GridClasses):
+            code = self._grids(attribute, self._epoch(_whole_calendar(attribute), value, kind))
         elif isinstance(attribute, GridValues):
             code = self._steps(attribute, self._epoch(attribute, value, kind))
         else:
@@ -531,3 +536,16 @@ def _number(value: Any) -> float:
         return float(value)
     except (ValueError, OverflowError):
         return math.nan
+
+
+def _whole_calendar(attribute: GridClasses) -> GridValues:
+    """The same column with the ends of the calendar as its bounds."""
+    unit = 1
+    if attribute.kind == "datetime":
+        unit = DAY
+    return GridValues(
+        attribute.name,
+        attribute.kind,
+        lower=FIRST_DAY * unit,
+        upper=(LAST_DAY + 1) * unit - 1,
+    )

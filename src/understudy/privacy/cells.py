@@ -47,7 +47,10 @@ class Cells:
         self.attribute = attribute
         grid = grid_of(attribute)
         first, last = attribute.edges[0], range_end(attribute)
+        # The upper edge of a real may lie between two multiples: nothing lies beyond it.
+        upper = grid.at(grid.index_to(attribute.edges[-1]))
         inner = {edge for edge in self._snap(grid, edges) if first < edge < last}
+        inner -= {edge for edge in inner if edge > upper and not attribute.whole}
         self.edges = (first, *sorted(inner), last)
         if attribute.values:
             listed = np.searchsorted(np.array(attribute.values), np.array(self.edges))
@@ -76,6 +79,7 @@ class Cells:
             detail=(),
             heaping=(),
             weekdays=(),
+            first_of_month=0.0,
         )
 
 
@@ -106,6 +110,8 @@ def first_cells(attribute: Quantity) -> Cells:
     if last - first <= MAX_CELLS:
         return Cells(attribute, {*map(grid.at, range(first, last)), *attribute.edges})
     even = _even(attribute, low, high)
+    if attribute.first_of_month:
+        return Cells(attribute, {*_calendar(attribute), *_given_edges(attribute)})
     if attribute.kind in ("date", "datetime"):
         return Cells(attribute, {*even, *_calendar(attribute), *_given_edges(attribute)})
     singles = {grid.at(first + 1), grid.at(last - 1)}
@@ -177,7 +183,9 @@ def _octaves(attribute: Quantity, grid: Grid) -> Iterator[float]:
 
 
 def _calendar(attribute: Quantity) -> Iterator[float]:
-    """The first day of each month, and the rest of it; of each year, where months are too many."""
+    """The first day of each month, and the rest of it, unless it is known how many dates are the
+    first of a month; of each year, where months are too many.
+    """
     unit = 1
     if attribute.kind == "datetime":
         unit = DAY
@@ -190,4 +198,5 @@ def _calendar(attribute: Quantity) -> Iterator[float]:
         for month in months:
             start = (dt.datetime(year, month, 1) - EPOCH).days
             yield start * unit
-            yield (start + 1) * unit
+            if not attribute.first_of_month:
+                yield (start + 1) * unit

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.counting.partition import Tally, ends_of, grids_of
+from understudy.counting.partition import Tally, ends_of, spacings_of
 from understudy.data.attributes import Attribute, Identifier
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Schema
@@ -192,6 +192,8 @@ class Discovery:
         self.protection = self.asker.protection
         self.rows = 0.0
         self._present: dict[str, float] = {}
+        self._places: dict[str, int] = {}
+        """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
         if not self.asker.noise.private:
             ledger.private = False
@@ -246,15 +248,21 @@ class Discovery:
         if words:
             delta = round_down(exact(self.delta) / len(words))
         share = self._share_for_ranges(kinds, delta)
-        reals = [name for name in numbers if format_of(kinds[name]).kind == "real"]
-        steps = self._choose_steps(kinds, reals)
+        stepped = ("real", "time", "datetime")
+        fine = [name for name in numbers if format_of(kinds[name]).kind in stepped]
+        steps = self._choose_steps(kinds, fine)
         kinds = _as_integers(kinds, steps)
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
         costs = self._divide(self.left, kinds)
         self._top_up_words(words, costs, delta)
         finder = ValueFinder(
-            self.asker, self._tallies, self.rows, self._seen_later(), self._present
+            self.asker,
+            self._tallies,
+            self.rows,
+            self._seen_later(),
+            self._present,
+            places=self._places,
         )
         attributes: list[Attribute] = []
         empty: list[str] = []
@@ -387,10 +395,13 @@ class Discovery:
         for name in names:
             place = kinds[name].format
             assert place is not None
-            kind = CANDIDATES[place].kind
+            form = CANDIDATES[place]
             counts = count_grids(self._tallies[name], place)
-            chosen = self.asker.choose(f"grid of {name}", counts, grid_odds(kind, evidence), cost)
-            found[name] = grids_of(kind)[chosen]
+            chosen = self.asker.choose(f"grid of {name}", counts, grid_odds(form, evidence), cost)
+            spacing = spacings_of(form)[chosen]
+            found[name] = spacing.step
+            if spacing.places is not None:
+                self._places[name] = spacing.places
         return found
 
 
@@ -399,7 +410,9 @@ def _as_integers(kinds: Mapping[str, Kind], steps: dict[str, float]) -> dict[str
     found = dict(kinds)
     for name, step in list(steps.items()):
         form = format_of(kinds[name])
-        whole = Format("integer", form.notation) if not form.places else None
+        whole = None
+        if form.kind == "real" and not form.places:
+            whole = Format("integer", form.notation)
         if step == 1 and whole in CANDIDATES:
             found[name] = Kind(format=CANDIDATES.index(whole))
             del steps[name]

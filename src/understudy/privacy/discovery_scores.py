@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.partition import VOCABULARIES, Ends, Tally, grids_of
+from understudy.counting.partition import VOCABULARIES, Ends, Tally, grids_of, spacings_of
 from understudy.data.formats import CANDIDATES, Format
 
 
@@ -68,11 +68,11 @@ def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
 
 
 def count_grids(tally: Tally, place: int) -> NDArray[np.int64]:
-    """How many cells lie on each grid. Zero lies on all of them and tells nothing: it is not
+    """How many cells have each spacing. Zero lies on all grids and tells nothing: it is not
     counted.
     """
     if place not in tally.formats:
-        return np.zeros(len(grids_of(CANDIDATES[place].kind)), dtype=np.int64)
+        return np.zeros(len(spacings_of(CANDIDATES[place])), dtype=np.int64)
     return tally.formats[place].on_grid
 
 
@@ -210,16 +210,32 @@ MIN_STEPS = 1.5
 """A narrower range of reals holds one value of their grid."""
 
 LEVELS = {
-    "integer": (3.0, 2.6, 2.0, 1.6, 1.0, 0.6, 0.0),
-    "real": (5.0, 4.6, 4.0, 3.3, 3.0, 2.5, 2.0, 1.0, 0.0),
+    "integer": (4.0, 3.6, 3.2, 2.8, 2.4, 2.0, 1.9, 1.6, 1.1, 0.6, 0.0),
+    "real": (6.0, 5.5, 5.0, 4.9, 4.5, 3.9, 3.3, 2.1, 1.3, 0.6, 0.0),
+    "time": (4.0, 3.6, 3.3, 3.1, 2.8, 2.0, 0.0),
+    "datetime": (5.0, 4.0, 3.6, 3.3, 3.1, 2.8, 2.0, 0.0),
 }
-"""How coarse each grid is, in orders of magnitude or so; halves count for less."""
+"""How coarse each grid is. Where all values lie on one grid and so on all finer ones, these odds
+decide alone: neighbours are far enough apart that chance hardly takes the finer one.
+"""
+
+FIXED_PLACES_ODDS = 0.1
+"""What speaks for a fixed number of places, per unit of evidence: where nine of ten cells have it,
+it is taken to be the custom.
+"""
 
 
-def grid_odds(kind: str, evidence: float) -> NDArray[np.float64]:
+def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """Coarse grids are favoured, by as much as there is evidence for: three tenths of it from the
     finest to the coarsest, so that a column of which half the cells tell is still told right.
+    Fixed places after the point are favoured, too: cells without them tell against it.
     """
-    levels = np.array(LEVELS.get(kind, (0.0,)))
-    step = min(0.3 * evidence / max(float(levels[0]), 1.0), 10.0) + 0.002 * evidence
-    return np.asarray(levels * step)
+    levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
+    step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
+    fixed = min(FIXED_PLACES_ODDS * evidence, 8.0)
+    return np.array(
+        [
+            levels[spacing.step] * step + fixed * (spacing.places is not None)
+            for spacing in spacings_of(form)
+        ]
+    )

@@ -95,6 +95,8 @@ class ValueFinder:
     """About how many rows a cell must hold for a look at the inside of bins to see it."""
     present: Mapping[str, float] = field(default_factory=dict)
     """About how many cells of a column are not empty, or fewer."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """Places after the point of reals that are always written with as many."""
     named: dict[str, tuple[float, float]] = field(default_factory=dict)
     """About how many rows the words that were found hold, or hold none, and the noise in it."""
 
@@ -158,7 +160,7 @@ class ValueFinder:
         """Numbers: listed one by one where they are few, else in bins."""
         form = format_of(kind)
         if form.kind not in ("integer", "real"):
-            return self._find_moments(name, kind, stretch, cost)
+            return self._find_moments(name, kind, stretch, step, cost)
         if step is None:
             step = 1.0
         if step < MIN_STEP:
@@ -178,6 +180,8 @@ class ValueFinder:
         if not self._holds_enough(name, asked.counts[: -len(absent)]):
             return self.give_up(name, missing, absent), False
         sentinels = far[outside[: len(far)] > asked.stands_out_far(len(far))]
+        if name in self.places:
+            form = Format("real", f"{0:.{self.places[name]}f}")
         facts = _Found(name=name, form=form, missing=missing, grid=grid)
         if grid.unit:
             listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
@@ -256,7 +260,7 @@ class ValueFinder:
         return _listed(facts, codes)
 
     def _find_moments(
-        self, name: str, kind: Kind, stretch: Range, cost: Budget
+        self, name: str, kind: Kind, stretch: Range, step: float | None, cost: Budget
     ) -> tuple[Attribute, bool]:
         """Dates and times, in bins."""
         tally, form = self.tallies[name], format_of(kind)
@@ -274,7 +278,14 @@ class ValueFinder:
             return self.give_up(name, missing, asked.counts[len(cells) :]), False
         bins = cut_bins(trim(found, self.seen_later))
         edges = tuple(int(edge) for edge in bins)
-        return Quantity(name, form.kind, missing, edges, False, form.notation or None), True
+        # Of times, nothing but the day was asked for: whoever looks closer may cut it anywhere.
+        free = form.kind == "time"
+        moments = Quantity(
+            name, form.kind, missing, edges, False, form.notation or None, free_bins=free
+        )
+        if step is None or step == 1:
+            return moments, True
+        return _with_step(moments, int(step)), True
 
     def give_up(self, name: str, missing: str | None, counts: NDArray[np.int64]) -> Text:
         """A column in which nothing was found says so in every row: numbers from a range that is a

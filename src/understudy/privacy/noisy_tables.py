@@ -17,7 +17,7 @@ FALSE_ALARM = 0.05
 ENOUGH = 8.0
 """How many times what stands out of the noise the rows must be, before a shape is made of them."""
 
-SURE = 3.0
+SURE = 2.0
 """Standard deviations by which rows that lack several cells must be more than chance has them."""
 
 LEAST_WEEKDAY = 0.1
@@ -80,11 +80,15 @@ def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
     return tuple(np.round(shares, 6).tolist())
 
 
-def find_weekdays(table: NoisyTable) -> tuple[float, ...]:
+def find_weekdays(table: NoisyTable, first_of_month: float = 0.0) -> tuple[float, ...]:
     """The shares of Monday to Sunday, where they differ by more than noise would have them; else
     nothing.
+
+    The first days of months are any weekday alike: a share of dates that are put on them is taken
+    off.
     """
     rows = nearest_counts(table.counts.astype(np.float64))
+    rows = np.maximum(rows - first_of_month * rows.sum() / 7, 0)
     total = rows.sum()
     if total <= 0:
         return ()

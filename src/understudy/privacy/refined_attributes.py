@@ -5,23 +5,43 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from understudy.data.inside import MAX_SEGMENTS, Segment
+import numpy as np
+
+from understudy.counting.partition import grids_of
+from understudy.data.inside import MAX_SEGMENTS, Segment, fraction
 from understudy.data.schema import Quantity
 from understudy.data.value_classes import GridClasses
 from understudy.privacy.cells import STEPS, grid_of
+from understudy.privacy.heaping import find_heaps
+from understudy.privacy.noisy_tables import NoisyTable
 from understudy.privacy.shapes import Shape, segments
 
 FINEST = 1e-9
 """The finest step of a real, as a part of its range."""
 
 
+GRIDS = tuple(sorted({*STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
+"""Steps of numbers, coarsest first."""
+
+
 def candidate_steps(attribute: Quantity) -> tuple[float, ...]:
-    """Grids that the range has room for, and that are not finer than the column can be."""
+    """Grids that the range has room for, and that are not finer than the column can be: of a column
+    with a step those that are multiples of it.
+    """
     span = attribute.edges[-1] - attribute.edges[0]
-    finest = 1.0
+    steps, finest = GRIDS, 1.0
+    if attribute.is_moment:
+        steps = grids_of(attribute.kind)
     if not attribute.whole:
         finest = span * FINEST
-    return tuple(step for step in STEPS if finest <= step and 4 * step <= span)
+    found = tuple(step for step in steps if finest <= step and 4 * step <= span)
+    if attribute.step is None:
+        return found
+    own = fraction(attribute.step)
+    coarser = tuple(step for step in found if (fraction(step) / own).denominator == 1)
+    if not coarser or coarser[-1] != attribute.step:
+        coarser += (float(attribute.step),)
+    return coarser
 
 
 def grid_classes(attribute: Quantity, steps: tuple[float, ...]) -> GridClasses:
@@ -54,7 +74,24 @@ def with_step(
         return attribute
     if attribute.free_bins:
         stepped = _rounded_edges(stepped)
+    if attribute.kind == "datetime":
+        return stepped  # weekdays matter more, and only one of them can be kept
     return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
+
+
+def find_heaping_beside(
+    shape: Shape, step: float, classes: GridClasses, table: NoisyTable
+) -> tuple[tuple[float, float], ...]:
+    """How people round where no single value was found to hold many rows: what is known of those
+    says nothing of the rest. A column in which every second row has 40 hours is not one in which
+    half of the others are rounded to tens.
+    """
+    alone = shape.sizes <= 1
+    values = np.array(shape.edges[:-1])[alone]
+    counts = table.counts.astype(np.float64)
+    np.subtract.at(counts, classes.code(values), shape.masses[alone])
+    facts = np.rint(counts).astype(np.int64), table.stands_out(len(counts))
+    return find_heaps(classes.steps, *facts, step)
 
 
 def _rounded_edges(attribute: Quantity) -> Quantity:

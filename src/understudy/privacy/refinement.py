@@ -3,7 +3,7 @@
 For every quantity whose bins hold more than one value, in this order:
 
 1. *Grid*: how many numbers are multiples of 1000, 500, 100, ..., 0.01: one noisy table of classes.
-   It gives the step, and how often people round. (Of dates: the weekdays.)
+   It gives the step, and how often people round. (Of dates: the weekdays and days of the month.)
 2. *Cells*: a noisy histogram over a public partition of the range
    (:mod:`understudy.privacy.cells`). It gives the shape, and the edges of bins where nobody
    fixed them.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +30,15 @@ from numpy.typing import NDArray
 from understudy.counting.cuboids import CuboidCounter
 from understudy.data.attributes import DEFAULT_BINS
 from understudy.data.encoding import Coded
+from understudy.data.inside_files import has_whole_days
 from understudy.data.marginals import marginal
 from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
 from understudy.data.schema import Attribute, Quantity, Schema, Text
-from understudy.data.value_classes import WeekdayClasses
+from understudy.data.value_classes import GridClasses, MonthDayClasses, WeekdayClasses
 from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget
 from understudy.privacy.cells import Cells, first_cells, split_cell
-from understudy.privacy.heaping import find_grid
+from understudy.privacy.heaping import find_first_of_month, find_grid, find_heaps
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
     Noise,
@@ -50,6 +52,7 @@ from understudy.privacy.refined_attributes import (
     candidate_steps,
     close_edges,
     detail_of,
+    find_heaping_beside,
     grid_classes,
     with_step,
 )
@@ -64,8 +67,10 @@ from understudy.privacy.shapes import (
 )
 from understudy.privacy.slopes import add_slopes
 
-SHARES = (0.1, 0.45, 0.45)
-"""Of what a column may cost: for its grid, its cells, and a closer look."""
+SHARES, SHARES_OF_MOMENTS = (0.1, 0.45, 0.45), (0.2, 0.4, 0.4)
+"""Of what a column may cost: for its grid, its cells, and a closer look. Of dates and datetimes two
+things are asked in place of the grid.
+"""
 
 MISSING_SHARE = 1 / 3
 """What the number of missing cells per row costs, beside a column: it is one short table."""
@@ -91,6 +96,8 @@ PEAK_CELLS, PEAK_TIMES = 3, 4.0
 
 ZOOMED_RUNS, ZOOM_PARTS = 16, 512
 """How many runs are parted at most, and into how many parts."""
+
+_Classes = TypeVar("_Classes", WeekdayClasses, MonthDayClasses)
 
 Code = Callable[[Schema], Coded | CuboidCounter]
 """The rows as codes of a schema."""
@@ -124,7 +131,7 @@ def refine(
         return schema
     asker = _Asker(schema, code, ledger, noise)
     columns = [
-        _Column(attribute, *cost.split(*SHARES))
+        _Column(attribute, cost)
         for attribute, cost in zip(asked, costs, strict=False)
         if isinstance(attribute, Quantity)
     ]
@@ -219,10 +226,17 @@ class _Asker:
 class _Column:
     """What is known of one column so far."""
 
-    def __init__(self, attribute: Quantity, grid: Budget, cells: Budget, closer: Budget) -> None:
+    def __init__(self, attribute: Quantity, cost: Budget) -> None:
         self.attribute = attribute
-        self.grid_cost, self.cells_cost, self.closer_cost = grid, cells, closer
         self.shape: Shape | None = None
+        self.grid: tuple[GridClasses, NoisyTable] | None = None
+        # Of dates the weekday and the day of the month are asked for, of datetimes the weekday and
+        # the step.
+        if attribute.kind == "date" or (attribute.kind == "datetime" and attribute.step is None):
+            grid, self.cells_cost, self.closer_cost = cost.split(*SHARES_OF_MOMENTS)
+            self.grid_cost, _ = grid.equally(2)
+        else:
+            self.grid_cost, self.cells_cost, self.closer_cost = cost.split(*SHARES)
 
     @property
     def name(self) -> str:
@@ -234,6 +248,10 @@ class _Column:
         if shape is None or shape.flat:
             return self.attribute
         attribute = self.attribute
+        if attribute.heaping and self.grid is not None:
+            step = float(attribute.step or 1)
+            heaping = find_heaping_beside(shape, step, *self.grid)
+            attribute = replace(attribute, heaping=heaping)
         if not attribute.values:
             shape = add_slopes(shape, attribute, SLOPE_PARTS)
         if attribute.free_bins:
@@ -251,28 +269,52 @@ class _Column:
 
 
 def _find_grids(asker: _Asker, columns: list[_Column]) -> None:
-    """Choose a step for numbers that have none, and see how people round; count weekdays."""
+    """Choose a step for numbers and times that have none, and see how people round; count weekdays
+    and days of the month.
+    """
+    _find_first_of_months(asker, columns)
     _find_weekdays(asker, columns)
     asked = {}
     for column in columns:
         attribute = column.attribute
-        if (
-            attribute.kind in ("integer", "real")
-            and attribute.step is None
-            and not attribute.values
-        ):
-            steps = candidate_steps(attribute)
-            if steps:
-                asked[column.name] = grid_classes(attribute, steps)
-    costs = {column.name: column.grid_cost for column in columns}
-    found = asker.count("grid", asked, costs)
+        steps = candidate_steps(attribute)
+        if is_on_grid(attribute) and len(steps) > (attribute.step is not None):
+            asked[column.name] = grid_classes(attribute, steps)
+    found = asker.count("grid", asked, {c.name: c.grid_cost for c in columns})
     for column in columns:
         table = found.get(column.name)
-        if table is not None:
-            step, heaping = find_grid(
-                asked[column.name].steps, table.counts, table.stands_out(len(table.counts))
-            )
-            column.attribute = with_step(column.attribute, step, heaping)
+        if table is None:
+            continue
+        column.grid = asked[column.name], table
+        steps, step = asked[column.name].steps, column.attribute.step
+        facts = table.counts, table.stands_out(len(table.counts))
+        if step is None:
+            step, heaping = find_grid(steps, *facts)
+        else:
+            heaping = find_heaps(steps, *facts, step)
+        column.attribute = with_step(column.attribute, step, heaping)
+
+
+def is_on_grid(attribute: Quantity) -> bool:
+    """Whether it is worth asking how coarse the grid of a column is."""
+    if attribute.values or attribute.heaping or attribute.kind == "date":
+        return False
+    return attribute.kind != "datetime" or attribute.step is None
+
+
+def _find_first_of_months(asker: _Asker, columns: list[_Column]) -> None:
+    """See whether dates are put on the first of a month."""
+    asked = {}
+    for column in columns:
+        attribute = column.attribute
+        if attribute.kind == "date" and attribute.step is None:
+            asked[column.name] = _classes(attribute, MonthDayClasses)
+    found = asker.count("days of the month", asked, {c.name: c.grid_cost for c in columns})
+    for column in columns:
+        if column.name in found:
+            table = found[column.name]
+            share = find_first_of_month(table.counts, table.stands_out(len(table.counts)))
+            column.attribute = replace(column.attribute, first_of_month=share)
 
 
 def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
@@ -280,19 +322,24 @@ def _find_weekdays(asker: _Asker, columns: list[_Column]) -> None:
     asked = {}
     for column in columns:
         attribute = column.attribute
-        if attribute.kind in ("date", "datetime") and attribute.step is None:
-            asked[column.name] = WeekdayClasses(
-                attribute.name,
-                attribute.kind,
-                attribute.missing or "",
-                attribute.edges,
-                format=attribute.format,
-            )
+        if attribute.kind in ("date", "datetime") and has_whole_days(attribute):
+            asked[column.name] = _classes(attribute, WeekdayClasses)
     found = asker.count("weekdays", asked, {c.name: c.grid_cost for c in columns})
     for column in columns:
         if column.name in found:
-            shares = find_weekdays(found[column.name])
+            shares = find_weekdays(found[column.name], column.attribute.first_of_month)
             column.attribute = replace(column.attribute, weekdays=shares)
+
+
+def _classes(attribute: Quantity, kind: type[_Classes]) -> _Classes:
+    """The attribute that codes values by some class."""
+    return kind(
+        attribute.name,
+        attribute.kind,
+        attribute.missing or "",
+        attribute.edges,
+        format=attribute.format,
+    )
 
 
 def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:

@@ -1,0 +1,121 @@
+"""Steps and places after the point, as discovery finds them: of times, datetimes and amounts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy import Table
+from understudy.counting.partition import Spacing, Tally, spacings_of
+from understudy.data.encoding import decode, encode
+from understudy.data.formats import CANDIDATES, Format
+from understudy.data.schema import Quantity, Schema
+from understudy.data.tables import Column
+from understudy.privacy.discovery import discover
+from understudy.privacy.discovery_scores import count_grids
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import SeededNoise
+
+ROWS = 4000
+
+
+def table_of(texts: list[str]) -> Table:
+    words = sorted(set(texts))
+    codes = np.array([words.index(text) for text in texts], dtype=np.uint32)
+    return Table({"x": Column("text", codes, tuple(words))})
+
+
+def found_of(texts: list[str], epsilon: float = 5.0) -> Quantity:
+    ledger = Ledger(epsilon, 1e-9, threshold_delta=1e-9)
+    schema = discover(table_of(texts), ledger, ledger.budget, 1e-9, SeededNoise(1))
+    found = schema["x"]
+    assert isinstance(found, Quantity)
+    again = Schema.from_dict(schema.to_dict())["x"]
+    assert again == found
+    return found
+
+
+def clock(minutes: int) -> str:
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+@pytest.mark.parametrize("minutes", [1, 5, 10, 15, 30, 60])
+def test_times_of_day_keep_their_step(minutes: int) -> None:
+    rng = np.random.default_rng(minutes)
+    places = rng.integers(8 * 60 // minutes, 20 * 60 // minutes, ROWS) * minutes
+    found = found_of([clock(place) for place in places.tolist()])
+    assert (found.kind, found.step) == ("time", 60 * minutes)
+    drawn = decode({"x": np.zeros(500, np.uint16)}, Schema((found,)), rng, 500).columns["x"]
+    for word in drawn.words:
+        hours, rest = map(int, word.split(":"))
+        assert (60 * hours + rest) % minutes == 0
+
+
+def test_datetimes_keep_their_step() -> None:
+    rng = np.random.default_rng(1)
+    start = dt.datetime(2022, 1, 1)
+    quarters = rng.integers(0, 60_000, ROWS).tolist()
+    stamps = [(start + place * dt.timedelta(minutes=15)).isoformat(sep=" ") for place in quarters]
+    found = found_of(stamps)
+    assert (found.kind, found.step) == ("datetime", 900)
+
+
+@pytest.mark.parametrize("step", [0.05, 0.2, 0.25, 0.5])
+def test_amounts_keep_step_and_places(step: float) -> None:
+    rng = np.random.default_rng(1)
+    amounts = np.where(rng.random(ROWS) < 0.6, 0, step * rng.geometric(0.05, ROWS))
+    found = found_of([f"{amount:.2f}" for amount in amounts.tolist()])
+    assert (found.kind, found.step, found.format) == ("real", step, "0.00")
+    codes = encode(table_of(["0.00", "3.00"]), Schema((found,))).codes
+    assert Format("real", "0.00").write([0, 3, 2.5]) == ["0.00", "3.00", "2.50"]
+    assert len(codes["x"]) == 2
+
+
+def test_places_that_vary_are_not_fixed() -> None:
+    rng = np.random.default_rng(1)
+    found = found_of([str(amount) for amount in rng.gamma(2, 50, ROWS).round(2).tolist()])
+    assert (found.step, found.format) == (0.01, None)
+
+
+@pytest.mark.parametrize("step", [2, 20, 25, 250])
+def test_whole_numbers_keep_uncommon_steps(step: int) -> None:
+    rng = np.random.default_rng(step)
+    numbers = step * rng.integers(3, 400, ROWS)
+    assert found_of([str(number) for number in numbers.tolist()]).step == step
+
+
+WORDS = ("1.00", "0.25", "0.5", "3", "0.00", "2.345", "1e5", "12:15", "12:07", "x", "")
+
+
+def test_one_row_changes_each_spacing_by_at_most_one() -> None:
+    """Over all columns of up to three of these cells, one more cell or one less."""
+    places = [place for place, form in enumerate(CANDIDATES) if form.kind in ("real", "time")]
+    for texts in itertools.combinations_with_replacement(WORDS, 3):
+        tallies = []
+        for some in (texts, texts[1:]):
+            tally = Tally(1)
+            counts: dict[str, int] = {}
+            for text in some:
+                counts[text] = counts.get(text, 0) + 1
+            tally.add(counts, counts.values())
+            tallies.append(tally)
+        for place in places:
+            more = count_grids(tallies[0], place) - count_grids(tallies[1], place)
+            assert set(more.tolist()) <= {0, 1}
+
+
+def test_a_cell_has_fixed_places_only_if_it_is_written_so() -> None:
+    tally = Tally(1)
+    tally.add(["1.00", "0.250", "0.5", "0.75"], [1, 2, 4, 8])
+    form = Format("real")
+    counts: Any = dict(
+        zip(spacings_of(form), count_grids(tally, CANDIDATES.index(form)), strict=True)
+    )
+    assert counts[Spacing(0.25)] == 15
+    assert counts[Spacing(0.25, 2)] == 9
+    assert counts[Spacing(0.25, 3)] == 2
+    assert counts[Spacing(0.5, 2)] == 1
