@@ -143,6 +143,24 @@ def cut_bins(cells: NoisyCells, bins: int = DEFAULT_BINS) -> tuple[float, ...]:
     return tuple(edges)
 
 
+def keep_tails(cells: NoisyCells, edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges of bins with a bin more for each tail that was cut off.
+
+    Noise hides tails of a few percent of the rows, and to cut one off moves its rows to the end of
+    what is left. A bin of its own for an empty one costs what noise adds to it later, when the
+    model counts it at a far better price: a few rows. Numbers below zero are left out: where none
+    are certain, there are hardly any.
+    """
+    low, high = float(cells.edges[0]), float(cells.edges[-1])
+    if low < 0 <= edges[0]:
+        low = 0.0
+    if low <= 0 and edges[0] <= NEXT_TO_ZERO * (edges[-1] - edges[0]):
+        low = edges[0]
+    if high > 0 >= edges[-1]:
+        high = edges[-1]
+    return tuple(sorted({low, *edges, high}))
+
+
 def drop_empty_ends(cells: NoisyCells) -> tuple[float, ...]:
     """Each stretch as a bin, without those at both ends that had better not be kept.
 

@@ -21,6 +21,9 @@ MAX_UNIT_CELLS = 4096
 MIN_EVEN_CELLS, MAX_EVEN_CELLS = 16, 256
 """How many stretches of equal width a range is cut into."""
 
+FIRST_BEYOND = 1 / 16
+"""Of what is held: how wide the first cell beyond it is."""
+
 NEXT_TO_ZERO = 1e-6
 """Reals without a step: zero has a cell up to here."""
 
@@ -87,10 +90,21 @@ class CellGrid:
     step: float
 
 
-def lay_cells(kind: str, ends: Ends, stretch: Range, step: float, precision: Precision) -> CellGrid:
-    """Cells for a range of integers or reals with a step, or (0) without one."""
+def lay_cells(
+    kind: str,
+    ends: Ends,
+    stretch: Range,
+    step: float,
+    precision: Precision,
+    held: tuple[float, float] | None = None,
+) -> CellGrid:
+    """Cells for a range of integers or reals with a step, or (0) without one.
+
+    Where ``held`` says between which numbers nearly all rows are, cells are even there and grow
+    beyond: the noise of few cells hides less of a tail than that of many.
+    """
     if not step:
-        edges = _even_edges(ends, stretch, 0.0, precision)
+        edges = _even_edges(ends, stretch, 0.0, precision, held)
         cuts = np.append(edges[:-1], np.nextafter(edges[-1], np.inf))
         return CellGrid(edges, cuts, unit=False, step=0.0)
     per_unit = 1 / step
@@ -101,25 +115,39 @@ def lay_cells(kind: str, ends: Ends, stretch: Range, step: float, precision: Pre
     if kind == "real":  # a range of reals holds its upper end
         last = math.floor(stretch.high * per_unit + 1e-9) + 1
     last = max(last, first + 1)
-    if last - first <= precision.unit_cells:
+    if held is None and last - first <= precision.unit_cells:
         edges = np.arange(first, last + 1) / per_unit
         return CellGrid(edges, edges - step / 2, unit=True, step=step)
-    edges = _even_edges(ends, stretch, step, precision)
+    edges = _even_edges(ends, stretch, step, precision, held)
     cuts = edges - step / 2
     if kind == "real":
         cuts[-1] = edges[-1] + step / 2
     return CellGrid(edges, cuts, unit=False, step=step)
 
 
-def _even_edges(ends: Ends, stretch: Range, step: float, precision: Precision) -> Numbers:
-    """Even cells, and those between public ends, which grow with the distance from zero."""
+def _even_edges(
+    ends: Ends,
+    stretch: Range,
+    step: float,
+    precision: Precision,
+    held: tuple[float, float] | None,
+) -> Numbers:
+    """Even cells, and those between public ends, which grow with the distance from zero; beyond
+    what is held, cells that grow with the distance from it.
+    """
     low, high = stretch.low, stretch.high
-    width = _round_width((high - low) / precision.even_cells, step)
-    even = np.arange(math.floor(low / width) + 1, math.ceil(high / width)) * width
+    start, end = low, high
+    if held is not None:
+        start, end = held
+    width = _round_width((end - start) / precision.even_cells, step)
+    even = np.arange(math.floor(start / width) + 1, math.ceil(end / width)) * width
     between = ends.edges[stretch.first + 1 : stretch.last]
     between = between[ends.round[stretch.first + 1 : stretch.last]]
     smallest = step or NEXT_TO_ZERO
-    between = between[np.abs(between) >= max(smallest, 1e-4 * (high - low))]
+    between = between[np.abs(between) >= max(smallest, 1e-4 * (end - start))]
+    if held is not None:
+        between = between[(between >= start) & (between <= end)]
+        even = np.concatenate([even, _growing_edges(start, end, low, high, width)])
     alone = [0.0, smallest]
     if step >= 1:
         alone = [float(edge) for value in SENTINELS for edge in (value, value + 1)]
@@ -129,6 +157,19 @@ def _even_edges(ends: Ends, stretch: Range, step: float, precision: Precision) -
     inner = np.round(inner, 12)
     inner = inner[(inner > low) & (inner < high)]
     return np.array([low, *np.unique(inner), high])
+
+
+def _growing_edges(start: float, end: float, low: float, high: float, width: float) -> Numbers:
+    """Edges beyond a stretch, up to the ends of the range: each distance is twice the one before,
+    in multiples of a width.
+    """
+    reach = max((end - start) * FIRST_BEYOND, width)
+    found = [start, end]
+    while end + reach < high or start - reach > low:
+        found += [math.ceil((end + reach) / width) * width]
+        found += [math.floor((start - reach) / width) * width]
+        reach *= 2
+    return np.array(found)
 
 
 def _round_width(least: float, step: float) -> float:

@@ -22,7 +22,7 @@ from understudy.data.attributes import Attribute, Category, Quantity, Text
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.inside_files import decimals_of, with_details
 from understudy.data.tables import MARKS
-from understudy.privacy.bins import cut_bins, drop_empty_ends, trim
+from understudy.privacy.bins import cut_bins, drop_empty_ends, keep_tails, trim
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import rows_to_be_seen
 from understudy.privacy.discovery_cells import (
@@ -54,9 +54,6 @@ MIN_STEP = 1e-6
 
 ZOOM_SHARE = 0.25
 """Of the price of a histogram: a first look, where values cannot be counted one by one."""
-
-ZOOM_SLACK = 0.5
-"""Of the part that seems to hold rows: what is kept on both sides of it."""
 
 MIN_HELD = 0.4
 """Of the cells that are not empty: where a domain holds less, nothing was found."""
@@ -169,8 +166,8 @@ class ValueFinder:
         grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
         if not grid.unit:
             look, cost = cost.split(ZOOM_SHARE, 1 - ZOOM_SHARE)
-            stretch = self._zoom(name, kind, stretch, step, look)
-            grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost))
+            held = self._zoom(name, kind, stretch, step, look)
+            grid = lay_cells(form.kind, ends, stretch, step, self._precision(cost), held)
         far = values_far_from(grid, form.kind)
         counts = self._count_cells(name, kind, grid, far)
         asked = self.asker.histogram(f"values of {name}", counts, cost, 0.0)
@@ -188,28 +185,30 @@ class ValueFinder:
             if listed is not None:
                 return listed, True
         found = asked.cells(grid.edges, inside)
+        whole = found
         if len(inside) > MAX_UNIT_BINS:
             found = trim(found, self.seen_later)
         if grid.unit and len(found.counts) <= MAX_UNIT_BINS:
             bins = drop_empty_ends(found)
         else:
             bins = cut_bins(found)
+        if len(inside) > MAX_UNIT_BINS:
+            bins = keep_tails(whole, bins)
         width = grid.step or NEXT_TO_ZERO
         if form.kind == "integer":
             width = 1.0
         return _quantity(facts, _with_sentinels(bins, sentinels.tolist(), width)), True
 
-    def _zoom(self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget) -> Range:
-        """The part of a range that seems to hold rows, from a first coarse look."""
+    def _zoom(
+        self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget
+    ) -> tuple[float, float]:
+        """The part of a range that seems to hold nearly all rows, from a first coarse look."""
         form = format_of(kind)
         grid = lay_cells(form.kind, ends_of(form.kind), stretch, step, self._precision(cost))
         counts = self._count_cells(name, kind, grid, np.zeros(0))[: len(grid.edges) - 1]
         asked = self.asker.histogram(f"extent of {name}", counts, cost, 0.0)
         held = trim(asked.cells(grid.edges, asked.counts), self.seen_later).edges
-        # The first look is too rough to say where a tail ends.
-        slack = ZOOM_SLACK * (held[-1] - held[0])
-        inside = grid.edges[(grid.edges >= held[0] - slack) & (grid.edges <= held[-1] + slack)]
-        return stretch.part(ends_of(form.kind), float(inside[0]), float(inside[-1]))
+        return float(held[0]), float(held[-1])
 
     def _precision(self, cost: Budget) -> Precision:
         protection = self.asker.protection
@@ -256,6 +255,10 @@ class ValueFinder:
         spread = asked.deviation * (out.sum() + 1) ** 0.5
         gaps = len(codes) > 1 and (np.diff(codes) > 1.5 * facts.grid.step).any()
         if not gaps or len(codes) > MAX_FEW_VALUES or left - spread / 2 > MAX_LEFT_OVER * self.rows:
+            return None
+        # Gaps are empty: else they are rare values of a column that has more than a few.
+        between = inside[~np.isin(facts.grid.edges[:-1], codes)]
+        if between.sum() > asked.deviation * len(between) ** 0.5:
             return None
         return _listed(facts, codes)
 

@@ -132,6 +132,32 @@ def detail_of(attribute: Quantity, shape: Shape) -> tuple[Segment, ...]:
             found.append((float(low), float(low), weight))
         else:
             found.append((float(low), float(min(high, upper)), weight))
+    found = _with_empty_ends(attribute, found)
     if len(found) > MAX_SEGMENTS:
         return ()
     return tuple(found)
+
+
+def _with_empty_ends(attribute: Quantity, found: list[Segment]) -> list[Segment]:
+    """Segments, with some for outermost bins in which no rows were seen. What a model puts there
+    is noise, or a tail too thin to be seen: it lies next to the rest, over the width of the bin
+    beside it.
+    """
+    edges, grid = attribute.edges, grid_of(attribute)
+    if not found or len(edges) < 3:
+        return found
+    if found[0][0] >= edges[1]:
+        start = grid.at(grid.index_from(edges[1] - (edges[2] - edges[1])))
+        if edges[0] < start < edges[1]:
+            found = [_segment(attribute, start, edges[1]), *found]
+    if found[-1][1] <= edges[-2] and found[-1][0] < edges[-2]:
+        end = grid.at(grid.index_from(edges[-2] + (edges[-2] - edges[-3])))
+        if grid.at(grid.index_from(edges[-2])) < end < edges[-1]:
+            found = [*found, _segment(attribute, edges[-2], end)]
+    return found
+
+
+def _segment(attribute: Quantity, start: float, end: float) -> Segment:
+    if attribute.whole:
+        return int(start), int(end), 1
+    return float(start), float(end), 1
