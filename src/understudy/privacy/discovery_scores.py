@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.partition import VOCABULARIES, Ends, Tally, grids_of, spacings_of
 from understudy.data.formats import CANDIDATES, Format
+from understudy.privacy.kind_rivals import RIVALS
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,10 @@ def bound_kind_failure(evidence: float) -> float:
 @cache
 def _rivals() -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """For each kind which others claim its typical words, and which of them are wrong."""
-    counts = []
-    for kind in KINDS:
-        tally = Tally(1)
-        tally.add([_typical_word(kind)], [1])
-        counts.append(count_kinds(tally) > 0)
-    claims = np.array(counts)
+    claims = np.eye(len(KINDS), dtype=bool)
+    claims[:, KINDS.index(WORDS)] = True
+    for place, others in RIVALS.items():
+        claims[place, list(others)] = True
     is_plain = np.array(
         [kind.format is not None and not CANDIDATES[kind.format].notation for kind in KINDS]
     )
@@ -160,6 +159,21 @@ def _rivals() -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     )
     fails[integer, real] = False
     return claims, fails
+
+
+def find_rivals() -> dict[int, tuple[int, ...]]:
+    """For each kind which others but any words claim its typical words: what
+    :data:`understudy.privacy.kind_rivals.RIVALS` holds, found by trying all formats.
+    """
+    found = {}
+    for place, kind in enumerate(KINDS):
+        tally = Tally(1)
+        tally.add([_typical_word(kind)], [1])
+        others = set(np.flatnonzero(count_kinds(tally) > 0).tolist())
+        others -= {place, KINDS.index(WORDS)}
+        if others:
+            found[place] = tuple(sorted(others))
+    return found
 
 
 _TYPICAL = {"integer": 12, "real": 12.5, "date": 20_000, "time": 45_296, "datetime": 1_728_045_296}
