@@ -30,17 +30,22 @@ def stretches(kind: str) -> list[Range]:
 
 @pytest.mark.parametrize("kind", ["integer", "real"])
 def test_no_number_is_counted_twice(kind: str) -> None:
-    for step, stretch, precision in itertools.product(
-        (*grids_of(kind), 0.0), stretches(kind), PRECISIONS
+    for step, stretch, precision, is_zoomed in itertools.product(
+        (*grids_of(kind), 0.0), stretches(kind), PRECISIONS, (False, True)
     ):
         if kind == "integer" and not step:
             continue
-        grid = lay_cells(kind, ends_of(kind), stretch, step, precision)
+        held = None
+        if is_zoomed:
+            width = stretch.high - stretch.low
+            held = (stretch.low + 0.2 * width, stretch.low + 0.5 * width)
+        grid = lay_cells(kind, ends_of(kind), stretch, step, precision, held)
         far, half = values_far_from(grid, kind), half_width_of(grid, kind)
         middles = np.array([*SENTINELS, *far, grid.cuts[0], grid.cuts[-1], *grid.edges[:3]])
         numbers = (middles[:, None] + np.array(NEAR)[None, :] * max(step, 1.0)).ravel()
         numbers = np.concatenate([numbers, (middles[:, None] + np.array(NEAR)[None, :]).ravel()])
-        assert (np.diff(grid.cuts) >= 0).all()
+        assert (np.diff(grid.cuts) > 0).all()
+        assert (np.diff(grid.edges) > 0).all()  # else a schema of them would not load
         inside = (numbers >= grid.cuts[0]) & (numbers < grid.cuts[-1])
         apart = numbers[:, None]
         near = ((apart >= far - half) & (apart < far + half)).sum(axis=1)

@@ -117,11 +117,19 @@ def lay_cells(
     last = max(last, first + 1)
     if held is None and last - first <= precision.unit_cells:
         edges = np.arange(first, last + 1) / per_unit
-        return CellGrid(edges, edges - step / 2, unit=True, step=step)
+        grid = CellGrid(edges, edges - step / 2, unit=True, step=step)
+        if (np.diff(grid.cuts) > 0).all():
+            return grid
     edges = _even_edges(ends, stretch, step, precision, held)
+    if kind == "integer":
+        edges = np.unique(np.rint(edges))
     cuts = edges - step / 2
     if kind == "real":
         cuts[-1] = edges[-1] + step / 2
+    # Among numbers so large that half a step is lost in rounding, narrow cells are joined.
+    apart = np.append(np.diff(cuts) > 0, True)
+    edges, cuts = edges[apart], cuts[apart]
+    edges[0] = stretch.low
     return CellGrid(edges, cuts, unit=False, step=step)
 
 
