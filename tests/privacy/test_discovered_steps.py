@@ -119,3 +119,24 @@ def test_a_cell_has_fixed_places_only_if_it_is_written_so() -> None:
     assert counts[Spacing(0.25, 2)] == 9
     assert counts[Spacing(0.25, 3)] == 2
     assert counts[Spacing(0.5, 2)] == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_column_of_zeros_tells_its_step_by_the_others(seed: int) -> None:
+    """One row in twenty holds a number; zero lies on every grid."""
+    rng = np.random.default_rng(seed)
+    numbers = np.where(rng.random(20_000) < 0.95, 0, rng.integers(1000, 2600, 20_000))
+    words = [str(number) for number in numbers.tolist()]
+    ledger = Ledger(2.0, 1e-9, threshold_delta=1e-9)
+    found = discover(table_of(words), ledger, ledger.budget, 1e-9, SeededNoise(seed))["x"]
+    assert isinstance(found, Quantity)
+    assert found.step in (None, 1)
+    assert found.edges[-1] > 2500
+
+
+@pytest.mark.parametrize("word", ["0", "0.00", "-0", "$0", "0,00 €", "0%", " 0 "])
+def test_zero_is_zero_however_it_is_written(word: str) -> None:
+    tally = Tally(1)
+    tally.add([word, "10", "x0", "00:00", "0.01", "2000"], [1] * 6)
+    assert tally.zeros == 1
+    assert tally.present == 6

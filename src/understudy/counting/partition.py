@@ -189,6 +189,7 @@ def _pair(
 
 # --------------------------------------------------------------------------- formats of a word
 
+_ZERO = re.compile(r"[^0-9A-Za-z]*0(?:[.,]0*)?[^0-9A-Za-z]*")
 _RUN = re.compile(r"[0-9]+")
 _NAME = re.compile(r"[^\W\d_]+")
 
@@ -285,6 +286,8 @@ class Tally:
     def __init__(self, fewest: int = 2) -> None:
         self.fewest = fewest
         self.rows = 0
+        self.zeros = 0
+        """Cells that hold zero, however it is written."""
         self.missing = np.zeros(len(MARKS), dtype=np.int64)
         """Of each way to write that a value is missing."""
         self.words: Counter[str] = Counter()
@@ -304,6 +307,8 @@ class Tally:
                 self.missing[marks[bare]] += count
             if not bare:
                 continue
+            if _ZERO.fullmatch(bare):
+                self.zeros += count
             if count >= self.fewest:
                 self.words[word] += count
             for place in listed.get(word, ()):

@@ -73,6 +73,9 @@ from understudy.privacy.identifiers import is_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 
+MIN_TELLING = 0.02
+"""Of the rows: no fewer cells are counted on to tell the step of a column."""
+
 CLOSER_LOOK = 0.045
 """Of the budget: what a look at the inside of bins spends on its first histograms, by default."""
 
@@ -192,6 +195,8 @@ class Discovery:
         self.protection = self.asker.protection
         self.rows = 0.0
         self._present: dict[str, float] = {}
+        self._telling: dict[str, float] = {}
+        """About how many cells of a column are neither empty nor zero, or fewer."""
         self._places: dict[str, int] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
@@ -323,8 +328,9 @@ class Discovery:
     # ---- step 2
 
     def count_present(self) -> tuple[str, ...]:
-        """Count the cells of each column that are not empty, and divide the price of choosing
-        kinds by need; returns the columns whose kind could not be told with confidence.
+        """Count the cells of each column that are not empty, zeros by themselves, and divide the
+        price of choosing kinds by need; returns the columns whose kind could not be told with
+        confidence.
         """
         columns = [name for name in self.draft.asked if name not in self.draft.words]
         if not columns:
@@ -332,11 +338,14 @@ class Discovery:
         cost = present_price(self.protection, self.left, self.rows, len(columns))
         self.left = subtract(self.left, cost, len(columns))
         for name in columns:
-            count = [self._tallies[name].present]
-            asked = self.asker.histogram(f"cells of {name}", count, cost, 0.0)
+            tally = self._tallies[name]
+            counts = [tally.present - tally.zeros, tally.zeros]
+            asked = self.asker.histogram(f"cells of {name}", counts, cost, 0.0)
             # A deviation less, so that there is hardly less evidence than is counted on.
-            fewer = int(asked.counts[0]) - asked.deviation
+            fewer = int(asked.counts.sum()) - 2**0.5 * asked.deviation
             self._present[name] = min(max(fewer, self.rows / 10), self.rows)
+            fewer = int(asked.counts[0]) - asked.deviation
+            self._telling[name] = min(max(fewer, MIN_TELLING * self.rows), self.rows)
         spent = exact(self.count_price.amount) + len(columns) * exact(cost.amount)
         self.count_price = Budget(rounded_up(spent), cost.currency)
         prices = kinds_prices(self.protection, self.left, list(self._present.values()))
@@ -387,12 +396,14 @@ class Discovery:
         """The steps that the numbers of some columns have."""
         if not names:
             return {}
-        need = GRIDS_STRENGTH, GRIDS_SHARE
-        cost = choice_price(self.protection, self.left, self.rows, need, len(names))
-        self.left = subtract(self.left, cost, len(names))
-        evidence = self.rows * self.protection.strength(cost)
+        # Zero lies on all grids: where most cells are zero, the others must speak louder.
+        telling = {name: self._telling.get(name, self.rows) for name in names}
+        need, left = (GRIDS_STRENGTH, GRIDS_SHARE), self.left
         found = {}
         for name in names:
+            cost = choice_price(self.protection, left, telling[name], need, len(names))
+            self.left = subtract(self.left, cost)
+            evidence = telling[name] * self.protection.strength(cost)
             place = kinds[name].format
             assert place is not None
             form = CANDIDATES[place]
