@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.streams import draw_uniforms
+from understudy.data.uneven import Uneven, move_to_first_of_month
 
 if TYPE_CHECKING:
     from understudy.data.schema import Quantity
@@ -280,7 +281,7 @@ class Inside:
             found = places
         if not share:
             return found
-        return np.where(rounding < share, _on_first_of_month(places, first, count), found)
+        return np.where(rounding < share, move_to_first_of_month(places, first, count), found)
 
     def _on_weekdays(
         self,
@@ -355,22 +356,8 @@ class Inside:
         return found
 
 
-def _on_first_of_month(
-    places: NDArray[np.int64], first: NDArray[np.int64], count: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Days, each moved to the first of its month, or of the next one where its segment begins
-    later; those whose segment holds neither stay.
-    """
-    months = places.astype("datetime64[D]").astype("datetime64[M]")
-    before, after = (
-        month.astype("datetime64[D]").astype(np.int64) for month in (months, months + 1)
-    )
-    moved = np.where(before >= first, before, after)
-    return np.where(moved < first + count, moved, places)
-
-
 class _Piece:
-    """One segment: its values are equally likely."""
+    """One segment: its values are equally likely, unless people round or prefer some weekdays."""
 
     def __init__(
         self,
@@ -380,9 +367,10 @@ class _Piece:
         grid: Grid | None,
         *,
         closed: bool = False,
+        uneven: Uneven | None = None,
     ) -> None:
         self.start, self.end, self.weight, self.grid = start, end, float(weight), grid
-        self.closed = closed
+        self.closed, self.uneven = closed, uneven
         self.first = self.count = 0
         if grid is not None and end > start:
             self.first = grid.index_from(start)
@@ -395,7 +383,10 @@ class _Piece:
         return self.grid is not None and self.start < self.end and self.count <= 0
 
     def scaled(self, factor: float) -> _Piece:
-        return _Piece(self.start, self.end, self.weight * factor, self.grid, closed=self.closed)
+        weight = self.weight * factor
+        return _Piece(
+            self.start, self.end, weight, self.grid, closed=self.closed, uneven=self.uneven
+        )
 
     def share_below(self, end: float) -> float:
         """Which part of the values is below a number."""
@@ -405,7 +396,10 @@ class _Piece:
             return 1.0
         if self.grid is None:
             return (end - self.start) / (self.end - self.start)
-        return min(max(self.grid.index_from(end) - self.first, 0), self.count) / self.count
+        places = min(max(self.grid.index_from(end) - self.first, 0), self.count)
+        if self.uneven is not None:
+            return self.uneven.share_below(self.first, self.count, places)
+        return places / self.count
 
     def below(self, end: float) -> float:
         return self.weight * self.share_below(end)
@@ -417,6 +411,11 @@ class _Piece:
             return self.weight * share * self.start
         if self.grid is None:
             return self.weight * share * (self.start + min(end, self.end)) / 2
+        if self.uneven is not None:
+            places = min(max(self.grid.index_from(min(end, self.end)) - self.first, 0), self.count)
+            return self.weight * self.uneven.sum_below(
+                self.first, self.count, places, self.grid.step
+            )
         last = self.first + round(share * self.count) - 1
         return self.weight * share * float((self.first + last) * self.grid.step) / 2
 
@@ -427,7 +426,8 @@ class _Piece:
             if share > 0:
                 start, end = max(self.start, low), min(self.end, high)
                 closed = self.closed and end == self.end
-                yield _Piece(start, max(start, end), self.weight * share, self.grid, closed=closed)
+                weight, last = self.weight * share, max(start, end)
+                yield _Piece(start, last, weight, self.grid, closed=closed, uneven=self.uneven)
 
 
 def _grid(attribute: Quantity) -> Grid | None:
@@ -439,18 +439,19 @@ def _grid(attribute: Quantity) -> Grid | None:
 
 
 def _pieces_by_bin(attribute: Quantity, grid: Grid | None) -> Iterator[list[_Piece]]:
+    uneven = Uneven.of(attribute)
     starts = np.array([start for start, _, _ in attribute.detail], dtype=np.float64)
     listed = np.array(attribute.values, dtype=np.float64)
     for place, (low, high) in enumerate(pairwise(attribute.edges)):
         closed = place == attribute.bins - 1 and not attribute.whole
         segments = attribute.detail[_between(starts, low, high, closed)]
-        pieces = [_Piece(*segment, grid) for segment in segments if segment[2] > 0]
+        pieces = [_Piece(*segment, grid, uneven=uneven) for segment in segments if segment[2] > 0]
         pieces = [piece for piece in pieces if not piece.empty]
         if not pieces:
             numbers = attribute.values[_between(listed, low, high, closed)]
             pieces = [_value(attribute, number, grid) for number in numbers]
         if not pieces:
-            pieces = [_Piece(low, high, 1.0, grid, closed=closed)]
+            pieces = [_Piece(low, high, 1.0, grid, closed=closed, uneven=uneven)]
         yield pieces
 
 
