@@ -15,7 +15,7 @@ from understudy.data.encoding import decode, encode
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import Column
-from understudy.privacy.discovery import discover
+from understudy.privacy.discovery import Discovery, Draft, discover
 from understudy.privacy.discovery_scores import count_grids
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
@@ -140,3 +140,31 @@ def test_zero_is_zero_however_it_is_written(word: str) -> None:
     tally.add([word, "10", "x0", "00:00", "0.01", "2000"], [1] * 6)
     assert tally.zeros == 1
     assert tally.present == 6
+
+
+class Recording(SeededNoise):
+    """Notes the exact counts that noise is added to."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.seen: list[Any] = []
+
+    def laplace(self, counts: Any, scale: float) -> Any:
+        """Keep them."""
+        self.seen.append(np.array(counts))
+        return super().laplace(counts, scale)
+
+
+def counted_cells(texts: tuple[str, ...]) -> Any:
+    noise = Recording()
+    ledger = Ledger(1.0, 1e-9, threshold_delta=1e-9)
+    run = Discovery(Draft(table_of(list(texts))), ledger, ledger.budget, 1e-9, noise)
+    run.count_rows()
+    run.count_present()
+    return noise.seen[-1]
+
+
+def test_one_row_changes_one_count_of_cells_by_one() -> None:
+    for texts in itertools.combinations_with_replacement(("0", "0.00", "7", "x", "", "n/a"), 3):
+        more = counted_cells(texts) - counted_cells(texts[1:])
+        assert np.abs(more).sum() <= 1
