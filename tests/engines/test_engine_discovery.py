@@ -344,11 +344,13 @@ def test_rows_that_are_all_nobodys_are_released_as_from_memory(tmp_path: Path) -
         f"'{path}'"
     )
     for method in (Independent, PrivBayes, Adaptive.fast):
-        there, here = (
-            fitted(method(epsilon=1.0, person="who"), path, engine=name)
-            for name in ("duckdb", "memory")
-        )
-        assert there == here
+        outcomes: list[Any] = []
+        for name in ("duckdb", "memory"):
+            try:
+                outcomes.append(fitted(method(epsilon=1.0, person="who"), path, engine=name))
+            except InputError as stop:  # where noise alone is found: an outcome as any other
+                outcomes.append(str(stop))
+        assert outcomes[0] == outcomes[1]
 
 
 def test_a_type_without_a_place_is_no_matter_where_nothing_is_asked() -> None:
