@@ -205,11 +205,13 @@ def _restrict_files(readable: Iterable[Path]) -> None:
     if version < 1:
         raise OSError(errno.ENOSYS, "Landlock")
     rights = max(bits for since, bits in _FILE_RIGHTS.items() if since <= version)
-    attributes = struct.pack(
-        "<QQQ", rights, _NET_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0
-    )
-    size = 24 if version >= 6 else 16 if version >= 4 else 8
-    ruleset = _call(_LANDLOCK_CREATE, attributes, size, 0)
+    fields = [rights]
+    if version >= 4:
+        fields.append(_NET_RIGHTS)
+    if version >= 6:
+        fields.append(_SCOPES)
+    attributes = struct.pack(f"<{len(fields)}Q", *fields)
+    ruleset = _call(_LANDLOCK_CREATE, attributes, len(attributes), 0)
     try:
         for path in readable:
             _allow_reading(ruleset, path)

@@ -50,20 +50,18 @@ MODE_LABELS = (
 @router.get("/mine")
 def show_mine(request: Request, hub: TheHub, viewer: Viewer, page: int = 1) -> Response:
     """One's own data sets, and the requests that wait for a decision."""
+    return _mine_page(request, hub, viewer, PageOf(number=page))
+
+
+def _mine_page(
+    request: Request, hub: TheHub, viewer: Viewer, page: PageOf, **values: Any
+) -> Response:
     with hub.db.reading() as c:
         owned = datasets.owned(c, viewer.id)
-        waiting = list_lines(c, asking.for_owner(c, viewer.id, "waiting", PageOf(number=page)))
+        waiting = list_lines(c, asking.for_owner(c, viewer.id, "waiting", page))
         mine = agents.listed(c, viewer.id)
-    return render(
-        request,
-        "mine.html",
-        title="My data",
-        owned=owned,
-        page=waiting,
-        labels=LABELS,
-        agents=mine,
-        secret="",
-    )
+    shown: dict[str, Any] = {"owned": owned, "page": waiting, "labels": LABELS, "agents": mine}
+    return render(request, "mine.html", title="My data", **shown, **{"secret": "", **values})
 
 
 @router.get("/datasets/new")
@@ -159,21 +157,8 @@ def add_agent(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> 
     name = form.text("name", "The name of the agent", most=100)
     with hub.db.transaction() as c:
         made, secret = agents.create(c, viewer.id, name)
-    with hub.db.reading() as c:
-        owned = datasets.owned(c, viewer.id)
-        waiting = list_lines(c, asking.for_owner(c, viewer.id, "waiting"))
-        mine = agents.listed(c, viewer.id)
-    return render(
-        request,
-        "mine.html",
-        title="My data",
-        owned=owned,
-        page=waiting,
-        labels=LABELS,
-        agents=mine,
-        secret=secret,
-        agent=made,
-        address=hub.address,
+    return _mine_page(
+        request, hub, viewer, PageOf(), secret=secret, agent=made, address=hub.address
     )
 
 
