@@ -129,6 +129,9 @@ def lay_cells(
     # Among numbers so large that half a step is lost in rounding, narrow cells are joined.
     apart = np.append(np.diff(cuts) > 0, True)
     edges, cuts = edges[apart], cuts[apart]
+    if len(edges) < 2:  # all of them are lost in it: one cell holds the whole range
+        edges = np.array([stretch.low, max(stretch.high, np.nextafter(stretch.low, np.inf))])
+        cuts = np.array([edges[0], np.nextafter(edges[1], np.inf)])
     edges[0] = stretch.low
     return CellGrid(edges, cuts, unit=False, step=step)
 
