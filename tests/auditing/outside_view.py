@@ -28,6 +28,7 @@ import pyarrow.parquet
 
 import understudy.release.pipeline
 from understudy import Schema
+from understudy.counting.row_functions import DenseGradient, RandomFeatures, RowInputs
 from understudy.data.forms import Form
 from understudy.data.tables import read_table
 from understudy.privacy.central import CentralCurator
@@ -64,6 +65,10 @@ class SameAnswers:
         stream = self._stream("draw", np.shape(counts), draws, smoothing)
         return stream.multinomial(draws, np.full(cells, 1 / cells)).reshape(np.shape(counts))
 
+    def sample(self, rows: int, rate: Any) -> Any:
+        """All rows: which are in a sample is nobody's to see."""
+        return np.arange(rows)
+
     def _table(self, kind: str, counts: Any, scale: float) -> Any:
         return self._stream(kind, np.shape(counts), scale).integers(-3, 60, np.shape(counts))
 
@@ -93,7 +98,7 @@ def _as_public(value: Any) -> Any:
         return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
         return tuple(map(_as_public, value))
-    if isinstance(value, Question):
+    if isinstance(value, Question | DenseGradient | RandomFeatures | RowInputs):
         return (type(value).__name__, *map(_as_public, vars(value).values()))
     if isinstance(value, Domain):
         return tuple(value.sizes.items())

@@ -10,6 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from understudy.counting.row_functions import (
+    DenseGradient,
+    RandomFeatures,
+    RowFunction,
+    RowInputs,
+)
 from understudy.data.bits import Bits
 from understudy.data.encoding import Coded
 from understudy.data.marginals import Axis, Marginal, marginal
@@ -21,6 +27,8 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.features import Indicator, Number
 from understudy.privacy.sum_wire import sum_to_wire
 from understudy.privacy.sums import Sum
+from understudy.privacy.vector_wire import vectors_to_wire
+from understudy.privacy.vectors import VectorSum
 from understudy.privacy.wire import pack_marginals
 
 SCHEMA = Schema.from_dict(
@@ -50,6 +58,7 @@ AMOUNTS = {
     "top": (0.1, 1.0),
     "size": (1e-3, 0.1, 1.0),
     "sums": (1e-9, 0.1, 1.0),
+    "vectors": (1e-6, 0.1, 1.0),
 }
 METHODS: tuple[dict[str, Any], ...] = (
     {"name": "independent"},
@@ -114,6 +123,9 @@ def question(rng: Generator, *, way: str, session: str, number: int, rows: int |
     if what == "sums":
         about, arrays = _sums(rng)
         content = {**about, **content, "bits": None}
+    if what == "vectors":
+        about, arrays = _vectors(rng)
+        content = {**about, **content, "bits": None}
     if rng.random() < 0.2:
         return _spoil(rng, content, arrays)
     return Message("ask", content, arrays)
@@ -151,6 +163,29 @@ def _sums(rng: Generator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             missing=("complete", "centre")[rng.integers(2)],  # type: ignore[arg-type]
             shares=(None, _split_of(moments))[rng.integers(2)],
         )
+    )
+
+
+def _vectors(rng: Generator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Gradients of a small network, and random features; weights may be beyond all reason."""
+    size = float(rng.choice([1.0, 1.0, 1e30]))
+
+    def draw(*shape: int) -> Any:
+        return (size * rng.standard_normal(shape)).astype(np.float32)
+
+    inputs = RowInputs(coded=("b", "c"))
+    function: RowFunction = RandomFeatures(inputs=inputs, directions=draw(2, 5), labels=3)
+    if rng.random() < 0.5:
+        loss = ("gan", "wasserstein")[rng.integers(2)]
+        function = DenseGradient(
+            inputs=inputs,
+            weights=[draw(5, 3), draw(3, 1)],
+            biases=[draw(3), draw(1)],
+            loss=loss,  # type: ignore[arg-type]
+        )
+    clip, rate = float(rng.choice([0.1, 1.0, 50.0])), float(rng.choice([0.25, 1.0]))
+    return vectors_to_wire(
+        VectorSum(function=function, budget=Budget(1.0, "rho"), clip=clip, rate=rate)
     )
 
 

@@ -46,7 +46,11 @@ HOLDS_ROWS: tuple[ModuleType, ...] = (
 
 EXCEPTIONS = {
     "__init__.py": "fit hands the user's table to the release, and names its type",
+    "image_tables.py": "images become the table that a user would have handed over",
 }
+
+PUBLIC = ("understudy.counting.row_functions", "understudy.counting.convolutions")
+"""Descriptions of functions, as numbers: a curator computes them of rows, a method never does."""
 
 
 def test_methods_import_nothing_that_holds_rows() -> None:
@@ -69,6 +73,8 @@ def test_the_exceptions_are_still_needed() -> None:
 def _forbidden_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for name in _imported(node):
+            if name.startswith(PUBLIC):
+                continue
             for module in HOLDS_ROWS:
                 if name == module.__name__ or name.startswith(f"{module.__name__}."):
                     yield f"line {getattr(node, 'lineno', 0)}: {name}"

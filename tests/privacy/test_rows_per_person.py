@@ -421,10 +421,12 @@ class Words(SystemNoise):
 
     height = 10**6
     scale = 0.0
+    histograms = 0
 
     def laplace(self, counts: Any, scale: float) -> Any:
         self.scale = scale
-        if len(counts) == 1:  # the number of rows
+        self.histograms += 1
+        if self.histograms <= 2:  # the number of rows, and of cells that are not empty
             return counts + 1000
         return np.full_like(counts, self.height)
 
@@ -448,6 +450,7 @@ def test_a_person_who_makes_words_frequent_is_told_with_probability_delta_at_mos
         guarantee: Any = (1.0, 2e-6, "add_remove", currency, delta)
         ledger = Ledger(*guarantee, rows_per_person=most)
         table = Table({"c": words(*["v"] * (most + 1))})
+        noise.histograms = 0
         return isinstance(discover(table, ledger, ledger.budget, delta, noise)["c"], Category)
 
     noise = Words()

@@ -86,7 +86,8 @@ class EncryptedCurator(Curator):
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
-        return mean_noise(cost, self.neighbours) * math.sqrt(PARTIES / self.session.terms.honest)
+        each = mean_noise(cost, self.neighbours, self.ledger.rows_per_person)
+        return each * math.sqrt(PARTIES / self.session.terms.honest)
 
     # ---- tables
 
