@@ -259,6 +259,18 @@ def test_a_state_that_a_ledger_paid_for_needs_it(tmp_path):
         method.fit(make_table(300), SCHEMA)
 
 
+@pytest.mark.parametrize(("schema", "refinement"), [(None, 0.0), (SCHEMA, 0.1)])
+def test_a_run_that_can_go_on_asks_nothing_before_it_trains(tmp_path, schema, refinement):
+    """Discovery and refinement of the first part would be asked again by the second, unpaid."""
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=8.0, delta=1e-5)
+    state = tmp_path / "run.state"
+    method = GAN(epsilon=8.0, checkpoint=str(state), refinement=refinement, **QUICK)
+    with pytest.raises(InputError, match="needs a whole schema and refinement 0"):
+        method.fit(make_table(3000), schema, ledger=file, noise=Stopping(5))
+    assert file.left() == (8.0, 1e-5)
+    assert not state.exists()
+
+
 def test_training_asks_no_more_than_its_steps(answers):
     GAN(epsilon=2.0, **QUICK).fit(make_table(200), SCHEMA, noise=SeededNoise(1))
     assert len(answers) == 30
