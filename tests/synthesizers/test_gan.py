@@ -259,6 +259,23 @@ def test_a_state_that_a_ledger_paid_for_needs_it(tmp_path):
         method.fit(make_table(300), SCHEMA)
 
 
+def test_a_refusal_of_the_second_part_gives_nothing_back(tmp_path, monkeypatch, answers):
+    """The first part has been answered, and its state holds what it learned."""
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file, noise=Stopping(5))
+    assert len(answers) >= 5
+
+    def refuse(self, curator, budget, progress):
+        raise InputError("a package is missing")
+
+    monkeypatch.setattr(GAN, "learn", refuse)
+    with pytest.raises(InputError, match="a package is missing"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    assert file.left() == (0.0, 0.0)
+
+
 @pytest.mark.parametrize(("schema", "refinement"), [(None, 0.0), (SCHEMA, 0.1)])
 def test_a_run_that_can_go_on_asks_nothing_before_it_trains(tmp_path, schema, refinement):
     """Discovery and refinement of the first part would be asked again by the second, unpaid."""
