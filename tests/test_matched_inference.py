@@ -200,3 +200,16 @@ def test_columns_that_were_measured_together_carry_no_warning() -> None:
     slope = inference.coefficient("b", ["a"], "a")
     assert inference.find_unmeasured(together, slope) == ()
     assert inference.misfit_variance(together, slope) == 0
+
+
+def test_a_model_names_no_file_of_whoever_infers_from_it(tmp_path):
+    """A model may come from anybody: its method runs again, and writes nowhere."""
+    from types import SimpleNamespace
+
+    from understudy import Ledger
+
+    method = {"name": "gan", "epsilon": 1.0, "delta": 1e-6, "steps": 3}
+    files = {"checkpoint": str(tmp_path / "victim"), "preview": str(tmp_path / "other")}
+    forged = SimpleNamespace(method={**method, **files}, ledger=Ledger(1.0, 1e-6, currency="rho"))
+    again = same_method(forged)
+    assert (again.checkpoint, again.preview, again.steps) == (None, None, 3)

@@ -162,3 +162,19 @@ def test_a_contact_sheet_has_a_row_for_each_label():
     assert sheet.shape == (3 * 11 + 2, 2 * 10 + 2)
     assert sheet[2:11, 2:10].tolist() == PIXELS[0].tolist()
     assert sheet[2 + 11 : 11 + 11, 12:20].tolist() == PIXELS[4].tolist()
+
+
+def test_the_only_picture_of_a_label_does_not_decide_that_there_is_one(tmp_path):
+    """Names of folders are public, and whether one of them holds a picture is not."""
+    folder = tmp_path / "pictures"
+    for word, count in (("cat", 3), ("dog", 2), ("rare", 1), (".cache", 0)):
+        (folder / word).mkdir(parents=True)
+        for number in range(count):
+            picture = np.full((4, 4), 20 * number, dtype=np.uint8)
+            (folder / word / f"{number}.png").write_bytes(write_png(picture))
+    whole = read_images(folder)
+    assert whole.words == ("cat", "dog", "rare")
+    (folder / "rare" / "0.png").unlink()
+    less = read_images(folder)
+    assert less.words == whole.words
+    assert less.labels.tolist() == whole.labels.tolist()[:-1]

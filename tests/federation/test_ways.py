@@ -186,6 +186,21 @@ def test_a_method_from_a_message():
             method_of(wrong)
 
 
+@pytest.mark.parametrize("name", ["checkpoint", "preview"])
+def test_a_message_names_no_file_of_the_holder(name, tmp_path):
+    """In the way "models" a holder runs the method itself: it would write where an analyst says."""
+    target = tmp_path / "victim"
+    method = {
+        "name": "gan",
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "sampling_rate": 1.0,
+        name: str(target),
+    }
+    with pytest.raises(InputError, match=f"no parameter '{name}'"):
+        method_of(method)
+
+
 # ---- refused, and ledgers afterwards
 
 

@@ -15,7 +15,7 @@ from foreign_packages import HEAD, make_package, make_wheel
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError
-from understudy.hub.foreign import confinement
+from understudy.hub.foreign import confinement, keeper
 from understudy.hub.foreign.confinement import Limits, check_confinement
 from understudy.hub.foreign.keeper import AlgorithmFailed, method_of
 from understudy.hub.foreign.packages import (
@@ -190,6 +190,47 @@ raise ValueError(json.dumps([probe(), environment, handles]))
     ]
     assert handles == []
     assert rows.read_text().startswith("age,sex")
+
+
+def test_it_cannot_ask_for_the_size_of_the_rows(rows: Path, tmp_path: Path) -> None:
+    """One row more makes a larger file, and nobody has paid for that; Landlock forbids to open a
+    file, and not to ask for its size.
+    """
+    before = f"DATA, PARENT = {str(rows)!r}, {os.getpid()}\nimport os\n"
+    body = """
+def see(path):
+    found = []
+    for look in (os.stat, os.lstat, lambda p: os.fstat(os.open(p, os.O_PATH)), os.readlink):
+        try:
+            found.append(str(look(path)))
+        except OSError:
+            pass
+    found += [path] * os.access(path, os.F_OK)
+    return found
+up = "../" * 30
+seen = [see(p) for p in (DATA, up + DATA, os.path.dirname(DATA), f"/proc/{PARENT}", "/etc/passwd")]
+raise ValueError(json.dumps(seen))
+"""
+    model, book, why = fit(make_package(body, before), rows, tmp_path)
+    assert model is None
+    assert json.loads(why.partition("ValueError: ")[2]) == [[], [], [], [], []]
+    assert book.left() == (2 * EPSILON, 0.0)
+
+
+def test_without_namespaces_rows_in_a_file_are_not_asked(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = keeper._PROGRAM.replace(
+        "main(sys.argv[2])",
+        "child = sys.modules[main.__module__]; child.leave_network = lambda: False; "
+        "main(sys.argv[2])",
+    )
+    monkeypatch.setattr(keeper, "_PROGRAM", program)
+    package = make_package("return uniform(curator)")
+    model, book, why = fit(package, rows, tmp_path)
+    assert model is None
+    assert "how large the file of the rows is; nothing was run" in why
+    assert book.left() == (2 * EPSILON, 0.0)
 
 
 def test_the_probes_would_be_noticed_where_nothing_is_shut_in(rows: Path, tmp_path: Path) -> None:

@@ -264,8 +264,33 @@ def test_releases_are_for_those_who_may_use_them(hub: Hub) -> None:
         releases.withdraw(c, owner, release.id)
         with pytest.raises(Refused, match="withdrawn"):
             releases.use(c, user, release.id, "download")
+        # What was found stands in the summary: that is handed out no more, either.
+        for viewer in (user, reader):
+            with pytest.raises(Refused, match="withdrawn"):
+                releases.show(c, viewer, release.id)
+        assert releases.show(c, owner, release.id).id == release.id
         datasets.close(c, owner, dataset.id)
         with pytest.raises(Refused, match="closed"):
             releases.show(c, user, release.id)
         with pytest.raises(NotFound):
             releases.show(c, stranger, release.id)
+
+
+def test_a_closed_data_set_lists_nothing_that_it_does_not_show(hub: Hub) -> None:
+    """A list tells what was found, as the release itself does."""
+    with hub.db.transaction() as c:
+        owner, user = add_user(c, "owner"), add_user(c, "user")
+        dataset = add_dataset(c, owner, [STANDING], [user])
+        request_synthesis(c, user, dataset.id)
+        job = jobs.claim(c, "w")
+        assert job is not None
+    release = finish_job(hub, job, "w")
+    with hub.db.transaction() as c:
+        assert releases.list_of(c, user, dataset.id).total == 1
+        datasets.close(c, owner, dataset.id)
+        with pytest.raises(Refused, match="closed"):
+            releases.show(c, user, release.id)
+        assert releases.list_of(c, user, dataset.id).total == 0
+        assert releases.list_of(c, owner, dataset.id).total == 1
+        datasets.reopen(c, owner, dataset.id)
+        assert releases.list_of(c, user, dataset.id).total == 1

@@ -260,3 +260,33 @@ def test_foreign_algorithms_get_no_rows_that_they_could_read_or_time(
     ):
         with pytest.raises(InputError, match=why):
             operation._engine(rows)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "preview"])
+def test_no_request_names_a_file_of_whoever_computes(name: str, rows: Path, tmp_path: Path) -> None:
+    """A checkpoint of a requester's choice would be written and removed at any place, and go on
+    with the reservation of another job.
+    """
+    target = tmp_path / "victim"
+    spec = {"epsilon": 1.0, "delta": 1e-6, "method": "gan", "parameters": {name: str(target)}}
+    with pytest.raises(InputError, match=f"no parameter '{name}'"):
+        check_spec("synthesise", spec, SCHEMA)
+    book = open_books(tmp_path / "gan.ledger", 3.0, 1e-5, "add_remove", "row")
+    run = Run(
+        rows=rows,
+        schema=SCHEMA,
+        ledger_file=job_ledger(book, price=(1.0, 1e-6)),
+        folder=tmp_path / "release",
+    )
+    with pytest.raises(InputError, match=f"no parameter '{name}'"):
+        read_operation("synthesise", spec).run(run)
+    assert not target.exists()
+    assert book.read()["releases"] == []
+
+
+def test_every_parameter_that_names_a_file_is_known_as_one() -> None:
+    from understudy.synthesizers.parameters import file_parameters
+    from understudy.synthesizers.registry import find_method
+
+    assert file_parameters(find_method("gan").kind) == {"checkpoint", "preview"}
+    assert file_parameters(find_method("independent").kind) == frozenset()

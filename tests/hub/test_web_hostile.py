@@ -513,3 +513,18 @@ def test_an_unforeseen_error_says_nothing(
     assert ours_only
     assert not any("42" in one.getMessage() for one in ours_only)
     assert not any("secretword" in one.getMessage() for one in ours_only)
+
+
+@pytest.mark.parametrize("path", ["claim", "jobs/abcd/fail", "jobs/abcd/progress"])
+def test_nobody_without_a_token_fills_the_memory(web: WebHub, path: str) -> None:
+    """Documents are read before a token is looked at, so they are small."""
+    client = web.client().client
+    large = b'{"dataset": "' + b"x" * (MAX_BODY + 1) + b'"}'
+    assert client.post(f"/api/agent/{path}", content=large).status_code == 413
+
+
+def test_models_of_agents_may_be_large(web: WebHub) -> None:
+    client = web.client().client
+    large = b"x" * (MAX_BODY + 1)
+    assert client.post("/api/agent/jobs/abcd/release", content=large).status_code == 401
+    assert client.post("/api/agent/relay/abcd/answer", content=large).status_code == 401

@@ -259,6 +259,76 @@ def test_a_state_that_a_ledger_paid_for_needs_it(tmp_path):
         method.fit(make_table(300), SCHEMA)
 
 
+def test_a_refusal_of_the_second_part_gives_nothing_back(tmp_path, monkeypatch, answers):
+    """The first part has been answered, and its state holds what it learned."""
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file, noise=Stopping(5))
+    assert len(answers) >= 5
+
+    def refuse(self, curator, budget, progress):
+        raise InputError("a package is missing")
+
+    monkeypatch.setattr(GAN, "learn", refuse)
+    with pytest.raises(InputError, match="a package is missing"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    assert file.left() == (0.0, 0.0)
+
+
+def test_two_runs_on_one_checkpoint_ask_no_step_twice(tmp_path, answers):
+    """The same command in a second terminal, while the first still trains."""
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    quick = {**QUICK, "steps": 250}
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **quick)
+    second = []
+
+    def start_second(what, step, steps):
+        if what == "training" and step == 5 and not second:
+            second.append(None)
+            second[0] = method.fit(make_table(300), SCHEMA, ledger=file)
+
+    with pytest.raises(InputError, match="Another run has gone on"):
+        method.fit(make_table(300), SCHEMA, ledger=file, progress=start_second)
+    assert second[0] is not None
+    assert len(answers) <= 250
+    assert file.left() == (0.0, 0.0)
+
+
+def test_a_run_that_ended_while_it_counted_does_not_count_again(tmp_path, monkeypatch):
+    measured = []
+    measure = CentralCurator.measure
+
+    def counted(self, marginals, budget, weights=None):
+        measured.append(marginals)
+        found = measure(self, marginals, budget, weights)
+        if len(measured) == 1:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(CentralCurator, "measure", counted)
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    method = GAN(epsilon=2.0, checkpoint=str(tmp_path / "run.state"), **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    with pytest.raises(InputError, match="ended while it counted"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    assert len(measured) == 1
+    assert file.left() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("schema", "refinement"), [(None, 0.0), (SCHEMA, 0.1)])
+def test_a_run_that_can_go_on_asks_nothing_before_it_trains(tmp_path, schema, refinement):
+    """Discovery and refinement of the first part would be asked again by the second, unpaid."""
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=8.0, delta=1e-5)
+    state = tmp_path / "run.state"
+    method = GAN(epsilon=8.0, checkpoint=str(state), refinement=refinement, **QUICK)
+    with pytest.raises(InputError, match="needs a whole schema and refinement 0"):
+        method.fit(make_table(3000), schema, ledger=file, noise=Stopping(5))
+    assert file.left() == (8.0, 1e-5)
+    assert not state.exists()
+
+
 def test_training_asks_no_more_than_its_steps(answers):
     GAN(epsilon=2.0, **QUICK).fit(make_table(200), SCHEMA, noise=SeededNoise(1))
     assert len(answers) == 30

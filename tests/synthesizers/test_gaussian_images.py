@@ -86,3 +86,16 @@ def test_tiny_images_are_refused():
     images = Images(pixels=np.zeros((3, 4, 4), dtype=np.uint8))
     with pytest.raises(InputError, match="at least 8"):
         table_of_images(images, "gaussian")
+
+
+def test_an_image_more_changes_no_coefficient_of_another():
+    """To the last digit, however many threads multiply: 101 images at once are not 100 and one."""
+    from understudy.data.image_files import Images
+    from understudy.synthesizers.image_tables import table_of_images
+
+    pixels = np.random.default_rng(4).integers(0, 256, (101, 28, 28), dtype=np.uint8)
+    whole, _ = table_of_images(Images(pixels=pixels), "gaussian")
+    for kept in (slice(0, 100), slice(1, 101), slice(50, 51)):
+        part, _ = table_of_images(Images(pixels=pixels[kept]), "gaussian")
+        for name, column in part.columns.items():
+            assert np.array_equal(column.values, whole.columns[name].values[kept])

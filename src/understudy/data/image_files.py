@@ -121,9 +121,12 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _read_folder(folder: Path) -> Images:
+    """The pictures of a folder; an empty folder is a label all the same, or the only picture of a
+    label would decide whether there is such a label.
+    """
     inside = sorted(part for part in folder.iterdir() if part.is_dir())
+    inside = [part for part in inside if not part.name.startswith(".")]
     labelled = [(word, sorted(word.glob("*.png"))) for word in inside]
-    labelled = [(word, files) for word, files in labelled if files]
     if not labelled:
         files = sorted(folder.glob("*.png"))
         return Images(pixels=_stack(files))

@@ -52,6 +52,7 @@ from understudy.privacy.questions import Choose, Measure, Question
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.privbayes import PrivBayes
+from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.registry import find_method, methods_for
 
 Way = Literal["secure", "statistics", "voting", "models"]
@@ -190,12 +191,15 @@ def _describe_session(session: Session) -> dict[str, Any]:
 
 
 def method_of(parameters: Mapping[str, Any]) -> Synthesizer:
-    """A synthesizer from its name and parameters, as they stand in a message."""
+    """A synthesizer from its name and parameters, as they stand in a message; a message names no
+    file of whoever reads it.
+    """
     method = find_method(parameters.get("name"))
     if "federated" not in method.curators:
         raise InputError(f"There is no method {method.name!r} that holders can work by.")
     given = {name: value for name, value in parameters.items() if name != "name"}
-    unknown = sorted(given.keys() - {field.name for field in fields(method.kind)})
+    known = {field.name for field in fields(method.kind)} - file_parameters(method.kind)
+    unknown = sorted(given.keys() - known)
     if unknown:
         raise InputError(f"The method {method.name} has no parameter {unknown[0]!r}.")
     return method.make(**given)

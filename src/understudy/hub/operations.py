@@ -36,6 +36,7 @@ from understudy.privacy.plan import plan
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.reports.release import About, report
 from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.registry import DEFAULT, find_method
 
 OPERATIONS = ("synthesise", "ask", "learn")
@@ -362,10 +363,10 @@ class Synthesise(Operation):
             foreign = cast(Any, others[self.algorithm])
             return cast(Synthesizer, foreign(method=self.method, parameters_given=given, **shared))
         method = find_method(self.method)
-        known = {one.name for one in fields(method.kind)}
+        known = {one.name for one in fields(method.kind)} - file_parameters(method.kind)
         for name in given:
             if name not in known:
-                raise InputError(f"The method {method.name} has no parameter {name!r}.")
+                raise InputError(f"The method {method.name} has no parameter {name!r} in a hub.")
         if not method.kind.asks:
             shared["epsilon"] = 0.0
         return method.make(

@@ -30,6 +30,7 @@ from understudy.hub.tables import datasets, release_files, releases, vault_objec
 
 MAX_FILES = 20
 RELEASE_VERSION = 1
+WITHDRAWN = "The release was withdrawn by the data set's owner."
 USE_FILE = "use.json"
 """Written anew for each download: it carries the head of the trail, which no job knows."""
 
@@ -133,7 +134,8 @@ def read_again(c: Transaction, job: Job, spec: ReleaseSpec) -> Release:
 def show(c: Transaction, viewer: str, release: str) -> Release:
     """A release for its owner and those who may download or query it; for strangers there is none.
 
-    Who could use it if the data set were open is told that it is closed.
+    Who could use it if the data set were open is told that it is closed; and that it was withdrawn,
+    since what it found stands in its summary.
     """
     found = read_release(c, release)
     if read_object(c, found.dataset).owner == viewer:
@@ -141,6 +143,8 @@ def show(c: Transaction, viewer: str, release: str) -> Release:
     decisions = [_decide(c, viewer, found, name) for name in FREE]
     if not any(decisions):
         raise Refused(decisions[0].why)
+    if found.withdrawn_at is not None:
+        raise Refused(WITHDRAWN)
     return found
 
 
@@ -153,7 +157,7 @@ def use(c: Transaction, user: str, release: str, operation: str, what: str = "")
     if not decision:
         raise Refused(decision.why)
     if found.withdrawn_at is not None:
-        raise Refused("The release was withdrawn by the data set's owner.")
+        raise Refused(WITHDRAWN)
     trail.append(c, user, operation, found.dataset, {"release": release, "what": what[:200]})
     return found
 
@@ -180,7 +184,9 @@ def withdraw(c: Transaction, actor: str, release: str) -> Release:
 
 
 def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = None) -> Page[Release]:
-    """The releases of a data set that a viewer may use, newest first."""
+    """The releases of a data set that a viewer may use, newest first; of a closed one, none but for
+    its owner.
+    """
     page = (page or PageOf()).clipped()
     subject, thing = read_subject(c, viewer), read_object(c, dataset)
     query = sa.select(releases).where(releases.c.dataset == dataset)
@@ -189,6 +195,8 @@ def list_of(c: Transaction, viewer: str, dataset: str, page: PageOf | None = Non
         query = query.where(releases.c.withdrawn_at.is_(None))
         if not may_use:
             query = query.where(releases.c.user == viewer)
+        if not thing.open:
+            query = query.where(sa.false())
     total = c.value(sa.select(sa.func.count()).select_from(query.subquery()))
     query = query.order_by(releases.c.created_at.desc(), releases.c.id)
     rows = c.rows(query.limit(page.size).offset((page.number - 1) * page.size))

@@ -217,7 +217,7 @@ class Worker:
                 folder=folder / "release",
                 use=use_of(dataset),
                 progress=progress,
-                methods=self._foreign(operation),
+                methods=self._foreign(operation, dataset),
                 seed=seed_of(job.id),
             )
             made = self._run(operation, run)
@@ -279,7 +279,7 @@ class Worker:
         with decrypt_into_memory(self.hub.vault.open(dataset.rows_object)) as path:
             yield path
 
-    def _foreign(self, operation: Operation) -> Mapping[str, type[ForeignMethod]]:
+    def _foreign(self, operation: Operation, dataset: Dataset) -> Mapping[str, type[ForeignMethod]]:
         """The algorithm of a job, once its digest and its signature are right."""
         if not isinstance(operation, Synthesise) or operation.algorithm is None:
             return {}
@@ -289,7 +289,9 @@ class Worker:
         if digest_of(data) != operation.algorithm:
             raise AlgorithmFailed("The package is not the one that was asked for.")
         check_signature(data, known.signature, known.public_key)
-        return {operation.algorithm: method_of(read_package(data), self.settings.limits)}
+        on_disk = dataset.source is not None  # stored rows are decrypted into memory
+        method = method_of(read_package(data), self.settings.limits, rows_on_disk=on_disk)
+        return {operation.algorithm: method}
 
     def _is_spent(self, job: Job) -> bool:
         path = self.ledgers / f"{job.dataset}.ledger"

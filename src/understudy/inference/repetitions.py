@@ -13,6 +13,7 @@ from understudy.models.model import Model
 from understudy.privacy.budget import epsilon_of
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers import Synthesizer
+from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.registry import find_method
 
 _ASKED_BY_METHODS = ("table of", "choice among", "draws", "rows drawn")
@@ -67,7 +68,8 @@ def same_method(model: Model) -> Synthesizer:
     """
     told = dict(model.method)
     known = find_method(told.pop("name"))
-    names = {parameter.name for parameter in known.parameters}
+    # A model is a file of somebody else's, and opening one writes to no file that it names.
+    names = {parameter.name for parameter in known.parameters} - file_parameters(known.kind)
     shared = ("epsilon", "delta", "neighbours", "max_rows_per_person")
     given = {name: told[name] for name in (*shared, *names) if name in told}
     ledger = model.ledger

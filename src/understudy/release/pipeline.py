@@ -138,6 +138,7 @@ class Release:
         """Check, then spend; returns the released model."""
         self._check_noise()
         self._check_unit()
+        self._check_journal()
         fingerprint = self._check_table()
         self._say_spellings()
         ledger = self._open_ledger()
@@ -169,6 +170,19 @@ class Release:
         return replace(model, library=self.source.library)
 
     # ---- checks: nothing is spent here
+
+    def _check_journal(self) -> None:
+        """A release that goes on is paid for once: what is asked before the method learns would be
+        asked again, and its answer is in no state.
+        """
+        if self._journal is None:
+            return
+        if not isinstance(self.schema, Schema) or self.method.refinement:
+            raise InputError(
+                "A run that can go on from a checkpoint needs a whole schema and refinement 0: "
+                "discovery and refinement would be asked again, unpaid. Give --schema, or leave "
+                "the checkpoint out."
+            )
 
     def _check_noise(self) -> None:
         seeded = self.noise is not None and not self.noise.private

@@ -50,7 +50,8 @@ def reserve(
     declared point what could be asked until then. Any other end, a crash included, leaves the
     reservation in full. Where settling fails, the reservation is in full, too:
     what was paid for is not thrown away, and the owner is told. Without a file nothing is kept.
-    A release that goes on after an early end takes up the reservation that it began with.
+    A release that goes on after an early end takes up the reservation that it began with, which
+    comes back in no case.
     """
     known = goes_on(file, journal)
     if file is None:
@@ -66,6 +67,8 @@ def reserve(
     try:
         yield
     except UnderstudyError as refusal:
+        if known and not ledger.entries:
+            raise  # the part before has asked: what this one has not asked gives nothing back
         try:
             file.settle(number, ledger)
         except UnderstudyError as error:

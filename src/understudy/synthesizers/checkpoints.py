@@ -5,16 +5,20 @@ says at each moment how many steps *may* have been answered: steps are claimed i
 they are asked for, some at a time. A run that goes on begins after the last step that was claimed;
 steps that were claimed and lost in a crash are not asked again.
 
-The file holds released values only. It is as good as its one copy: whoever goes on twice from the
-same file spends twice, which a ledger file notices, since the release is settled after the first
-time.
+The file holds released values only. Of two runs that go on from one file at the same time, the one
+that claims first goes on, and the other stops before it asks for more. It is as good as its one
+copy: whoever goes on from an older copy asks again what was asked since, which a ledger file
+notices once the release is settled, and not before.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ from understudy.data.files import read_json, write_json
 from understudy.errors import InputError
 from understudy.models.generators import pack_array, unpack_array
 
-VERSION = 1
+VERSION = 2
 
 CLAIMED_TOGETHER = 100
 """Steps that are claimed at a time: a crash loses as many at most."""
@@ -49,6 +53,8 @@ class Checkpoint:
         The noisy counts that the release has asked for before training.
     release
         The number of the release in the owner's ledger file, where there is one.
+    counting
+        Whether the counts may have been asked for.
     """
 
     path: Path | None = None
@@ -58,6 +64,8 @@ class Checkpoint:
     counts: NDArray[np.float64] | None = None
     deviation: float = 0.0
     release: str | None = None
+    counting: bool = False
+    _known: str | None = None
 
     @classmethod
     def open(cls, path: str | None, parameters: Mapping[str, Any]) -> Checkpoint:
@@ -92,6 +100,7 @@ class Checkpoint:
         if isinstance(claimed, bool) or not isinstance(claimed, int) or claimed < 0:
             raise ValueError("it does not say how many steps were asked for")
         self.claimed, self.release = claimed, document["release"]
+        self.counting, self._known = document["counting"] is not False, document["check"]
         if document["state"] is not None:
             self.state = {name: unpack_array(a) for name, a in document["state"].items()}
         if document["counts"] is not None:
@@ -99,9 +108,29 @@ class Checkpoint:
             self.deviation = float(document["deviation"])
 
     def write(self) -> None:
-        """Put the state into the file, whole or not at all."""
+        """Put the state into the file, whole or not at all; refuses where another run has written
+        to it since.
+        """
         if self.path is None:
             return
+        with _alone(self.path):
+            if not self._is_ours():
+                raise InputError(
+                    f"Another run has gone on from the checkpoint {self.path}: this one stops, or "
+                    "steps would be asked twice."
+                )
+            document = self._document()
+            write_json(self.path, document, "checkpoint")
+            self._known = document["check"]
+
+    def _is_ours(self) -> bool:
+        """Whether the file is as this run has left it."""
+        assert self.path is not None
+        if not self.path.exists():
+            return self._known is None
+        return bool(read_json(self.path, "checkpoint").get("check") == self._known)
+
+    def _document(self) -> dict[str, Any]:
         state, counts = None, None
         if self.state is not None:
             state = {name: pack_array(array) for name, array in self.state.items()}
@@ -112,18 +141,32 @@ class Checkpoint:
             "parameters": json.loads(json.dumps(dict(self.parameters))),
             "release": self.release,
             "claimed": self.claimed,
+            "counting": self.counting,
             "counts": counts,
             "deviation": self.deviation,
             "state": state,
         }
         document["check"] = _check(document)
-        write_json(self.path, document, "checkpoint")
+        return document
 
     def begin(self, release: str) -> None:
         """Remember the number of the release, before anything is asked; what another release has
         left is not gone on with.
         """
         self.release, self.claimed, self.state, self.counts = release, 0, None, None
+        self.counting = False
+        self.write()
+
+    def claim_counts(self) -> None:
+        """Before the counts are asked for: see that the file says so; refuses to ask twice."""
+        if self.path is None:
+            return
+        if self.counting:
+            raise InputError(
+                f"The run of the checkpoint {self.path} ended while it counted: what it was told "
+                "is lost, and there is nothing to go on with. Remove the file and begin again."
+            )
+        self.counting = True
         self.write()
 
     def claim(self, step: int, steps: int, state: Callable[[], State]) -> None:
@@ -139,12 +182,27 @@ class Checkpoint:
         if self.path is None:
             return
         self.claimed, self.state = step, state()
-        self.write()
+        with contextlib.suppress(InputError):  # another run has gone on: the file is its own
+            self.write()
 
     def finish(self) -> None:
         """A run has come to its end: there is nothing to go on with."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        if self.path is None:
+            return
+        with _alone(self.path):
+            if self._is_ours():
+                self.path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other runs from the folder of a checkpoint while it is compared and written."""
+    handle = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _check(document: Mapping[str, Any]) -> str:

@@ -373,9 +373,11 @@ def count_labels(
     if label is not None:
         axes = marginal(label.name)
     if checkpoint.counts is None:
+        checkpoint.claim_counts()
         [counted] = curator.measure([axes], budget)
         checkpoint.counts = counted.counts.astype(np.float64)
         checkpoint.deviation = counted.deviation
+        checkpoint.write()
     else:
         curator.ledger.debit(
             f"table of {describe(axes)}", budget, "discrete Gaussian, as it was answered before"

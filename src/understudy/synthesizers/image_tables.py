@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.data.frames import as_table
 from understudy.data.image_files import Images
@@ -41,8 +42,8 @@ def table_of_images(images: Images, method: str) -> tuple[Table, Schema]:
             height=height, width=width, count=min(FREQUENCIES, height * width)
         )
         fact: dict[str, Any] = {"kind": "real", "min": -BOUND, "max": BOUND, "decimals": DECIMALS}
-        flat = images.pixels.reshape(count, -1) / 255.0
-        values = flat @ (frequencies.basis().T * _unit(height, width))
+        flat = images.pixels.reshape(count, -1)
+        values = _multiply_each(flat, frequencies.basis().T * _unit(height, width))
         for place, name in enumerate(frequencies.names):
             columns[name] = Column("real", np.ascontiguousarray(values[:, place]))
     else:
@@ -56,6 +57,21 @@ def table_of_images(images: Images, method: str) -> tuple[Table, Schema]:
         facts[LABEL] = {"kind": "categorical", "values": list(images.words)}
         columns[LABEL] = Column("text", images.labels, images.words)
     return Table(columns, "The table of images"), Schema.from_dict({"attributes": facts})
+
+
+def _multiply_each(images: NDArray[np.uint8], basis: Floats) -> Floats:
+    """Each image by itself times the basis, always from the same place in memory.
+
+    A product of all images at once adds up in another order where there is one image more: then the
+    last digits of some others change, and one row would decide what another one is.
+    """
+    found = np.empty((len(images), basis.shape[1]))
+    basis, image = np.ascontiguousarray(basis), np.empty(basis.shape[0])
+    for place, pixels in enumerate(images):
+        image[:] = pixels
+        image /= 255.0
+        found[place] = image @ basis
+    return found
 
 
 def _unit(height: int, width: int) -> float:

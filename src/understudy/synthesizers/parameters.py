@@ -300,6 +300,20 @@ def parameter(default: _T, constraint: Constraint, summary: str, *, option: str 
     return field
 
 
+def file_parameters(kind: type) -> frozenset[str]:
+    """The parameters of a method that name files of the machine that it runs on: whoever sets them
+    has that machine write, read and remove there.
+    """
+    found = set()
+    for declared in parameters_of(kind):
+        constraint = declared.constraint
+        if isinstance(constraint, Optional):
+            constraint = constraint.constraint
+        if isinstance(constraint, FileName):
+            found.add(declared.name)
+    return frozenset(found)
+
+
 def repair_parameter() -> Any:
     """The parameter ``repair``, which several methods have."""
     return parameter(

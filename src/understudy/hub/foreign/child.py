@@ -17,6 +17,7 @@ from typing import Any
 
 from understudy.hub.foreign.confinement import (
     Limits,
+    enter_own_root,
     leave_network,
     limit_resources,
     python_folders,
@@ -43,7 +44,10 @@ def main(arguments: str) -> None:
 
     methods()  # imports all of ours, while files can still be read freely
     _keep_nothing_compiled()
-    shut_in([*python_folders(), package])
+    readable = [*python_folders(), package]
+    if "namespaces" in layers and enter_own_root(readable, Path(told["root"])):
+        layers.append("root")
+    shut_in(readable)
     _check_shut_in()
     pipe = Pipe(0, 1, max_bytes=MAX_MESSAGE_BYTES)
     pipe.send(Message("ready", {"layers": layers}))
@@ -98,7 +102,7 @@ def _check_shut_in() -> None:
     """Believe the kernel only after trying: what must fail, fails."""
     try:
         Path("/proc/self/status").read_bytes()
-    except PermissionError:
+    except (PermissionError, FileNotFoundError):
         pass
     else:
         raise SystemExit("files can still be read")

@@ -68,6 +68,7 @@ class ForeignMethod(Synthesizer):
     name: ClassVar[str] = "foreign"
     package: ClassVar[Package]
     limits: ClassVar[Limits] = Limits()
+    rows_on_disk: ClassVar[bool] = True
     for_strangers: ClassVar[bool] = True
 
     method: str
@@ -97,7 +98,7 @@ class ForeignMethod(Synthesizer):
             self.method,
             {**self._shared(), **self.parameters_given},
         )
-        with start_algorithm(self.package, self.limits) as pipe:
+        with start_algorithm(self.package, self.limits, own_root=self.rows_on_disk) as pipe:
             document = Conversation(curator, pipe, self.limits, progress).run(start)
         return _read_model(document, self.parameters(), curator)
 
@@ -112,29 +113,50 @@ class ForeignMethod(Synthesizer):
         }
 
 
-def method_of(package: Package, limits: Limits | None = None) -> type[ForeignMethod]:
-    """The methods of a package as a class of synthesizers."""
+def method_of(
+    package: Package, limits: Limits | None = None, *, rows_on_disk: bool = True
+) -> type[ForeignMethod]:
+    """The methods of a package as a class of synthesizers.
+
+    Parameters
+    ----------
+    package, limits
+        What is run, and what it may use.
+    rows_on_disk
+        Whether the rows lie in a file, whose size an algorithm must not see; not where they are
+        decrypted into memory.
+    """
 
     class Method(ForeignMethod):
         """A method of the package."""
 
     Method.package = package
     Method.limits = limits or Limits()
+    Method.rows_on_disk = rows_on_disk
     return Method
 
 
 @contextlib.contextmanager
-def start_algorithm(package: Package, limits: Limits) -> Iterator[Pipe]:
-    """A process that has shut itself in, ready for its start; it is gone at the end."""
+def start_algorithm(package: Package, limits: Limits, *, own_root: bool = True) -> Iterator[Pipe]:
+    """A process that has shut itself in, ready for its start; it is gone at the end.
+
+    Parameters
+    ----------
+    package, limits
+        What is run, and what it may use.
+    own_root
+        Whether it must be in a file system of its own.
+    """
     check_confinement()
     with tempfile.TemporaryDirectory(prefix="understudy-algorithm-") as folder:
-        unpacked, empty = Path(folder) / "package", Path(folder) / "empty"
-        unpacked.mkdir()
-        empty.mkdir()
+        unpacked, empty, root = (Path(folder) / name for name in ("package", "empty", "root"))
+        for place in (unpacked, empty, root):
+            place.mkdir()
         package.unpack(unpacked)
         empty.chmod(0o500)
         told = {
             "package": str(unpacked),
+            "root": str(root),
             "modules": sorted(set(package.modules.values())),
             "limits": asdict(limits),
         }
@@ -157,7 +179,7 @@ def start_algorithm(package: Package, limits: Limits) -> Iterator[Pipe]:
                 max_bytes=limits.answer_bytes,
                 until=time.monotonic() + SECONDS_TO_START,
             )
-            _await_ready(pipe)
+            _await_ready(pipe, own_root)
             pipe.end_at(time.monotonic() + limits.seconds)
             yield pipe
         finally:
@@ -179,7 +201,7 @@ def _clean_environment() -> dict[str, str]:
     }
 
 
-def _await_ready(pipe: Pipe) -> None:
+def _await_ready(pipe: Pipe, own_root: bool) -> None:
     try:
         ready = pipe.receive()
         layers = set(ready.texts("layers"))
@@ -189,6 +211,11 @@ def _await_ready(pipe: Pipe) -> None:
         ) from error
     if ready.kind != "ready" or not layers >= _LAYERS:
         raise InputError("The process of a foreign algorithm is not shut in; nothing was run.")
+    if own_root and "root" not in layers:
+        raise AlgorithmFailed(
+            "On this machine a user may not make namespaces, so that a foreign algorithm could see "
+            "how large the file of the rows is; nothing was run."
+        )
 
 
 class Conversation:

@@ -11,8 +11,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY = 2_000_000
 """Bytes of a form or of a JSON document; a schema of 1,000 columns has some 200,000."""
 
-UPLOADS = re.compile(r"^/api/(agent/.*|v1/datasets/[^/]+/rows)$")
-"""Where whole tables and models come in."""
+UPLOADS = re.compile(
+    r"^/api/(agent/jobs/[^/]+/release|agent/relay/[^/]+/answer|v1/datasets/[^/]+/rows)$"
+)
+"""Where whole tables and models come in: read piece by piece, once it is known who sends them. What
+other addresses take is read whole into memory before anybody has shown a token.
+"""
 
 MAX_UPLOAD = 1_000_000_000
 
