@@ -51,8 +51,8 @@ from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure, Question
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.synthesizers import Synthesizer
-from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.parameters import file_parameters
+from understudy.synthesizers.privbayes import PrivBayes
 from understudy.synthesizers.registry import find_method, methods_for
 
 Way = Literal["secure", "statistics", "voting", "models"]
