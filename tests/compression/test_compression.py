@@ -142,7 +142,7 @@ def test_private_ones_converge_to_the_exact_ones(made):
     """With very much budget the projection is that of scaled rows."""
     X, y = made
     private = PrivateDCA(
-        1, epsilon=1e5, bounds=BOUNDS, classes=CLASSES, row_norm=100.0, rho=10.0
+        1, epsilon=1e7, bounds=BOUNDS, classes=CLASSES, row_norm=100.0, rho=10.0
     ).fit(X, y[:, 0])
     exact = fit_exact(ExactDCA, X / 8, y[:, 0], n_components=1, rho=10.0, rho_signal=1.0)
     assert abs(private.components_[0] @ exact.components_[0]) > 0.9999

@@ -137,6 +137,18 @@ def test_a_regression_that_does_not_fit_says_so_and_nothing_else() -> None:
 # --------------------------------------------------------------------------- lost columns
 
 
+def test_times_of_day_stay_times(tmp_path: Path) -> None:
+    """Also the last of the day, whose cell ends at midnight."""
+    clock = [f"{hour:02d}:{minute:02d}:59" for hour in range(8, 24) for minute in range(60)]
+    path = tmp_path / "times.csv"
+    path.write_text("\n".join(["at", *clock]) + "\n")
+    table = read_table(path)
+    cells = compare_originals(table, table).schema["at"]
+    assert cells.kind == "time"
+    assert cells.label(0).startswith("08:00:59")
+    assert cells.label(cells.bins - 1).endswith("23:59:59")
+
+
 def test_an_absent_column_is_lost() -> None:
     found = column(integers(*range(20)), None)
     assert (found.state, found.total_variation, found.not_real) == ("absent", 1.0, 1.0)

@@ -16,7 +16,7 @@ from foreign_packages import make_wheel
 from understudy.errors import InputError
 from understudy.hub import agent as agent_module
 from understudy.hub import agents, algorithms, datasets, jobs, trail
-from understudy.hub.agent import AgentClosed
+from understudy.hub.agent import Agent, AgentClosed
 from understudy.hub.agent_link import HubAway, HubLink, HubRefuses
 from understudy.hub.agent_settings import load_settings
 from understudy.hub.foreign.packages import public_key_of, sign_package
@@ -482,6 +482,14 @@ def test_a_revoked_agent_is_answered_no_more(site: Site) -> None:
         agents.revoke(c, site.owner, agent.id)
     with pytest.raises(HubRefuses, match="not the token"):
         site.agent().step()
+
+
+def test_an_agent_that_no_data_set_names_is_told_what_to_do(site: Site) -> None:
+    with site.hub.db.transaction() as c:
+        _, secret = agents.create(c, site.owner, "other")
+    link = HubLink(site.settings.url, secret, transport=site.client._transport)
+    with pytest.raises(HubRefuses, match="choose the agent on the data set's page"):
+        Agent(site.settings, link).step()
 
 
 def test_an_agent_of_another_data_set_does_not_start(tmp_path: Path) -> None:

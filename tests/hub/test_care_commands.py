@@ -45,6 +45,16 @@ def test_a_hub_is_backed_up_and_restored(kept: tuple[list[str], str, str], tmp_p
     hub.close()
 
 
+def test_a_backup_that_is_not_there_makes_no_hub(
+    kept: tuple[list[str], str, str], tmp_path: Path
+) -> None:
+    options = ["--data", str(tmp_path / "again"), *kept[0][2:]]
+    result = RUN.invoke(hub_app, ["restore", str(tmp_path / "nothing.tar"), *options])
+    assert result.exit_code != 0
+    assert "There is no backup at" in str(result.exception)
+    assert not (tmp_path / "again").exists()
+
+
 def test_the_master_key_is_rotated(kept: tuple[list[str], str, str], tmp_path: Path) -> None:
     options, _, stored = kept
     path = tmp_path / "keys" / "hub.keys"

@@ -89,8 +89,14 @@ def test_a_port_that_is_taken_is_told_at_once(tmp_path: Path) -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         code, said = run("demo", "--port", port)
+        keys = str(tmp_path / "keys")
+        served = run("serve", "--port", port, "--data", str(tmp_path / "hub"), "--keys", keys)
     assert code != 0
     assert "choose another --port" in said
+    assert served[0] != 0
+    assert "choose another --port" in served[1]
+    assert not (tmp_path / "hub").exists()
+    assert not (tmp_path / "keys").exists()
 
 
 @pytest.mark.thorough

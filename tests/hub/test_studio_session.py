@@ -128,6 +128,9 @@ class TestColumns:
         assert "banana" in problems["age"]
         assert set(problems) == {"age"}
         assert studio.interview.form.entries["age"] == before["age"]
+        codes = ColumnLine(name="note", kind="categorical", facts="A00..K09", missing="no")
+        assert "is no list of values" in studio.change_lines({"note": codes})["note"]
+        assert studio.interview.form.entries["note"] == before["note"]
         assert studio.interview.form.entries["sex"]["values"] == ["M", "F"]
 
     def test_the_column_of_the_person_cannot_be_changed(self, studio: Studio) -> None:

@@ -12,6 +12,7 @@ import pytest
 from web_hubs import WebHub, make_web_hub
 
 from understudy.hub.access import read_roles
+from understudy.hub.agent_settings import load_settings
 from understudy.hub.records import read_dataset
 from understudy.hub.roles import RoleSpec, RuleSpec
 
@@ -131,3 +132,19 @@ def test_an_owner_asks_others_agents_to_take_part(web: WebHub) -> None:
     other = web.api("uma")
     assert other.get(f"/api/v1/datasets/{dataset}/holders").status_code == 403
     assert other.put(f"/api/v1/datasets/{dataset}/holders/{agent}").status_code == 403
+
+
+def test_the_settings_that_a_new_agent_is_shown_start_it(web: WebHub, tmp_path: Path) -> None:
+    dataset = web.register("owner", mode="agent").id
+    page = unescape(web.client("owner").send("/mine", {"name": "ward"}, action="/agents").text)
+    shown = re.search(r"<pre>(# agent.toml.*?)</pre>", page, re.S)
+    secret = re.search(r'id="secret">([^<]+)<', page)
+    assert shown is not None
+    assert secret is not None
+    (tmp_path / "agent.token").write_text(secret.group(1))
+    (tmp_path / "agent.token").chmod(0o600)
+    (tmp_path / "agent.toml").write_text(shown.group(1))
+    settings = load_settings(tmp_path / "agent.toml")
+    assert settings.dataset == dataset
+    assert settings.allowance == (3.0, 1e-6)
+    assert dataset in web.client("owner").get(f"/mine/{dataset}").text

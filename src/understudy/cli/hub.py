@@ -89,7 +89,7 @@ def serve(
     check_packages()
     from understudy.hub.oidc import read_provider
     from understudy.hub.opening import open_hub
-    from understudy.hub.web.serving import HubServer, make_first_link
+    from understudy.hub.web.serving import HubServer, bind_socket, make_first_link
     from understudy.hub.web.state import Site
 
     talk = Talk(False)
@@ -99,6 +99,7 @@ def serve(
             "Others can reach this hub, and without TLS they can read along; put a proxy with a "
             "certificate before it, and give its https:// URL as --address."
         )
+    bind_socket(host, port).close()  # a place that is taken must not leave a new hub behind
     hub = open_hub(data, database=database, keys=keys, create=True)
     site = Site(opened=hub, address=address, provider=read_provider())
     server = HubServer(site, host, port, tuple(proxy or ()))

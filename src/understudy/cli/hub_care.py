@@ -58,6 +58,8 @@ def restore(
     from understudy.hub.keys import load_keys
     from understudy.hub.opening import open_hub
 
+    if not file.is_file():
+        raise InputError(f"There is no backup at {file}; check the name.")
     secrets = load_keys(keys, apart_from=[data])  # those of the backup: none are made here
     hub = open_hub(data, database=database, keys=secrets, create=True)
     made = backups.restore(hub, file)

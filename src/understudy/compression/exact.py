@@ -176,8 +176,8 @@ def check_components(number: Any, features: int) -> int:
     whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
     if not whole or not 1 <= number <= features:
         raise InputError(
-            f"n_components must be a whole number from 1 to {features:,}, the number of features, "
-            f"not {number!r}."
+            "The number of components (n_components) must be a whole number from 1 to "
+            f"{features:,}, the number of features, not {number!r}."
         )
     return int(number)
 

@@ -289,7 +289,7 @@ class PrivateMDR(_Compressor):
         """There must be a column of privacy labels, too."""
         if self.privacy is None or self.privacy == target:
             raise InputError(
-                "MDR needs a column of privacy labels, privacy='...', other than the utility's."
+                "MDR needs a column of privacy labels other than the utility's; name it as privacy."
             )
         class_labels(schema[self.privacy])
         super().check_target(schema, target)

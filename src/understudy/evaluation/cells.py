@@ -106,7 +106,9 @@ def cut_numbers(
     real, synthetic = (side[~np.isnan(side)] for side in numbers)
     both = np.concatenate([real, synthetic])
     whole = bool((both == np.floor(both)).all() and np.abs(both).max(initial=0) < _EXACT)
-    if kind not in MOMENTS:
+    if kind == "time" and not whole:
+        kind = "real"
+    elif kind not in (*MOMENTS, "time"):
         kind = "integer" if whole else "real"
     edges = real_edges(real, whole=whole or kind in MOMENTS)
     if len(synthetic):

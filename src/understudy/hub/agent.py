@@ -381,7 +381,16 @@ class Agent:
         if self._checked:
             return
         settings = self.settings
-        told = self.link.dataset(settings.dataset)
+        try:
+            told = self.link.dataset(settings.dataset)
+        except HubRefuses as error:
+            if error.status != 404:
+                raise
+            raise HubRefuses(
+                f"The hub shows this agent no data set {settings.dataset!r}; check the id, and "
+                "choose the agent on the data set's page at the hub, under “Texts and budget”.",
+                404,
+            ) from error
         check_columns(Schema.from_dict(told.get("schema"), "The hub's schema"), self.schema)
         unit = told.get("unit")
         protected = settings.protected

@@ -149,7 +149,9 @@ def load_settings(path: str | Path) -> AgentSettings:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"The settings {path} cannot be read ({error.strerror}).") from error
+        raise InputError(
+            f"The settings {path} cannot be read ({error.strerror}); check the name."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"The settings {path} are not TOML: {error}.") from error
     _check_sections(document, path)
@@ -224,7 +226,9 @@ def _read_token(hub: Mapping[str, Any], folder: Path, path: Path) -> str:
         try:
             return place.read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise InputError(f"The token {place} cannot be read ({error.strerror}).") from error
+            raise InputError(
+                f"The token {place} cannot be read ({error.strerror}); save it there."
+            ) from error
     from_environment = os.environ.get("UNDERSTUDY_AGENT_TOKEN")
     if from_environment:
         return from_environment

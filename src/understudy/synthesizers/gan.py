@@ -65,9 +65,7 @@ PREVIEW_EVERY = 50
 WEIGHT_BOUND = 0.1
 """Of the discriminator's weights under the Wasserstein loss."""
 
-NEEDS_DELTA = (
-    "The method {name} adds Gaussian noise, which needs a delta above 0: say --delta 1e-6."
-)
+NEEDS_DELTA = "The method {name} adds Gaussian noise, which needs a delta above 0, such as 1e-6."
 
 
 class Networks(Protocol):

@@ -277,6 +277,8 @@ def _read_list(text: str) -> Entry:
         if low is None or high is None or not 0 <= high - low < MAX_LISTED:
             raise InputError("That is a range, not a list of values; choose another kind for it.")
         return {"values": list(range(low, high + 1))}
+    if ".." in text and "|" not in text:  # A00..K09 would be one value, which no cell holds
+        raise InputError(f"{text[:40]!r} is no list of values; write each, as yes|no|unknown.")
     entry = read_values("", text).entry()
     if "vocabulary" in entry:
         return {"vocabulary": entry["vocabulary"]}

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from understudy.data.forms import Entry, lacks
 from understudy.data.interview import Interview
 from understudy.data.interview.guesses import guess_from_name
-from understudy.data.interview.questions import FACTS, KINDS, column_question
+from understudy.data.interview.questions import (
+    DATE_FORMATS,
+    FACTS,
+    KINDS,
+    MOMENT_FORMATS,
+    TIME_FORMATS,
+    column_question,
+)
 from understudy.errors import InputError
 
 MAIN_FACT = {kind: facts[0] for kind, facts in FACTS.items()}
@@ -30,6 +37,16 @@ HINTS = {
     "text": "[text]",
 }
 """An example of that text."""
+
+WRITTEN = {
+    kind: (formats[0][1], formats[1][0])
+    for kind, formats in (
+        ("date", DATE_FORMATS),
+        ("time", TIME_FORMATS),
+        ("datetime", MOMENT_FORMATS),
+    )
+}
+"""Of dates and times: what ISO looks like, and another format as an example."""
 
 LEFT_OUT: Entry = {"kind": "text", "replacement": None}
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from understudy.errors import InputError
-from understudy.hub.studio.columns import ColumnLine, known_kinds
+from understudy.hub.studio.columns import HINTS, WRITTEN, ColumnLine, known_kinds
 from understudy.hub.studio.pages import Form, Pages, first_of, go_to
 from understudy.hub.studio.session import Studio
 from understudy.reports.page import count_noun
@@ -128,6 +128,8 @@ def _show_columns(
         counts=counts,
         total=len(lines),
         kinds=known_kinds(),
+        hints=HINTS,
+        written=WRITTEN,
         show=show,
         find=find,
         problems=problems or {},

@@ -48,6 +48,14 @@ function setUpSheet(sheet) {
     if (row && event.target.name !== "chosen") { row.classList.add("changed"); row.classList.remove("suggested"); }
   });
 
+  /* What a line's text looks like follows from what the column holds. */
+  sheet.addEventListener("change", (event) => {
+    const kind = event.target.closest("select[name^=kind-]");
+    if (!kind) { return; }
+    const facts = kind.closest("tr").querySelector("input[name^=facts-]");
+    facts.placeholder = kind.selectedOptions[0].dataset.hint || "";
+  });
+
   /* The filter works at once; the form behind it does the same without a script. */
   const find = document.getElementById("find");
   find.addEventListener("input", () => {

@@ -23,6 +23,10 @@ async function refresh(id) {
     if (answer.ok && !answer.redirected) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById(id);
+      if (fresh && fresh.dataset.whole !== region.dataset.whole) { /* other parts changed as well */
+        window.location.reload();
+        return;
+      }
       if (fresh && fresh.innerHTML !== region.dataset.seen) {
         const seen = fresh.innerHTML;
         region.replaceWith(fresh);
