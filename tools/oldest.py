@@ -12,7 +12,7 @@ from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<version>[\d.]+)(,.*)?")
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*])?[>=]=(?P<version>[\d.]+)(,.*)?")
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def constraints(project: dict[str, dict[str, object]]) -> Iterator[str]:
-    """``name==version`` for each dependency, by its lower bound; one without a bound is an error.
+    """``name==version`` for each dependency, by its lower bound or its only version; one without is an error.
 
     What these depend on in turn is left to pip: the newest that goes with them.
     """

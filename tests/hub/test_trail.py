@@ -18,6 +18,7 @@ from understudy.hub.roles import RuleSpec
 from understudy.hub.tables import debits
 from understudy.hub.tables import trail as trail_table
 from understudy.hub.trail import Head
+from understudy.hub.triggers import KEPT
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_the_database_refuses_to_change_what_is_only_added_to(filled: Hub) -> No
         rule = RuleSpec(operation="synthesise", standing=True)
         dataset = add_dataset(c, owner, [rule], [user])
         request_synthesis(c, user, dataset.id, 0.5)
+    assert {trail_table.name, debits.name} == set(KEPT)
     for statement in (
         sa.update(trail_table).where(trail_table.c.number == 2).values(actor="eve"),
         sa.delete(trail_table).where(trail_table.c.number == 2),
