@@ -24,7 +24,8 @@ def main() -> None:
 def constraints(project: dict[str, dict[str, object]]) -> Iterator[str]:
     """``name==version`` for each dependency, by its lower bound or only version.
 
-    One without a bound is an error. What these depend on in turn is left to pip: the newest that goes with them.
+    One without a bound is an error. What these depend on in turn is left to pip: the newest that
+    goes with them.
     """
     for requirement in sorted(set(_requirements(project["project"]))):
         found = _REQUIREMENT.fullmatch(requirement)
