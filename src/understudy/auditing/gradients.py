@@ -80,7 +80,7 @@ class CanaryVectors:
 
 
 def canary_schema(values: int) -> Schema:
-    """One column of so many values."""
+    """One column with this many values."""
     attribute = {"kind": "categorical", "values": list(range(values))}
     return Schema.from_dict({"attributes": {COLUMN: attribute}})
 
@@ -170,7 +170,7 @@ def find_canaries(
 
 
 def bound_guesses(scores: Features, coins: NDArray[np.bool_], confidence: float) -> float:
-    """The largest epsilon that so many right guesses refute.
+    """The largest epsilon that this many right guesses refute.
 
     The canaries of the highest scores are guessed to be in, those of the lowest to be out; several
     numbers of guesses are tried, at a share of the confidence each.
@@ -186,7 +186,7 @@ def bound_guesses(scores: Features, coins: NDArray[np.bool_], confidence: float)
 
 
 def _refuted(right: int, guesses: int, canaries: int, level: float) -> float:
-    """The largest epsilon at which so many right guesses have a probability below the level."""
+    """The largest epsilon at which this many right guesses have a probability below the level."""
     low, high = 0.0, 50.0
     if _tail(right, guesses, canaries, low) > level:
         return 0.0
@@ -200,7 +200,7 @@ def _refuted(right: int, guesses: int, canaries: int, level: float) -> float:
 
 
 def _tail(right: int, guesses: int, canaries: int, epsilon: float) -> float:
-    """The probability of at least so many right guesses (theorem 5.2 of the paper), delta
+    """The probability of at least this many right guesses (theorem 5.2 of the paper), delta
     included.
     """
     share = 1 / (1 + math.exp(-epsilon))

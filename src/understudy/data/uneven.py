@@ -29,7 +29,7 @@ class Uneven:
     """How the places of a grid are preferred."""
 
     heaps: tuple[tuple[int, float], ...] = ()
-    """Shares that are rounded to each so many places."""
+    """Each width in places of the grid, with the share of values that are multiples of it."""
     weekdays: tuple[float, ...] = ()
     first_of_month: float = 0.0
 

@@ -220,5 +220,7 @@ def add_result_pages(app: FastAPI, studio: Studio, pages: Pages) -> None:
     @app.get("/state")
     def state() -> Response:
         step = studio.step
-        told = {"state": step.state if step else "none", "stage": step.stage if step else ""}
+        told = {"state": "none", "stage": ""}
+        if step:
+            told = {"state": step.state, "stage": step.stage}
         return Response(json.dumps(told), media_type="application/json")
