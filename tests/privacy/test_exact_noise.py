@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from understudy.privacy import exact_noise
+from understudy.privacy import exact_noise, exact_numbers
 from understudy.privacy.exact_noise import (
     BASE,
     BLOCK,
@@ -224,14 +224,14 @@ def exact_exp_minus(x: Fraction, digits: int) -> Fraction:
 
 
 def test_bounds_of_a_quotient_hold_for_all_that_lies_between_the_bounds() -> None:
-    low, high = exact_noise._quotient((1, 2), (3, 4), 10)
+    low, high = exact_numbers.quotient((1, 2), (3, 4), 10)
     assert (low, high) == (1024 // 4, math.ceil(Fraction(2 * 1024, 3)))
 
 
 @settings(max_examples=200, deadline=None)
 @given(x=st.fractions(0, 300), bits=st.integers(8, 400))
 def test_bounds_of_the_exponential_hold_and_are_tight(x: Fraction, bits: int) -> None:
-    low, high = exact_noise.exp_minus(x, bits)
+    low, high = exact_numbers.exp_minus(x, bits)
     truth, error = exact_exp_minus(x, 200) * 2**bits, Fraction(2**bits, 10**190)
     assert low <= truth + error
     assert high >= truth - error
@@ -353,7 +353,8 @@ def test_a_share_is_negative_binomial_and_another_share_or_scale_would_show(
     upto = math.ceil(20 * scale) + 10
     counts = np.bincount(np.minimum(polya(DRAWS, scale, share), upto - 1), minlength=upto)
     assert not misfit(counts, share_chances(scale, share, upto))
-    assert misfit(counts, share_chances(scale, share * Fraction(3, 2), upto))
+    more = Fraction(3, 2) if share > Fraction(1, 10) else 2  # of a small share few draws tell
+    assert misfit(counts, share_chances(scale, share * more, upto))
     assert misfit(counts, share_chances(scale * 1.5, share, upto))
 
 

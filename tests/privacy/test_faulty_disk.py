@@ -33,9 +33,9 @@ from understudy import (
 from understudy.data import files
 from understudy.data.files import write_json, write_text
 from understudy.data.tables import write_table
-from understudy.privacy import ledger
 from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, lock
+from understudy.privacy.ledger import file as ledger_file
 
 FAULTS: dict[str, Callable[[], BaseException]] = {
     "no space": lambda: OSError(errno.ENOSPC, "No space left on device"),
@@ -89,7 +89,7 @@ class Disk:
 def faulty(disk: Disk) -> Iterator[None]:
     with (
         mock.patch.object(files, "os", disk),
-        mock.patch.object(ledger, "os", disk),
+        mock.patch.object(lock, "os", disk),
         mock.patch.object(files, "FileIO", disk.file),
     ):
         yield
@@ -221,9 +221,9 @@ class ForgetfulLedger(LedgerFile):
     """A broken control: it writes into the file in place, and after the answer is out."""
 
     def _write(self, document: dict[str, Any], outcome: str = "") -> None:
-        document["check"] = ledger._check(document)
+        document["check"] = ledger_file._check(document)
         with files.BufferedWriter(files.FileIO(self.path, "wb")) as file:
-            file.write((ledger.json.dumps(document) + "\n").encode())
+            file.write((ledger_file.json.dumps(document) + "\n").encode())
 
 
 def test_the_control_is_caught(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from understudy import (
 from understudy.engines.fingerprints import engine_fingerprint
 from understudy.engines.sources import open_rows
 from understudy.privacy.fingerprints import fingerprint
-from understudy.privacy.ledger import _check
+from understudy.privacy.ledger.file import _check
 
 KEY = bytes(range(32))
 SCHEMA = Schema.from_dict(

@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from understudy import BudgetError, InputError, Ledger, LedgerFile
 from understudy.data import files
 from understudy.privacy.budget import Budget, epsilon_of, exact, total
-from understudy.privacy.ledger import Entry, _check
+from understudy.privacy.ledger import Entry
+from understudy.privacy.ledger.file import _check
 
 # --------------------------------------------------------------------------- one release
 
@@ -711,3 +712,19 @@ def test_a_copy_of_a_ledger_has_everything_to_read_and_nothing_to_spend(make_cop
     part = ledger.parallel("by sex", ["f", "m"], Budget(0.1))["f"]
     with pytest.raises(BudgetError, match="debit the original"):
         copy.deepcopy(part).debit("a count", Budget(0.1), "geometric")
+
+
+def test_a_mark_is_moved_only_by_who_knows_it(tmp_path: Path) -> None:
+    """Of two runs that read the same mark, one goes on, whatever files they keep their state in."""
+    file = LedgerFile.create(tmp_path / "t.ledger", 3.0)
+    number = file.reserve("gan", 1.0, 0.0, "add_remove")
+    other = file.reserve("gan", 1.0, 0.0, "add_remove")
+    file.claims(number).move(None, "a")
+    for known in (None, "b"):
+        with pytest.raises(InputError, match="has gone on meanwhile"):
+            file.claims(number).move(known, "c")
+    file.claims(number).move("a", "b")
+    assert (file.claims(number).mark(), file.claims(other).mark()) == ("b", None)
+    file.settle(number, Ledger(1.0))
+    with pytest.raises(InputError, match="no open reservation"):
+        file.claims(number).move("b", "c")

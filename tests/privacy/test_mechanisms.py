@@ -26,6 +26,7 @@ from understudy.privacy.mechanisms import (
     choice_scale,
     gaussian_scale,
     laplace_scale,
+    mean_integer_noise,
     opendp_gaussian,
     opendp_laplace,
     round_to_grid,
@@ -266,3 +267,17 @@ def test_a_seeded_model_says_everywhere_that_it_is_not_private() -> None:
     assert "NOT PRIVATE" in model._repr_html_()
     honest = method.fit(every_kind_table(), every_kind_schema(), notify=lambda _: None)
     assert honest.to_dict()["ledger"]["private"] is True
+
+
+@pytest.mark.parametrize("amount", [0.05, 1.0, 10.0, 1e6])
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+def test_mean_integer_noise_is_that_of_whole_numbers(currency: Any, amount: float) -> None:
+    cost = Budget(amount, currency)
+    scale = table_scale(cost, "add_remove", 1)
+    sizes = np.arange(-2000, 2001)
+    weights = np.exp(-np.abs(sizes) / scale)
+    if currency == "rho":
+        weights = np.exp(-0.5 * (sizes / scale) ** 2)
+    expected = float((np.abs(sizes) * weights).sum() / weights.sum())
+    assert mean_integer_noise(cost, "add_remove") == pytest.approx(expected, rel=0.02, abs=1e-300)
+    assert mean_integer_noise(cost, "add_remove") > 0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy import InputError, Ledger, LedgerFile
+from understudy import BudgetError, InputError, Ledger, LedgerFile
 from understudy.privacy.budget import Budget, Currency, epsilon_of, exact, rounded_up, total
 from understudy.privacy.ledger import MAX_STOPS
 
@@ -56,6 +56,22 @@ def test_under_zcdp_a_stop_is_never_below_its_questions(
     assert parts_of_delta <= exact(delta)
 
 
+@pytest.mark.parametrize("currency", ["rho", "gdp"])
+def test_prices_of_stops_are_few(currency: Currency) -> None:
+    """A part of delta is kept for each: prices that follow from noisy counts must not be more."""
+    found = set()
+    for part in np.geomspace(1e-6, 1.0, 500).tolist():
+        ledger = Ledger.for_discovery(1.0, 1e-6, currency=currency)
+        ledger.debit("q", Budget(ledger.budget.amount * part * (1 - 1e-9), currency), "")
+        price = Budget(ledger.budget.amount * part, currency)
+        ledger.stop(price)
+        assert ledger.stopped_at is not None
+        assert price.amount <= ledger.stopped_at.amount <= ledger.budget.amount
+        assert ledger.stopped_at.amount <= max(price.amount / 0.8999, ledger.budget.amount / 700)
+        found.add(ledger.promise())
+    assert 40 < len(found) <= MAX_STOPS
+
+
 def test_a_dearer_stop_costs_more() -> None:
     charged = []
     for part in (0.003, 0.1, 0.35):
@@ -80,6 +96,17 @@ def test_without_a_part_of_delta_kept_for_it_a_stop_gives_nothing_back() -> None
     ledger = Ledger(1.0, 1e-6, currency="rho")
     ledger.stop(asked(ledger, [0.1]))
     assert ledger.promise() == (1.0, 1e-6)
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho", "gdp"])
+def test_after_a_stop_nothing_is_asked(currency: Currency) -> None:
+    """What it costs was told by then."""
+    ledger = Ledger.for_discovery(1.0, 1e-6, currency=currency)
+    ledger.stop(asked(ledger, [0.1]))
+    promise = ledger.promise()
+    with pytest.raises(BudgetError, match="after the release was stopped"):
+        asked(ledger, [0.1])
+    assert ledger.promise() == promise
 
 
 def test_a_stop_before_any_question_is_free() -> None:

@@ -7,7 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from understudy.counting.row_functions import DenseGradient, RandomFeatures, RowInputs, RowMatrix
+from understudy.counting.row_functions import (
+    DenseGradient,
+    RandomFeatures,
+    RowInputs,
+    RowMatrix,
+    add_products,
+    one_by_one,
+)
 from understudy.data.encoding import encode
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
@@ -17,7 +24,13 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise, SystemNoise
 from understudy.privacy.renyi import find_multiplier
-from understudy.privacy.vectors import BLOCK, GRID, VectorSum, exact_sum, put_on_grid
+from understudy.privacy.vectors import (
+    ADDED_TOGETHER,
+    GRID,
+    VectorSum,
+    exact_sum,
+    put_on_grid,
+)
 
 SCHEMA = Schema.from_dict(
     {
@@ -82,18 +95,26 @@ def test_vectors_on_the_grid_are_never_too_long():
         vectors = (RNG.standard_normal((200, 300)) * scale).astype(np.float32)
         vectors[0] = 0
         vectors[1, :] = scale  # all alike
-        steps = put_on_grid([vectors[:, :100], vectors[:, 100:]], 1.0)
-        steps = np.concatenate(steps, axis=1).astype(np.int64)
-        assert ((steps**2).sum(axis=1) <= GRID**2).all()
-    broken = np.array([[np.nan, 1.0], [np.inf, 0.0], [3.0, 4.0]], dtype=np.float32)
-    [steps] = put_on_grid([broken], 1.0)
-    assert not steps[:2].any()
-    assert steps[2] == pytest.approx([0.6 * GRID, 0.8 * GRID], abs=2)
+        for vector in vectors:
+            steps = put_on_grid(vector.copy(), 1.0).astype(np.int64)
+            assert steps @ steps <= GRID**2
+    for broken in ([np.nan, 1.0], [np.inf, 0.0], [1e30, 1e30]):
+        assert not put_on_grid(np.array(broken, dtype=np.float32), 1.0).any()
+    steps = put_on_grid(np.array([3.0, 4.0], dtype=np.float32), 1.0)
+    assert steps == pytest.approx([0.6 * GRID, 0.8 * GRID], abs=2)
+
+
+def test_vectors_of_very_many_numbers_are_never_too_long():
+    """In double precision: a sum of 2^21 squares in single precision might be off by an eighth."""
+    vector = np.full(1 << 21, 0.1, dtype=np.float32)
+    steps = put_on_grid(vector, 1.0).astype(np.int64)
+    assert steps @ steps <= GRID**2
+    assert steps.any()
 
 
 def test_a_short_vector_keeps_its_length():
-    [steps] = put_on_grid([np.array([[0.25, 0.0]], dtype=np.float32)], 1.0)
-    assert steps[0] == pytest.approx([GRID / 4, 0], abs=2)
+    steps = put_on_grid(np.array([0.25, 0.0], dtype=np.float32), 1.0)
+    assert steps == pytest.approx([GRID / 4, 0], abs=2)
 
 
 @pytest.mark.parametrize("function", [network(), network(1.0, "wasserstein")])
@@ -107,8 +128,7 @@ def test_gradients_are_those_of_the_loss(function):
         out = float((np.where(hidden > 0, hidden, 0.2 * hidden) @ w2 + b2)[0])
         return -out if function.loss == "wasserstein" else np.log1p(np.exp(-out))
 
-    found = np.concatenate(function.vectors(rows), axis=1)
-    for line, row in zip(found, rows, strict=True):
+    for row, line in zip(rows, function.vectors(rows), strict=True):
         place = 0
         for part in parameters:
             for index in np.ndindex(part.shape):
@@ -125,12 +145,58 @@ def test_gradients_are_those_of_the_loss(function):
 
 def test_a_rows_vector_does_not_depend_on_who_is_sampled_with_it():
     function = network()
-    rows = [(i % 3, i % 2) for i in range(3 * BLOCK)]
+    rows = [(i % 3, i % 2) for i in range(48)]
     matrix = RowMatrix(INPUTS, encode(table(rows), SCHEMA))
     alone = [exact_sum(function, matrix, np.array([i]), 0.3) for i in range(len(rows))]
-    for places in (np.arange(7), np.arange(BLOCK + 5), np.arange(len(rows))[::-1].copy()):
+    for places in (np.arange(7), np.arange(21), np.arange(len(rows))[::-1].copy()):
         together = exact_sum(function, matrix, places, 0.3)
         assert together.tolist() == sum(alone[i] for i in places).tolist()
+
+
+def test_libraries_are_given_one_row_at_a_time_at_one_place():
+    """Whatever they round by, it is the same for every row."""
+    rows = RNG.standard_normal((300, 7)).astype(np.float32)
+    places = set()
+    for given, row in zip(one_by_one(rows), rows, strict=True):
+        assert given.tolist() == row.tolist()
+        places.add((given.shape, given.strides, given.ctypes.data))
+    [(shape, _, place)] = places
+    assert shape == (7,)
+    assert place % 64 == 0
+
+
+def test_dense_layers_ask_no_library():
+    """Their products are operations on numbers, in the order of the weights."""
+    rows = RNG.standard_normal((40, 50)).astype(np.float32)
+    weights = RNG.standard_normal((50, 9)).astype(np.float32)
+    found = add_products(rows, weights)
+    for row, line in zip(rows, found, strict=True):
+        for column in range(9):
+            total = np.float32(0)
+            for one, other in zip(row, weights[:, column], strict=True):
+                total = np.float32(total + np.float32(one * other))
+            assert line[column] == total
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_features_of_a_row_do_not_depend_on_others(labels):
+    directions = RNG.standard_normal((5 - 2 * (labels - 1), 33)).astype(np.float32)
+    function = RandomFeatures(inputs=INPUTS, directions=directions, labels=labels)
+    rows = RNG.standard_normal((60, 5)).astype(np.float32)
+    together = [vector.tolist() for vector in function.vectors(rows)]
+    for start in (0, 7, 59):
+        alone = next(iter(function.vectors(rows[start:])))
+        assert alone.tolist() == together[start]
+
+
+def test_sums_of_many_vectors_are_exact():
+    """As many as are added in single precision, and more, all of the full length."""
+    rows = [(0, 0)] * (2 * ADDED_TOGETHER + 1)
+    matrix = RowMatrix(INPUTS, encode(table(rows), SCHEMA))
+    one = exact_sum(network(100.0), matrix, np.array([0]), 1e-6)
+    many = exact_sum(network(100.0), matrix, np.arange(len(rows)), 1e-6)
+    assert many.tolist() == (len(rows) * one).tolist()
+    assert np.abs(one).max() > GRID / 2  # single precision would not hold all of it
 
 
 # --------------------------------------------------------------------------- sampling
@@ -282,6 +348,6 @@ def test_random_features_have_length_one():
     )
     function.check(SCHEMA)
     matrix = RowMatrix(INPUTS, encode(table([(0, 0), (2, 1)]), SCHEMA))
-    [vectors] = function.vectors(matrix.take(np.arange(2)))
+    vectors = np.array([one.copy() for one in function.vectors(matrix.take(np.arange(2)))])
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1], rel=1e-6)
     assert not vectors[0, 16:].any()  # those of the other label

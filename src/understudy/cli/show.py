@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +17,9 @@ from understudy.cli.talk import Talk, grid_of, safe
 
 MAX_LINES = 1000
 """Of any list on the screen; the file holds all of it."""
+
+MAX_LEDGER_LINES = 40
+"""Of a ledger that is listed; questions of a longer one are summed up."""
 
 
 @app.command(
@@ -34,6 +39,10 @@ def show(
     tables: Annotated[
         bool,
         typer.Option("--tables", help="Also print the table of each attribute, given its parents."),
+    ] = False,
+    every_question: Annotated[
+        bool,
+        typer.Option("--ledger", help="List each question of a long ledger, not their sums."),
     ] = False,
 ) -> None:
     """Show what a model holds: attributes, network, ledger."""
@@ -95,10 +104,14 @@ def show(
     if tables:
         _print_tables(console, released)
     grid = grid_of("Ledger", "question", "mechanism", f"#{ledger.currency}", "#delta")
-    for entry in ledger.entries[:MAX_LINES]:
-        grid.add_row(
-            safe(entry.question), safe(entry.mechanism), f"{entry.amount:.4g}", f"{entry.delta:.2g}"
-        )
+    lines = [
+        (entry.question, entry.mechanism, entry.amount, entry.delta) for entry in ledger.entries
+    ]
+    is_summary = len(lines) > MAX_LEDGER_LINES and not every_question
+    if is_summary:
+        lines = _sum_up(ledger.entries)
+    for question, mechanism, amount, cost_in_delta in lines[:MAX_LINES]:
+        grid.add_row(safe(question), safe(mechanism), f"{amount:.4g}", f"{cost_in_delta:.2g}")
     epsilon, delta = ledger.spent()
     if ledger.currency == "epsilon":
         unit = ""
@@ -109,8 +122,41 @@ def show(
     if ledger.unit == "person":
         protected += f", up to {ledger.rows_per_person:,} rows of a person"
     grid.add_row("together", protected, f"{unit}{epsilon:.6g}", f"{delta:.2g}")
+    if ledger.currency == "gdp":
+        grid.add_row("by zCDP", "", f"epsilon {ledger.spent_by_zcdp():.6g}", f"{delta:.2g}")
     console.print(grid)
-    _print_rest(console, len(ledger.entries))
+    if is_summary:
+        console.print(
+            f"{len(ledger.entries):,} questions, summed up; --ledger lists each.", style="dim"
+        )
+    _print_rest(console, len(lines))
+
+
+def _sum_up(entries: Iterable[Any]) -> list[tuple[str, str, float, float]]:
+    """One line for all questions of a kind that were answered the same way, in the order of their
+    first.
+    """
+    alike: dict[tuple[str, str], list[Any]] = {}
+    for entry in entries:
+        mechanism = entry.mechanism.partition(", scale")[0]
+        alike.setdefault((_sort_of(entry.question), mechanism), []).append(entry)
+    found = []
+    for (sort, mechanism), some in alike.items():
+        question = some[0].question
+        if len(some) > 1:
+            question = f"{sort}: {len(some):,} questions"
+        amounts, deltas = [entry.amount for entry in some], [entry.delta for entry in some]
+        found.append((question, mechanism, math.fsum(amounts), math.fsum(deltas)))
+    return found
+
+
+def _sort_of(question: str) -> str:
+    """What a question asks for, whatever the column."""
+    sort, of, asked = question.partition(" of ")
+    if sort == "table" and of:
+        columns = asked.count(" x ") + 1
+        return f"table of {columns} column{'s'[: columns > 1]}"
+    return sort.partition(" among ")[0]
 
 
 MAX_COLUMNS = 12

@@ -169,8 +169,8 @@ def choose_by_rows(question: Choose, rows: PrivateRows, ledger: Ledger, noise: N
         rows.public_number(ledger.neighbours),
         question.is_binary(rows.domain),
     )
-    rule, budget = question.paid_rule, question.budget
-    scale = choice_scale(budget.amount, budget.currency)
+    rule, loss = question.paid_rule, ledger.allow_loss(question.budget)
+    scale = choice_scale(loss.amount, loss.currency)
     ledger.debit(*question.ledger_line(rule.replace("_", " ")))
     scores = rows.score(question, ledger.neighbours)
     return noise.choose(round_to_grid(scores, sensitivity, question.offsets), scale, rule)

@@ -1,9 +1,10 @@
 """Amounts of privacy: how a guarantee turns into a budget, and how a budget is split without losing
 or making any.
 
-Two currencies. *epsilon*: pure differential privacy, composed by addition. *rho*: zero-concentrated
-differential privacy (zCDP), used when the guarantee has a delta; composed by addition too, and
-converted to (epsilon, delta) once, at the end, by OpenDP's tight conversion.
+Three currencies. *epsilon*: pure differential privacy, composed by addition. Where the guarantee
+has a delta, *rho*: zero-concentrated differential privacy (zCDP), composed by addition too, and
+converted to (epsilon, delta) once, at the end, by OpenDP's conversion; or *gdp*, which is exact for
+Gaussian noise that one place adds (:mod:`understudy.privacy.gaussian_privacy`).
 
 Sums are exact. An amount is read as the decimal number that it is written as, parts of a split are
 rounded down to 15 digits, and comparisons are made in rational arithmetic: three debits of 0.1 fit
@@ -23,7 +24,7 @@ from typing import Any, Literal
 
 from understudy.errors import InputError
 
-Currency = Literal["epsilon", "rho"]
+Currency = Literal["epsilon", "rho", "gdp"]
 Neighbours = Literal["replace", "add_remove"]
 
 DEFAULT_DELTA = 1e-9

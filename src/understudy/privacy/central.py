@@ -69,9 +69,7 @@ class CentralCurator(Curator):
             return None
         return type(self)(merged, self.ledger, self._noise, collapse=self._collapse)
 
-    def answer(self, question: Question) -> Any:
-        """Answer a question, once it is checked and paid for."""
-        question.check(self.domain)
+    def _answer(self, question: Question) -> Any:
         match question:
             case Measure():
                 return self._measure(question)

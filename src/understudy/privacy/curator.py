@@ -35,7 +35,7 @@ from understudy.privacy.mechanisms import (
     Rule,
     SystemNoise,
     choice_scale,
-    mean_noise,
+    mean_integer_noise,
     noise_deviation,
 )
 from understudy.privacy.questions import Choose, Draw, Measure, Question
@@ -51,7 +51,7 @@ class Measurement:
     marginal: Marginal
     counts: NDArray[np.int64]
     distribution: str
-    """"laplace" or "gaussian" (both discrete); "reports" for what was estimated from reports."""
+    """"laplace" or "gaussian" (both discrete); "estimate" for a part of one estimate."""
     scale: float
     deviations: NDArray[np.float64] | None = None
     """Of each cell, where they differ."""
@@ -86,6 +86,14 @@ class Curator(ABC):
     taken before anybody asked.
     """
 
+    free_tables: bool = False
+    """Whether all that it can tell was collected, and paid for, before anybody asked: tables and
+    choices cost nothing, and no table says more than one estimate of all of them.
+    """
+
+    any_table: bool = True
+    """Whether any table can be asked for; not where owners agreed on a plan before."""
+
     def __init__(self, domain: Domain, ledger: Ledger, noise: Noise | None = None) -> None:
         self.domain = domain
         self.schema: Schema = domain.schema
@@ -106,9 +114,14 @@ class Curator(ABC):
     def rows(self) -> int | None:
         """The number of rows where it is public (neighbours: replace), else ``None``."""
 
-    @abstractmethod
     def answer(self, question: Question) -> Any:
-        """Answer a question that is checked against the domain first, then debited."""
+        """Answer a question, once it is checked against the domain and paid for."""
+        question.check(self.domain)
+        return self._answer(question)
+
+    @abstractmethod
+    def _answer(self, question: Question) -> Any:
+        """Answer a question that was checked, once it is paid for."""
 
     @abstractmethod
     def in_bits(self, bits: Bits) -> Curator:
@@ -214,12 +227,13 @@ class Curator(ABC):
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
-        return mean_noise(cost, self.neighbours, self.ledger.rows_per_person)
+        return mean_integer_noise(cost, self.neighbours, self.ledger.rows_per_person)
 
     def choice_noise(self, cost: Budget) -> float:
         """The scale, in rows, of the noise in a choice by misfit that costs ``cost``."""
         sensitivity = Misfit().sensitivity(self.neighbours, None, binary=False)
-        scale = choice_scale(cost.amount, cost.currency) / SCORE_GRID
+        loss = self.ledger.allow_loss(cost)
+        scale = choice_scale(loss.amount, loss.currency) / SCORE_GRID
         return self.ledger.rows_per_person * sensitivity * scale
 
     def toss(self, places: int) -> int:

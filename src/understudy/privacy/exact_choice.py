@@ -25,7 +25,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.exact_noise import WORD, Bounds, Source, exp_minus, settle, system_words
+from understudy.privacy.exact_noise import WORD, Source, settle, system_words
+from understudy.privacy.exact_numbers import Bounds, exp_minus
 
 Rule = Literal["exponential", "permute_and_flip"]
 

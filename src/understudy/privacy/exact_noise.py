@@ -32,21 +32,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.machine.plain_first import PlainFirst
+from understudy.privacy.exact_numbers import GUARD, Bounds, exp_minus, quotient
 
 Integers = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint32]]
 """Gives this many fresh, uniform, independent words."""
 
-Bounds = tuple[int, int]
-"""A real number x, known at a precision of this many bits: the first <= x * 2^bits <= the "
-"second."""
-
 WORD = 32  # bits of randomness with which a comparison begins
 BASE = 256  # of the digits
 GUIDE = 12  # bits of a word by which its place among probabilities is looked up, all but exactly
-GUARD = (
-    128  # bits beyond those asked for: what sums, products and quotients of bounds lose is far less
-)
 BLOCK = 1 << 15  # cells at a time: what they need stays in the cache
 MAX_NOISE_SCALE = 1 << 52
 MAX_SHARED_SCALE = 1 << 24
@@ -71,7 +65,7 @@ def geometric(size: int, scale: float | Fraction, *, _words: Source = system_wor
     scale
         Any positive number up to 2^52, taken as the exact rational number that it is.
     """
-    return _in_blocks(size, _exact(scale), _geometric, _words)
+    return _in_blocks(size, exact_scale(scale), _geometric, _words)
 
 
 def laplace(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
@@ -87,7 +81,7 @@ def laplace(size: int, scale: float | Fraction, *, _words: Source = system_words
     scale
         Any positive number up to 2^52, taken as the exact rational number that it is.
     """
-    return _in_blocks(size, _exact(scale), _laplace, _words)
+    return _in_blocks(size, exact_scale(scale), _laplace, _words)
 
 
 def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_words) -> Integers:
@@ -100,11 +94,11 @@ def gaussian(size: int, scale: float | Fraction, *, _words: Source = system_word
     scale
         Any positive number up to 2^50, taken as the exact rational number that it is.
     """
-    exact = _exact(scale)
+    exact = exact_scale(scale)
     if exact > MAX_NOISE_SCALE // 4:
         raise OverflowError(f"Gaussian noise of scale {float(scale):g} is too large to be drawn.")
-    return _until_accepted(
-        size, Fraction(3, 2), lambda block: _gaussian_trials(block, exact, _words)
+    return until_accepted(
+        size, Fraction(3, 2), lambda block: gaussian_trials(block, exact * exact, _words)
     )
 
 
@@ -127,17 +121,18 @@ def polya(
     share
         Above 0, up to 1.
     """
-    exact = _exact(scale)
+    exact = exact_scale(scale)
     if not 0 < share <= 1:
         raise ValueError("share must lie above 0 and be 1 at most")
     if exact > MAX_SHARED_SCALE:
         raise OverflowError(f"A share of noise of scale {float(scale):g} is too large to be drawn.")
-    return _until_accepted(
+    return until_accepted(
         size, Fraction(2), lambda block: _polya_trials(block, exact, share, _words)
     )
 
 
-def _exact(scale: float | Fraction) -> Fraction:
+def exact_scale(scale: float | Fraction) -> Fraction:
+    """The exact number that a scale is; refuses what is none."""
     if not (math.isfinite(scale) and scale > 0):
         raise ValueError("scale must be a positive number")
     if scale > MAX_NOISE_SCALE:
@@ -155,7 +150,7 @@ def _in_blocks(
     return drawn
 
 
-def _until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Integers]) -> Integers:
+def until_accepted(size: int, surplus: Fraction, trials: Callable[[int], Integers]) -> Integers:
     """The first ``size`` that are accepted of independent trials; ``surplus`` are made for each
     that is wanted.
     """
@@ -229,7 +224,7 @@ def _bounded_digit(rate: Fraction) -> Cumulative:
         *parts, whole = [
             (one - high, one - low) for low, high in _exp_powers(rate, BASE, bits + GUARD)
         ]
-        return [_quotient(part, whole, bits) for part in parts]
+        return [quotient(part, whole, bits) for part in parts]
 
     return cumulative
 
@@ -237,7 +232,7 @@ def _bounded_digit(rate: Fraction) -> Cumulative:
 # --------------------------------------------------------------------------- Gaussian
 
 
-def _gaussian_trials(size: int, scale: Fraction, source: Source) -> Integers:
+def gaussian_trials(size: int, variance: Fraction, source: Source) -> Integers:
     """Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020), with exponents in
     whole numbers.
 
@@ -248,16 +243,16 @@ def _gaussian_trials(size: int, scale: Fraction, source: Source) -> Integers:
     best to have c near the scale.
     """
     q = 1
-    while q * scale < 1:
+    while q * q * variance < 1:
         q *= 2
-    p = math.floor(q * scale)
-    drawn = _laplace(size, scale**2 * q / p, source)
+    p = math.isqrt(math.floor(q * q * variance))
+    drawn = _laplace(size, variance * q / p, source)
     sizes = np.abs(drawn)
     if int(sizes.max()) * q + p >= LARGEST:
         raise OverflowError("Noise beyond 2^62 cannot be added to a count.")
     # Where q itself does not fit, all sizes are 0.
     distances = np.abs(sizes * min(q, LARGEST) - p)
-    return drawn[_squares_accepted(distances, 1 / (2 * q * q * scale * scale), source)]
+    return drawn[_squares_accepted(distances, 1 / (2 * q * q * variance), source)]
 
 
 def _squares_accepted(distances: Integers, rate: Fraction, source: Source) -> Integers:
@@ -328,7 +323,7 @@ def _block_law(scale: Fraction, share: Fraction) -> _Law:
         lows = [sum(low for low, _ in weights[: place + 1]) for place in range(len(weights))]
         highs = [sum(high for _, high in weights[: place + 1]) for place in range(len(weights))]
         whole = (lows[-1], highs[-1])
-        return [_quotient(part, whole, bits) for part in zip(lows[:-1], highs[:-1], strict=True)]
+        return [quotient(part, whole, bits) for part in zip(lows[:-1], highs[:-1], strict=True)]
 
     return _Law(cumulative)
 
@@ -384,7 +379,7 @@ def _survives(
 def _share_law(share: Fraction) -> _Law:
     """0 with probability 1 - share, else 1."""
     top, bottom = share.denominator - share.numerator, share.denominator
-    return _Law(lambda bits: [_quotient((top, top), (bottom, bottom), bits)])
+    return _Law(lambda bits: [quotient((top, top), (bottom, bottom), bits)])
 
 
 def _next_event(at: Integers, source: Source) -> Integers:
@@ -400,7 +395,7 @@ def _next_event(at: Integers, source: Source) -> Integers:
     for place in np.flatnonzero(unsure):
         start, number, bits = int(at[place]), int(words[place]), WORD
         while number == 0 or -(-(start << bits) // number) != (start << bits) // (number + 1) + 1:
-            number, bits = _lengthen(number, bits, source)
+            number, bits = lengthen(number, bits, source)
         following[place] = min(-(-(start << bits) // number), LARGEST)
     return following
 
@@ -419,7 +414,7 @@ class _Law:
 
     def __init__(self, cumulative: Cumulative) -> None:
         self._cumulative = cumulative
-        self._firsts = np.array(_first_words(cumulative), dtype=np.uint32)
+        self._firsts = np.array(first_words(cumulative), dtype=np.uint32)
         beginnings = np.arange(1 << GUIDE, dtype=np.uint32) << np.uint32(WORD - GUIDE)
         self._guide = np.searchsorted(self._firsts, beginnings).astype(np.uint8)
 
@@ -439,7 +434,7 @@ class _Coins:
 
     def __init__(self, probabilities: Cumulative) -> None:
         self._probabilities = probabilities
-        self._firsts = np.array([(1 << WORD) - 1, *_first_words(probabilities)], dtype=np.uint32)
+        self._firsts = np.array([(1 << WORD) - 1, *first_words(probabilities)], dtype=np.uint32)
 
     def toss(self, coins: Integers, source: Source) -> NDArray[np.bool_]:
         """Toss each of these coins once, and tell which succeed."""
@@ -498,20 +493,20 @@ def settle(number: int, cumulative: Cumulative, source: Source) -> int:
     """
     bits = WORD
     while True:
-        number, bits = _lengthen(number, bits, source)
+        number, bits = lengthen(number, bits, source)
         bounds = cumulative(bits)
         if all(high <= number or low > number for low, high in bounds):
             return sum(high <= number for _, high in bounds)
 
 
-def _lengthen(number: int, bits: int, source: Source) -> tuple[int, int]:
+def lengthen(number: int, bits: int, source: Source) -> tuple[int, int]:
     """A uniform number with two more words at its end, and how many bits it has then."""
     for word in source(2):
         number = number << WORD | int(word)
     return number, bits + 2 * WORD
 
 
-def _first_words(probabilities: Cumulative) -> list[int]:
+def first_words(probabilities: Cumulative) -> list[int]:
     """The first word of each probability: that of its lower bound, where all that lie below the
     upper one have it too.
 
@@ -541,41 +536,3 @@ def _exp_powers(rate: Fraction, count: int, bits: int) -> list[Bounds]:
         last = powers[-1]
         powers.append((last[0] * low >> precise, -(-last[1] * high >> precise)))
     return [(low >> GUARD, -(-high >> GUARD)) for low, high in powers]
-
-
-def exp_minus(x: Fraction, bits: int) -> Bounds:
-    """Bounds of exp(-x), for x >= 0.
-
-    The series of exp(-y) alternates and its terms fall where y < 1, so what is left out is less
-    than the last term. Larger x are halved until they are below 1, and the result is squared as
-    often.
-    """
-    if x >= bits:
-        return 0, 1  # exp(-x) < 2^-x
-    halvings = math.floor(x).bit_length()
-    precise = bits + 2 * halvings + 32
-    one = 1 << precise
-    y_low = (x.numerator << (precise - halvings)) // x.denominator
-    y_high = y_low + 1
-    low = high = one
-    term_low = term_high = one
-    order = 0
-    while term_high > 1:
-        order += 1
-        term_low = (term_low * y_low >> precise) // order
-        term_high = -((-term_high * y_high >> precise) // order)
-        if order % 2:
-            low, high = low - term_high, high - term_low
-        else:
-            low, high = low + term_low, high + term_high
-    low, high = max(low - term_high, 0), min(high + term_high, one)
-    for _ in range(halvings):
-        low, high = low * low >> precise, -(-high * high >> precise)
-    return low >> (precise - bits), -(-high >> (precise - bits))
-
-
-def _quotient(part: Bounds, whole: Bounds, bits: int) -> Bounds:
-    """Bounds, at a precision of this many bits, of a quotient of two positive numbers of one
-    precision.
-    """
-    return (part[0] << bits) // whole[1], -(-(part[1] << bits) // whole[0])

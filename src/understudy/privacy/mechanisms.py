@@ -1,17 +1,19 @@
 """Noise, choice and draws: the only randomness between private counts and the world.
 
-Counts are integers and get integer noise (discrete Laplace, discrete Gaussian), drawn exactly from
-the operating system's random bytes (:mod:`understudy.privacy.exact_noise`); there is no
-floating-point noise and no seed. Choices are as exact (:mod:`understudy.privacy.exact_choice`), and
-OpenDP vouches for the scale of noise. Draws from a smoothed table are made with whole numbers from
-the operating system. :class:`SeededNoise` is for tests and studies: it draws from NumPy, is
-repeatable, and marks every ledger and model that it touches as not private.
+Counts are integers and get integer noise (discrete Laplace, discrete or rounded Gaussian), drawn
+exactly from the operating system's random bytes (:mod:`understudy.privacy.exact_noise`); there is
+no floating-point noise and no seed. Choices are as exact
+(:mod:`understudy.privacy.exact_choice`), and OpenDP vouches for the scale of noise. Draws from a
+smoothed table are made with whole numbers from the operating system. :class:`SeededNoise` is for
+tests and studies: it draws from NumPy, is repeatable, and marks every ledger and model that it
+touches as not private.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, Protocol
@@ -24,6 +26,8 @@ from understudy.privacy import exact_noise
 from understudy.privacy.budget import Budget, Currency, Neighbours, exact, opendp
 from understudy.privacy.exact_choice import Rule as Rule
 from understudy.privacy.exact_choice import choose_exactly
+from understudy.privacy.gaussian_privacy import lone_loss
+from understudy.privacy.rounded_noise import rounded_gaussian
 
 Counts = NDArray[np.int64]
 
@@ -38,6 +42,9 @@ class Noise(Protocol):
 
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """Add discrete Gaussian noise: P(k) is proportional to exp(-k^2 / (2 scale^2))."""
+
+    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+        """Add normal noise of deviation ``scale``, rounded to whole numbers."""
 
     def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
         """Choose a place at random, high scores more often.
@@ -59,7 +66,7 @@ class Noise(Protocol):
 
 
 def distribution_of(currency: Currency) -> Literal["laplace", "gaussian"]:
-    """What noise in a table is drawn from, by what it is paid in; both are discrete."""
+    """What noise in a table is drawn from, by what it is paid in."""
     if currency == "epsilon":
         return "laplace"
     return "gaussian"
@@ -67,7 +74,10 @@ def distribution_of(currency: Currency) -> Literal["laplace", "gaussian"]:
 
 def describe_noise(currency: Currency, scale: float | None = None) -> str:
     """How noise in a table is written into ledgers."""
-    name = f"discrete {distribution_of(currency).capitalize()}"
+    kind = "discrete"
+    if currency == "gdp":
+        kind = "rounded"
+    name = f"{kind} {distribution_of(currency).capitalize()}"
     if scale is None:
         return name
     return f"{name}, scale {scale:.6g}"
@@ -85,6 +95,8 @@ def add_noise(noise: Noise, counts: Counts, currency: Currency, scale: float) ->
     """A table with noise in every cell."""
     if distribution_of(currency) == "laplace":
         return noise.laplace(counts, scale)
+    if currency == "gdp":
+        return noise.rounded_gaussian(counts, scale)
     return noise.gaussian(counts, scale)
 
 
@@ -100,6 +112,10 @@ class SystemNoise:
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """Add discrete Gaussian noise."""
         return counts + exact_noise.gaussian(counts.size, scale).reshape(counts.shape)
+
+    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+        """Add rounded Gaussian noise."""
+        return counts + rounded_gaussian(counts.size, scale).reshape(counts.shape)
 
     def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
         """Choose a place at random."""
@@ -148,6 +164,10 @@ class SeededNoise:
         """Add a rounded Gaussian: close enough to the discrete one for a study."""
         return counts + np.rint(self._rng.normal(0.0, scale, counts.shape)).astype(np.int64)
 
+    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+        """Add rounded Gaussian noise."""
+        return self.gaussian(counts, scale)
+
     def choose(self, scores: NDArray[np.float64], scale: float, rule: Rule) -> int:
         """Choose a place at random."""
         if rule == "exponential":
@@ -194,7 +214,11 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
 
 @lru_cache(maxsize=1024)
 def gaussian_scale(sensitivity: float, rho: float) -> float:
-    """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity."""
+    """The smallest scale at which OpenDP vouches for rho-zCDP at the given L2 sensitivity.
+
+    Rounded Gaussian noise of this scale is mu-GDP with mu^2 / 2 = rho: both are sensitivity^2 / (2
+    scale^2).
+    """
     start = sensitivity / math.sqrt(2 * rho)
     price = exact(rho)
     return _smallest(
@@ -238,12 +262,33 @@ def table_scale(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) 
 
 
 def mean_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
-    """The average size of the noise in each cell of a table that costs ``cost``."""
+    """The average size of the noise in each cell of a table that costs ``cost``, as if it were in
+    real numbers: what the formulas of papers count with.
+    """
     scale = table_scale(cost, neighbours, rows_per_person)
     if cost.currency == "epsilon":
         return scale
     return scale * math.sqrt(2 / math.pi)
 
+
+def mean_integer_noise(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> float:
+    """The same for noise as it is, in whole numbers: where its scale is small it leaves most cells
+    as they are.
+    """
+    scale = table_scale(cost, neighbours, rows_per_person)
+    if scale >= LARGE_SCALE:
+        return mean_noise(cost, neighbours, rows_per_person)
+    sizes = np.arange(1, 50)
+    if cost.currency == "epsilon":
+        weights = np.exp(-sizes / scale)
+    else:
+        weights = np.exp(-0.5 * (sizes / scale) ** 2)
+    mean = float((sizes * weights).sum() / (0.5 + weights.sum()))
+    return max(mean, sys.float_info.min)
+
+
+LARGE_SCALE = 4.0
+"""From here on noise in whole numbers is about as large as noise in real ones."""
 
 MAX_CHOICE_SCALE = 2.0**50
 """More noise than this is not drawn."""
@@ -277,12 +322,17 @@ def choice_scale(amount: float, currency: Currency, *, monotone: bool = False) -
     scale, and epsilon^2 / 8-zCDP (Cesar and Rogers 2021); permute-and-flip is epsilon-DP at the
     same scale (McKenna and Sheldon 2020).
 
+    In GDP a choice costs more if nothing is left afterwards, which is taken for granted here; a
+    ledger knows better (:meth:`understudy.privacy.ledger.Ledger.allow_loss`).
+
     Scores are *monotone* where a row that is added lowers none of them. Then the log-ratios of the
     outcomes lie within a range of one sensitivity / scale, not of two, and half the scale will do,
     for both mechanisms and both currencies.
     """
     if currency == "epsilon":
         epsilon = amount
+    elif currency == "gdp":
+        epsilon = math.sqrt(8 * lone_loss(amount))
     else:
         epsilon = math.sqrt(8 * amount)
     factor = 2
@@ -325,7 +375,10 @@ def draw_smoothing(
     if cost.currency == "epsilon":
         step = cost.amount / draws
     else:
-        step = math.sqrt((8 if neighbours == "add_remove" else 2) * cost.amount / draws)
+        loss = cost.amount / draws
+        if cost.currency == "gdp":
+            loss = lone_loss(loss)
+        step = math.sqrt((8 if neighbours == "add_remove" else 2) * loss)
     enough = rows_per_person / math.expm1(min(step, 500.0)) * (1 + 1e-12)
     return Fraction(max(math.ceil(Fraction(enough) * SMOOTHING_GRID), 1), SMOOTHING_GRID)
 

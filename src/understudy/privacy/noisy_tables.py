@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -17,8 +18,8 @@ FALSE_ALARM = 0.05
 ENOUGH = 8.0
 """How many times what stands out of the noise the rows must be, before a shape is made of them."""
 
-SURE = 2.0
-"""Standard deviations by which rows that lack several cells must be more than chance has them."""
+MISSING_FALSE_ALARM = 0.03
+"""Probability that noise alone makes more rows lack several cells than chance has it."""
 
 LEAST_WEEKDAY = 0.1
 """Weekdays whose shares differ by less than this part are taken as alike."""
@@ -31,6 +32,8 @@ class NoisyTable:
     counts: Counts
     scale: float
     gaussian: bool
+    missing: int = 0
+    """The count of missing cells, where there is one."""
 
     def stands_out(self, cells: int, false_alarm: float = FALSE_ALARM) -> float:
         """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any of some
@@ -73,7 +76,10 @@ def find_missing_cells(table: NoisyTable) -> tuple[float, ...]:
     # Rows that lack this many cells or more, against those that chance would have.
     excess = np.cumsum((table.counts - by_chance)[::-1])[::-1]
     noise = table.deviation * np.sqrt(np.arange(len(rows), 0, -1))
-    if not (excess > SURE * noise)[LEAST_COLUMNS:].any():
+    # Sums of tails of which one is twice as long as the other hardly depend on each other.
+    tails = math.log2(max(len(rows) - LEAST_COLUMNS, 1) + 1)
+    sure = -NormalDist().inv_cdf(MISSING_FALSE_ALARM / tails)
+    if not (excess > sure * noise)[LEAST_COLUMNS:].any():
         return ()
     shares = np.round(rows / total, 6)
     shares[int(np.argmax(shares))] += 1 - shares.sum()

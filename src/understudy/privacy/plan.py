@@ -128,7 +128,7 @@ def plan(
     _check_whole(rows, "rows")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     most = max_rows_per_person
-    ledger = Ledger(epsilon, delta, neighbours, "rho" if delta else "epsilon", rows_per_person=most)
+    ledger = Ledger(epsilon, delta, neighbours, "gdp" if delta else "epsilon", rows_per_person=most)
     asked = [attribute for attribute in schema.modelled if attribute.size > 1]
     if not asked:
         raise InputError(
@@ -177,7 +177,7 @@ def plan_discovery(
     _check_whole(columns, "columns")
     epsilon, delta = check_epsilon(epsilon), check_delta(delta) or DEFAULT_DELTA
     most = max_rows_per_person
-    ledger = Ledger.for_discovery(epsilon, delta, neighbours, rows_per_person=most)
+    ledger = Ledger.for_discovery(epsilon, delta, neighbours, "gdp", rows_per_person=most)
     protection = Protection(neighbours=neighbours, rows_per_person=most)
     facts = ledger.threshold_delta, columns, float(rows)
     if discovery is None:
@@ -236,7 +236,7 @@ def _network(
 def noise_of(cost: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> tuple[float, float]:
     """Standard deviation and mean size of the noise in a cell of a table that costs ``cost``."""
     scale = table_scale(cost, neighbours, rows_per_person)
-    if cost.currency == "rho":
+    if cost.currency != "epsilon":
         return scale, mean_noise(cost, neighbours, rows_per_person)
     p = math.exp(-1 / scale)
     return math.sqrt(2 * p) / (1 - p), 2 * p / (1 - p * p)

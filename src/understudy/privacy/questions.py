@@ -190,12 +190,12 @@ class Choose(Question):
     def paid_rule(self) -> Rule:
         """The rule that the choice is made by.
 
-        In rho it is the exponential mechanism, whose price there is known to be a quarter of what
-        pure DP alone would give.
+        Beside a delta it is the exponential mechanism, whose price there is known to be a quarter
+        of what pure DP alone would give.
         """
-        if self.budget.currency == "rho":
-            return "exponential"
-        return self.rule
+        if self.budget.currency == "epsilon":
+            return self.rule
+        return "exponential"
 
     def narrow(self, places: NDArray[np.int64], budget: Budget) -> Choose:
         """The same question about a few of the candidates, at another price."""
@@ -288,7 +288,8 @@ class Draw(Question):
 
     def smoothing(self, ledger: Ledger) -> Fraction:
         """What is added to each cell."""
-        return draw_smoothing(self.budget, self.draws, ledger.neighbours, ledger.rows_per_person)
+        loss = ledger.allow_loss(self.budget, self.draws)
+        return draw_smoothing(loss, self.draws, ledger.neighbours, ledger.rows_per_person)
 
     def ledger_line(self, smoothing: Fraction) -> LedgerLine:
         """The line of all draws."""

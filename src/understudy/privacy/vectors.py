@@ -7,28 +7,38 @@ numbers and added; the sum gets exact discrete Gaussian noise. One answer to gra
 of DP-SGD, and the price of all steps is booked before the first one
 (:meth:`understudy.privacy.curator.Curator.prepay`).
 
-**Sensitivity.** A row's vector on the grid is a function of that row and of public values: it is
-computed in blocks of a fixed shape, so that it does not matter which other rows are sampled. Its
-length is at most GRID steps, whatever floating point does (:func:`put_on_grid`). One row more or
-less moves the exact sum by its vector if it is sampled and not at all if it is not, which is what
-:func:`understudy.privacy.renyi.sampled_divergence` prices.
+**Sensitivity.** A row's vector on the grid is a function of that row and of public values. The
+products of dense networks are added up in a fixed order by operations that IEEE 754 rounds exactly;
+libraries (BLAS, torch) are given one row at a time, always at the same place of the memory. So
+nothing is assumed of how a library rounds in one shape or another: no other row is within its
+reach. On the grid a vector is put by itself, in a buffer of its own; its length is at most GRID
+steps, whatever floating point does (:func:`put_on_grid`), and whole numbers are added up exactly.
+One row more or less moves the exact sum by its vector if it is sampled and not at all if it is not,
+which is what :func:`understudy.privacy.renyi.sampled_divergence` prices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.row_functions import Floats, RowFunction, RowMatrix
+from understudy.counting.row_functions import Floats, RowFunction, RowMatrix, make_aligned
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget, exact, rounded_up
 from understudy.privacy.domain import Domain
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import MAX_CHOICE_SCALE, Counts, Noise, gaussian_scale
+from understudy.privacy.mechanisms import (
+    MAX_CHOICE_SCALE,
+    Counts,
+    Noise,
+    add_noise,
+    describe_noise,
+    gaussian_scale,
+)
 from understudy.privacy.questions import LedgerLine, Question
 from understudy.privacy.renyi import find_multiplier, round_rate
 
@@ -37,10 +47,8 @@ GRID = 1 << 16
 below, or little is left of it.
 """
 
-BLOCK = 16
-"""Rows whose vectors are computed together, always as many: what is missing is filled up with rows
-of zeros, which are not added.
-"""
+ADDED_TOGETHER = 256
+"""Vectors that are added up in single precision: up to 2^24 / GRID of them are added exactly."""
 
 MAX_SINGLE = 1 << 20
 """With more coordinates, lengths are computed in double precision."""
@@ -79,7 +87,7 @@ class VectorSum(Question):
                 f"{MAX_CLIP:,g}, not {self.clip!r}."
             )
         round_rate(self.rate)
-        if self.budget.currency != "rho":
+        if self.budget.currency == "epsilon":
             raise InputError("Clipped vectors have Gaussian noise, which needs a delta above 0.")
         if not self.budget.amount > 0:
             raise InputError("Vectors cannot be summed for nothing; give them more budget.")
@@ -125,7 +133,7 @@ class VectorSum(Question):
         times = "1 sum"
         if answers > 1:
             times = f"{answers:,} sums"
-        mechanism = f"discrete Gaussian, {scale / GRID:.6g} times the length"
+        mechanism = f"{describe_noise(self.budget.currency)}, {scale / GRID:.6g} times the length"
         if how:
             mechanism = f"{mechanism}, {how}"
         return f"{times} of {what}, over {sample}", self.price(answers), mechanism
@@ -147,65 +155,46 @@ class NoisyVector:
 def sum_vectors(question: VectorSum, rows: RowMatrix, noise: Noise, scale: float) -> Counts:
     """The noisy sum, in steps; it must be paid for already."""
     sample = noise.sample(rows.rows, question.exact_rate)
-    return noise.gaussian(exact_sum(question.function, rows, sample, question.clip), scale)
+    exact_values = exact_sum(question.function, rows, sample, question.clip)
+    return add_noise(noise, exact_values, question.budget.currency, scale)
 
 
 def exact_sum(
     function: RowFunction, rows: RowMatrix, sample: NDArray[np.int64], clip: float
 ) -> Counts:
     """The sum of the sampled rows' vectors on the grid: exact, and private."""
-    found = np.zeros(function.width, dtype=np.int64)
-    for places in _blocks(sample):
-        seen = rows.take(places)
-        filled = np.zeros((BLOCK, seen.shape[1]), dtype=np.float32)
-        filled[: len(places)] = seen
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows counts as 0
-            vectors = [part[: len(places)] for part in function.vectors(filled)]
-        # At most BLOCK * GRID < 2^24: sums in single precision are exact.
-        ones = np.ones(len(places), dtype=np.float32)
-        steps = put_on_grid(vectors, clip)
-        found += np.concatenate([ones @ part for part in steps]).astype(np.int64)
-    return found
+    total = np.zeros(function.width, dtype=np.int64)
+    vector = make_aligned(function.width)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows counts as 0
+        for start in range(0, len(sample), ADDED_TOGETHER):
+            steps = np.zeros(function.width, dtype=np.float32)
+            for found in function.vectors(rows.take(sample[start : start + ADDED_TOGETHER])):
+                vector[:] = found
+                steps += put_on_grid(vector, clip)
+            total += steps.astype(np.int64)
+    return total
 
 
-def _blocks(sample: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, len(sample), BLOCK):
-        yield sample[start : start + BLOCK]
+def put_on_grid(vector: Floats, clip: float) -> Floats:
+    """A vector clipped to a length and rounded towards 0, in steps, in its place: it is not longer
+    than GRID steps.
 
-
-def put_on_grid(vectors: Sequence[Floats], clip: float) -> list[Floats]:
-    """Vectors clipped to a length and rounded towards 0, in steps: none is longer than GRID steps.
-
-    A vector that is not finite counts as 0. Lengths are computed in floating point, so what is
-    divided by is an upper bound of them: a sum of d squares of numbers with 24 binary digits is off
+    A vector that is not finite counts as 0. Its length is computed in floating point, so what is
+    divided by is an upper bound of it: a sum of d squares of numbers with 24 binary digits is off
     by a share of at most (d + 1) / 2^24, in whatever order they are added, as long as that is far
     below 1; a few more for the root, the quotient and the product make (d + 16) / 2^24, with 1 / 10
     to spare. Rounding towards 0 makes no vector longer.
 
     Returns
     -------
-    Whole numbers, of at most GRID each, as floats that hold them exactly, in the same parts.
+    Whole numbers, of at most GRID each, as floats that hold them exactly.
     """
-    width = sum(part.shape[1] for part in vectors)
-    slack = 1.1 * (width + 16) / 2**24
-    if width > MAX_SINGLE:
-        slack = 2.0**-20
+    slack, squares = 1.1 * (vector.size + 16) / 2**24, vector
+    if vector.size > MAX_SINGLE:
+        slack, squares = 2.0**-20, vector.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = sum(_squares(part, width > MAX_SINGLE) for part in vectors)
-        lengths = np.sqrt(squares) * (1 + slack)
-    known = np.isfinite(lengths)
-    if not known.all():
-        vectors = [np.where(known[:, None], part, np.float32(0)) for part in vectors]
-        lengths = np.where(known, lengths, 0.0)
-    factors = (GRID / np.maximum(lengths, clip * (1 + slack))).astype(np.float32)
-    found = []
-    for part in vectors:
-        steps = part * factors[:, None]
-        found.append(np.trunc(steps, out=steps))
-    return found
-
-
-def _squares(part: Floats, double: bool) -> NDArray[np.float64]:
-    if double:
-        return np.asarray((part.astype(np.float64) ** 2).sum(axis=1))
-    return np.array([np.dot(line, line) for line in part], dtype=np.float64)
+        length = math.sqrt(np.dot(squares, squares)) * (1 + slack)
+    if not math.isfinite(length):
+        return np.zeros_like(vector)
+    vector *= np.float32(GRID / max(length, clip * (1 + slack)))
+    return np.trunc(vector, out=vector)

@@ -84,7 +84,11 @@ class ReleaseMethod(Protocol):
 
     @property
     def renyi_order(self) -> int | None:
-        """The order that its ledger adds divergences up at; None: zCDP, or pure epsilon."""
+        """The order that its ledger adds divergences up at; None: GDP, zCDP, or pure epsilon."""
+
+    @property
+    def accounting(self) -> Currency:
+        """What its ledger counts in where there is a delta."""
 
     def journal(self) -> Journal | None:
         """What it remembers of an early end, where it can go on after one."""
@@ -165,7 +169,7 @@ class Release:
             if model.ledger is not ledger:
                 raise TypeError(f"the method {self.method.name} made a model with other books")
         if self.explain is not None and isinstance(rows, CuboidCounter):
-            for sentence in rows.explained():
+            for sentence in rows.explain():
                 self.explain(sentence)
         return replace(model, library=self.source.library)
 
@@ -249,7 +253,7 @@ class Release:
     # ---- the books
 
     def _open_ledger(self) -> Ledger:
-        """The ledger of this release: pure without a delta, zCDP with one."""
+        """The ledger of this release: pure without a delta."""
         method = self.method
         self.progress("looking at the table", 0, 1)
         if isinstance(self.schema, Schema):
@@ -288,13 +292,15 @@ class Release:
                 f"{lack} takes a delta: {DEFAULT_DELTA:g} is used. "
                 f"Give a schema for pure differential privacy."
             )
-        return Ledger.for_discovery(method.epsilon, delta, method.neighbours, **self._unit())
+        return Ledger.for_discovery(
+            method.epsilon, delta, method.neighbours, method.accounting, **self._unit()
+        )
 
     def _new_ledger(self, epsilon: float, delta: float) -> Ledger:
         currency: Currency = "epsilon"
         unit = self._unit()
         if delta:
-            currency = "rho"
+            currency = self.method.accounting
         else:
             unit["order"] = None
         return Ledger(epsilon, delta, self.method.neighbours, currency, **unit)
@@ -368,7 +374,12 @@ class Release:
         rest = round_down(1 - exact(self.method.refinement))
         share, _ = ledger.budget.split(self.method.refinement, rest)
         self.progress("looking inside bins", 0, 1)
-        return refine(schema, lambda fine: self.source.code(fine)[0], ledger, share, self.noise)
+        discovered: tuple[str, ...] = ()
+        if not isinstance(self.schema, Schema):
+            discovered = self._draft.asked
+        code = self.source.code
+        facts = ledger, share, self.noise
+        return refine(schema, lambda fine: code(fine)[0], *facts, discovered=discovered)
 
     def _code(self, schema: Schema) -> Coded | CuboidCounter:
         """Code the rows, and tell the owner what the domain does not hold."""

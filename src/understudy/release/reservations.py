@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from understudy.errors import InputError, UnderstudyError
-from understudy.privacy.ledger import Ledger, LedgerFile
+from understudy.privacy.ledger import Claims, Ledger, LedgerFile
 from understudy.release.callbacks import Notify, warn_owner
 
 
@@ -17,7 +17,7 @@ class Journal(Protocol):
     release: str | None
     """The number of the reservation, once there is one."""
 
-    def begin(self, release: str) -> None:
+    def begin(self, release: str, claims: Claims) -> None:
         """Remember the number, before anything is asked."""
 
 
@@ -63,7 +63,9 @@ def reserve(
         price = ledger.epsilon, ledger.delta, ledger.neighbours, ledger.unit
         number = file.reserve(release, *price, table=fingerprint)
         if journal is not None:
-            journal.begin(number)
+            journal.begin(number, file.claims(number))
+    if journal is not None:
+        ledger.claims = file.claims(number)
     try:
         yield
     except UnderstudyError as refusal:
