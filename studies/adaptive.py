@@ -35,7 +35,7 @@ from understudy.privacy.central import CentralCurator
 from understudy.privacy.curator import Measurement
 from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
-from understudy.synthesizers import Synthesizer, adaptive
+from understudy.synthesizers import Synthesizer, adaptive_rounds
 from understudy.synthesizers.adaptive import Adaptive
 from understudy.synthesizers.independent import Independent
 from understudy.synthesizers.mst import MST
@@ -164,9 +164,9 @@ IDEAS: dict[str, dict[str, Any]] = {
     "tables are not pooled": {"patch": (learner, "Pool", Unpooled)},
     "no damping of small cells": {"patch": (learner, "DAMPING", 0.0)},
     "three times the damping": {"patch": (learner, "DAMPING", 3.0)},
-    "one sweep a round": {"patch": (adaptive, "SWEEPS", 1)},
-    "no annealing": {"patch": (adaptive, "ANNEALING", 1.0)},
-    "all cells from the start": {"patch": (adaptive, "FIRST_CELLS_SHARE", 1.0)},
+    "one sweep a round": {"patch": (adaptive_rounds, "SWEEPS", 1)},
+    "no annealing": {"patch": (adaptive_rounds, "ANNEALING", 1.0)},
+    "all cells from the start": {"patch": (adaptive_rounds, "FIRST_CELLS_SHARE", 1.0)},
     "no handicap for noise": {"penalty": 0.0},
     "half the handicap": {"penalty": 0.5},
     "pairs only": {"order": 2},

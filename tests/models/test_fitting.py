@@ -4,6 +4,7 @@ iterative scaling.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -127,3 +128,25 @@ def test_empty_cells_stay_finite() -> None:
 def test_a_group_in_no_clique_is_refused() -> None:
     with pytest.raises(ValueError, match="no clique"):
         Fit(SIZES).marginal(("a", "b"))
+
+
+def test_products_beyond_floating_point_numbers_are_summed_all_the_same() -> None:
+    """Each side alone all but rules out one value of what they share: by exp(-780), which no
+    floating-point number is. Together they say exp(1) to 1.
+    """
+    sides = [f"a{place}" for place in range(13)], [f"z{place}" for place in range(13)]
+    names = [*sides[0], "m", *sides[1]]
+    fit = Fit(dict.fromkeys(names, 2))
+    for side in sides:
+        inside = [name for name in names if name in side or name == "m"]
+        fit.add(itertools.combinations(inside, 2))
+    for group, factor in fit.factors.items():
+        if group[1] == "m":
+            factor[:, 0] = -60.0
+        elif group[0] == "m":
+            factor[1, :] = -60.0
+    fit.factors["m", "z0"][1, :] += 1.0
+    fit.add([("a0", "z0")])
+    odds = np.exp([0.0, 1.0])
+    np.testing.assert_allclose(fit.marginal(("m",)), odds / odds.sum())
+    np.testing.assert_allclose(fit.marginal(("a0", "z0")), 0.25)

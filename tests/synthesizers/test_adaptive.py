@@ -16,7 +16,8 @@ from understudy.data.encoding import encode
 from understudy.data.tables import Column
 from understudy.evaluation.marginals import marginal_errors
 from understudy.privacy.mechanisms import SeededNoise
-from understudy.synthesizers.adaptive import HOLDOUT_TABLES, LEAST_CELLS, Adaptive
+from understudy.synthesizers.adaptive import HOLDOUT_TABLES, Adaptive
+from understudy.synthesizers.adaptive_budget import LEAST_CELLS
 from understudy.synthesizers.independent import Independent
 
 SIZES = {"a": 2, "b": 3, "c": 3, "d": 4, "e": 2, "f": 3}
@@ -42,9 +43,9 @@ def table(rows: int = 4000) -> Table:
 
 
 def fitted(seed: int = 0, **parameters: Any) -> Model:
-    return Adaptive(**({"epsilon": 3.0, "delta": 1e-6} | parameters)).fit(
-        table(), schema(), noise=SeededNoise(seed)
-    )
+    """A model in rounds: a bound on its cells keeps it from measuring all columns in one table."""
+    usual = {"epsilon": 3.0, "delta": 1e-6, "max_cells": LEAST_CELLS}
+    return Adaptive(**(usual | parameters)).fit(table(), schema(), noise=SeededNoise(seed))
 
 
 def error(model: Model, order: int = 3) -> float:
@@ -92,7 +93,7 @@ def test_where_no_table_beats_its_noise_single_columns_get_the_budget(delta: flo
     assert all(len(group) == 1 for group in tables_of(few))
     assert few.ledger.spent()[0] >= 0.05 * (1 - 1e-6)
     assert few.measurements.holdout is None
-    many = Adaptive(epsilon=5.0, delta=delta).fit(table(4000), schema(), noise=SeededNoise(0))
+    many = fitted(epsilon=5.0, delta=delta)
     assert any(len(group) > 1 for group in tables_of(many))
     assert many.measurements.holdout is not None
 
@@ -127,13 +128,36 @@ def test_cliques_keep_their_limit() -> None:
 
 
 def test_cliques_grow_with_what_rows_and_budget_pay_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.synthesizers.adaptive.LEAST_CELLS", 20)
-    monkeypatch.setattr("understudy.synthesizers.adaptive.CELLS_PER_SIGNAL", 0.02)
+    monkeypatch.setattr("understudy.synthesizers.adaptive_budget.LEAST_CELLS", 20)
+    monkeypatch.setattr("understudy.synthesizers.adaptive_budget.CELLS_PER_SIGNAL", 0.02)
+    monkeypatch.setattr("understudy.synthesizers.adaptive_whole.MAX_CELLS", 0)
     sizes = [
-        sum(node.table.size for node in fitted(epsilon=epsilon, delta=1e-6).network)
+        sum(node.table.size for node in fitted(epsilon=epsilon, max_cells=None).network)
         for epsilon in (0.5, 50.0)
     ]
     assert sizes[0] <= 3 * 20 < sizes[1]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_all_columns_are_one_table_where_noise_leaves_it_as_it_is(
+    delta: float, neighbours: Any
+) -> None:
+    budget: Any = {"delta": delta, "neighbours": neighbours, "max_cells": None}
+    model = fitted(epsilon=100.0, **budget)
+    assert set(SIZES) in tables_of(model)
+    assert not any("choice" in entry.question for entry in model.ledger.entries)
+    assert 100.0 * (1 - 1e-6) <= model.ledger.spent()[0] <= 100.0
+    assert error(model) < 0.002
+    assert Model.from_dict(model.to_dict()).query("count where a = 1").value == pytest.approx(
+        model.query("count where a = 1").value
+    )
+    assert set(SIZES) not in tables_of(fitted(epsilon=0.5, **budget))
+
+
+@pytest.mark.parametrize("asked", [{"workload": [("a", "b")]}, {"target": "e"}, {"max_cells": 60}])
+def test_all_columns_are_no_table_where_others_are_asked_for(asked: dict[str, Any]) -> None:
+    assert set(SIZES) not in tables_of(fitted(epsilon=100.0, **({"max_cells": None} | asked)))
 
 
 def test_a_workload_and_a_target_steer_what_is_measured() -> None:

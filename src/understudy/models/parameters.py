@@ -60,3 +60,12 @@ def estimate_rows(measurements: Sequence[Measurement]) -> float:
     variances = np.array([m.counts.size * m.deviation**2 for m in measurements])
     weights = 1 / np.maximum(variances, 1e-12)
     return min(max(float((totals * weights).sum() / weights.sum()), 0.0), MAX_ESTIMATED_ROWS)
+
+
+def round_to_total(counts: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole counts with the same total, to one: those with the largest rest are rounded up."""
+    floors = np.floor(counts.ravel()).astype(np.int64)
+    missing = round(float(counts.sum())) - int(floors.sum())
+    if missing > 0:
+        floors[np.argsort(floors - counts.ravel(), kind="stable")[:missing]] += 1
+    return floors.reshape(counts.shape)

@@ -21,6 +21,7 @@ from understudy.errors import InputError
 from understudy.models.model import Model
 from understudy.privacy.budget import (
     Budget,
+    Currency,
     Neighbours,
     check_delta,
     check_epsilon,
@@ -152,6 +153,15 @@ class Synthesizer(ABC):
         about; else none.
         """
         return None
+
+    @property
+    def accounting(self) -> Currency:
+        """What a ledger of one place counts in where there is a delta: GDP is exact, but random
+        samples have no price in it.
+        """
+        if self.renyi_order is None:
+            return "gdp"
+        return "rho"
 
     def journal(self) -> Journal | None:
         """What the method remembers of an early end, where it can go on after one."""

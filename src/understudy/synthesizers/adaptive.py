@@ -13,15 +13,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from understudy.data.marginals import Marginal, marginal
+from understudy.data.marginals import Marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.graphical import Group
@@ -30,9 +26,16 @@ from understudy.models.model import Model
 from understudy.models.query.intervals import HeldTable, calibrate, holdout_marginals
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
-from understudy.privacy.questions import Choose
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
+from understudy.synthesizers.adaptive_budget import (
+    MOST_CELLS,
+    OneWayWorth,
+    find_max_cells,
+)
+from understudy.synthesizers.adaptive_rounds import SWEEPS, Limits, Rounds
+from understudy.synthesizers.adaptive_whole import learn_all, pays_for_all
+from understudy.synthesizers.collected import fit_collected
 from understudy.synthesizers.independent import learn_rows_only
 from understudy.synthesizers.parameters import (
     ColumnGroups,
@@ -45,55 +48,14 @@ from understudy.synthesizers.parameters import (
 )
 from understudy.synthesizers.registry import register
 
-SWEEPS = 5
 LAST_SWEEPS = 50
-"""How often the fit walks through its cliques after a round, and after the last one."""
-
-MAX_CANDIDATES = 2_500
-"""Where there are more, each round looks at this many of them, drawn at random."""
-
-MAX_GROUPS = 50_000
-"""Where there would be more groups of three attributes, only pairs are considered."""
-
-ATTRIBUTES_PER_SELECTION = 16
-WIDE = 64
-WIDE_ATTRIBUTES_PER_SELECTION = 4
-"""A round selects one marginal for each of this many attributes, and at least one; in a wide table
-more, since a look at all candidates costs far more than a choice.
-"""
-
-LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
-CELLS_PER_SIGNAL = 12.0
-"""By default the cliques have this many cells for each time that the noise of a table goes into the
-rows, within these bounds."""
-
-FIRST_CELLS_SHARE = 0.1
-"""From the beginning the cliques may have this share of their cells; the rest comes with the
-budget spent."""
-
-ONE_WAY_WORTH = 3.2
-"""What a table of several attributes is taken to be worth; larger leaves less for single ones
-(:meth:`Adaptive._find_one_way_share`)."""
-
-MAX_OTHERS = 30
-"""In wider tables a pair is worth more than to its own columns: others hang on it."""
+"""How often the fit walks through its cliques after the last round."""
 
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
-VISIBLE_SHARE = 0.5
-"""No table is looked for where even one that puts this share of the rows elsewhere than the model
-does would not stand out."""
-
-STANDING_OUT = 0.2
-"""A table must exceed its handicap by this many times the noise that the largest of all candidates
-has in a choice."""
-
-KNOWN_NOISE = 0.3
-"""The handicap of a table for the noise in its attributes, in units of that noise."""
-
-PATIENCE = 3.0
-"""How much more a round costs after one in which nothing stood out."""
+MAX_GROUPS = 50_000
+"""Where there would be more groups of three attributes, only pairs are considered."""
 
 LARGE_DOMAIN = 200
 RARE = 2.0
@@ -102,9 +64,6 @@ have fewer rows than this many deviations of their noise, where that halves the 
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
-
-ANNEALING = 2.0
-"""How much more a round costs after one that changed the model by no more than noise."""
 
 
 @register(
@@ -128,7 +87,8 @@ class Adaptive(Synthesizer):
         The column that somebody will predict from the others: only marginals that hold it are
         measured.
     order
-        The most attributes that a measured marginal has.
+        The most attributes that a measured marginal has; more where rows and budget pay for one of
+        all attributes.
     max_cells
         The most cells that the cliques of the model have together: larger is more accurate, slower,
         and makes larger model files. By default as many as rows and budget can pay for, from
@@ -209,6 +169,13 @@ class Adaptive(Synthesizer):
             names.add(self.target)
         return frozenset(names)
 
+    @property
+    def restricted(self) -> bool:
+        """Whether something is asked for other than all relations, as well as rows and budget
+        allow.
+        """
+        return bool(self.workload) or self.target is not None or self.max_cells is not None
+
     def check(self, schema: Schema) -> None:
         """The columns that the parameters name must be modelled."""
         for name in sorted(self.named):
@@ -233,19 +200,26 @@ class Adaptive(Synthesizer):
         if not learner.sizes:
             return learn_rows_only(self, curator, budget, progress)
         groups = self._find_groups(learner)
+        if curator.free_tables:
+            fit_collected(learner, groups, budget, self.max_cells, progress)
+            learner.refit(LAST_SWEEPS)
+            held_out = self._find_holdout(curator.schema)
+            return self._calibrate(learner, curator, held_out, budget)
         progress("measuring attributes", 0, 1)
         held_out = self._find_holdout(curator.schema)
+        holdout_budget = Budget(0.0, budget.currency)
         if held_out:
             holdout_budget, budget = budget.split(self.holdout, 1 - self.holdout)
         rest = self._measure_one_way(learner, budget, alone=not groups)
+        if groups and not self.restricted and pays_for_all(learner, rest.plus(holdout_budget)):
+            return learn_all(learner, rest.plus(holdout_budget), self.parameters())
         found = False
         if rest.amount > 0:
             learner = learner.merge_rare_values(LARGE_DOMAIN, RARE)
             groups = self._find_groups(learner)
             learner.refit(SWEEPS)
         if groups:
-            max_cells = self._find_max_cells(learner, budget)
-            rounds = _Rounds(self, learner, groups, rest, max_cells)
+            rounds = Rounds(learner, groups, self._find_limits(learner, budget, rest))
             while rounds.begin(progress):
                 selection = rounds.select()
                 rounds.measure(selection)
@@ -256,12 +230,21 @@ class Adaptive(Synthesizer):
             learner.measure_again(holdout_budget)
         learner.refit(LAST_SWEEPS)
         progress("measuring tables", 1, 1)
+        return self._calibrate(learner, curator, held_out if found else [], holdout_budget)
+
+    def _calibrate(
+        self, learner: GraphicalLearner, curator: Curator, held_out: list[Marginal], budget: Budget
+    ) -> Model:
+        """The model, with error bars as wide as tables that it was not fitted to ask for.
+
+        The curator is the one with all values: the learner's may have merged the rare ones.
+        """
         model = learner.model(self.parameters())
-        if not held_out or not found:
+        if not held_out:
             return model
         held = [
             HeldTable(marginal=one.marginal, counts=one.counts, deviation=one.deviation)
-            for one in curator.measure(held_out, holdout_budget)
+            for one in curator.measure(held_out, budget)
         ]
         measured = replace(
             model.measurements, holdout=calibrate(model, held, learner.one_way_excess())
@@ -299,16 +282,15 @@ class Adaptive(Synthesizer):
             and learner.cells(group) <= (self.max_cells or MOST_CELLS)
         ]
 
-    def _find_max_cells(self, learner: GraphicalLearner, budget: Budget) -> float:
-        """How many cells the cliques may have: as many as the rows, as released, are worth against
-        the noise of one table that had all of the budget.
-        """
-        if self.max_cells is not None:
-            return self.max_cells
-        noise = learner.curator.mean_noise(budget)
-        if noise <= 0:  # reports, which were paid for before
-            return LEAST_CELLS
-        return min(max(CELLS_PER_SIGNAL * learner.rows / noise, LEAST_CELLS), MOST_CELLS)
+    def _find_limits(self, learner: GraphicalLearner, whole: Budget, left: Budget) -> Limits:
+        """What the rounds may use."""
+        return Limits(
+            budget=left,
+            max_cells=self.max_cells or find_max_cells(learner, whole),
+            rounds=self.rounds,
+            selection_share=self.selection_share,
+            penalty=self.penalty,
+        )
 
     def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is
@@ -321,7 +303,7 @@ class Adaptive(Synthesizer):
             return Budget(0.0, budget.currency)
         first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
         learner.measure(singles, first.equally(len(singles)))
-        share = self._find_one_way_share(learner, budget)
+        share = OneWayWorth(learner).first_share(budget, self.one_way_share, self.rounds)
         if share >= MAX_ONE_WAY_SHARE:
             learner.measure(singles, rest.equally(len(singles)))
             rest = Budget(0.0, budget.currency)
@@ -330,228 +312,3 @@ class Adaptive(Synthesizer):
             learner.measure(singles, again.equally(len(singles)))
         learner.refit(SWEEPS)
         return rest
-
-    def _find_one_way_share(self, learner: GraphicalLearner, budget: Budget) -> float:
-        """The share of the budget at which one more table of several attributes is worth as much as
-        less noise in single ones. It follows from the number of rows, as released, and the budget.
-
-        Let k be the part of the rows by which noise moves the table of one attribute, if all of the
-        budget went to single ones; at a share f it is k / sqrt(f) in rho, and k / f in epsilon. A
-        small part s more of the budget lowers it by k s / (2 f^1.5) or k s / f^2. That helps every
-        table of three attributes, three times. A pair for the same price helps those that hold it,
-        6 / (d (d - 1)) of all, and those that hang on it. Where both help alike, at the usual price
-        of a round, s = 1 / (2 d), f is as below; ``ONE_WAY_WORTH`` stands for what a pair brings.
-        """
-        each = budget.equally(len(learner.sizes))[0]
-        cells = statistics.fmean(learner.sizes.values())
-        noise = learner.curator.mean_noise(each) * cells / learner.rows
-        balance = noise * min(len(learner.sizes) - 1, MAX_OTHERS) / ONE_WAY_WORTH
-        if budget.currency == "rho":
-            return float(balance ** (2 / 3))
-        return math.sqrt(2 * balance)
-
-
-@dataclass(kw_only=True)
-class _Selection:
-    """What a round selected."""
-
-    groups: list[Group]
-    costs: list[Budget]
-    expected: list[NDArray[np.float64]]
-    """The groups' tables by the model before the round."""
-    noise: float
-    """The average size of the noise in a cell of theirs."""
-
-
-class _Rounds:
-    """The rounds: what is left of the budget, and what the next round may cost.
-
-    In a wide table each round selects several groups that have no attribute in common: what is
-    learned of one says little about the others.
-    """
-
-    def __init__(
-        self,
-        method: Adaptive,
-        learner: GraphicalLearner,
-        groups: list[Group],
-        budget: Budget,
-        max_cells: float,
-    ) -> None:
-        self.method = method
-        self.max_cells = max_cells
-        self.learner = learner
-        self.groups = groups
-        self.marginals = [marginal(*group) for group in groups]
-        self.cells = np.array([learner.cells(group) for group in groups], dtype=np.float64)
-        self.members = _number_members(list(learner.sizes), groups)
-        self.clique_cells = np.zeros(len(groups))
-        """How many cells the cliques would have with a group, when last looked at."""
-        self.whole = budget
-        self.left = budget
-        self.step = budget.amount / max(method.rounds * len(learner.sizes), 1.0)
-        per_selection = ATTRIBUTES_PER_SELECTION
-        if len(learner.sizes) >= WIDE:
-            per_selection = WIDE_ATTRIBUTES_PER_SELECTION
-        self.selections = max(1, len(learner.sizes) // per_selection)
-        # Public: which candidates a round looks at where there are too many.
-        self.rng = np.random.default_rng(0)
-        self.places = np.zeros(0, dtype=np.int64)
-        self.found = False
-        """Whether any table stood out."""
-        self.smallest: Group = (min(learner.sizes, key=learner.sizes.__getitem__),)
-
-    def begin(self, progress: Progress) -> bool:
-        """Find the candidates of the next round; False where the budget is spent."""
-        while self.left.amount > 0:
-            spent = 1 - self.left.amount / self.whole.amount
-            progress("measuring tables", round(1000 * spent), 1000)
-            now = self._take_step()
-            self.selecting, self.measuring = self._split(now)
-            self.noise = self.learner.curator.mean_noise(self.measuring)
-            self.places = self._find_candidates()
-            if len(self.places) and self._could_stand_out():
-                return True
-            if self.left.amount > 0:  # too small a step for any table: nothing was asked yet
-                self.left = self.left.plus(now)
-                self.step *= 2
-            else:
-                self.learner.measure_again(now)
-        return False
-
-    def select(self) -> _Selection:
-        """Choose the groups on which the model and the rows differ most, after their handicaps.
-
-        One candidate stands for none: a single attribute, of which all is known. It is chosen where
-        no table differs from the model by more than its own noise and that of the choice.
-        """
-        learner = self.learner
-        candidates = [self.groups[place] for place in self.places]
-        members = self.members[self.places]
-        none = len(candidates)
-        marginals = [*(self.marginals[place] for place in self.places), marginal(*self.smallest)]
-        expected = learner.expected(marginals)
-        question = Choose(
-            candidates=marginals,
-            score="misfit",
-            budget=self.selecting,
-            offsets=np.append(-self._handicaps(), self._standing_out(none)),
-            estimates=expected,
-        )
-        question.check(learner.curator.domain)
-        chosen: list[int] = []
-        costs: list[Budget] = []
-        left = np.arange(none)
-        while len(left):
-            asked = np.append(left, none)
-            found = int(asked[learner.curator.answer(question.narrow(asked, self.selecting))])
-            together = math.inf
-            if found < none:
-                together = learner.fit.cells_with([candidates[i] for i in (*chosen, found)])
-            if together > self._max_cells_now():  # none, or each fits by itself, but not all
-                self.left = self.left.plus(self.measuring)
-                break
-            chosen.append(found)
-            costs.append(self.measuring)
-            shared = np.isin(members[left], members[found][members[found] >= 0])
-            left = left[~shared.any(axis=1)]
-            if len(chosen) == self.selections or self.left.amount < 2 * self.step:
-                break
-            self.selecting, self.measuring = self._split(self._take_step())
-        return _Selection(
-            groups=[candidates[i] for i in chosen],
-            costs=costs,
-            expected=[expected[i] for i in chosen],
-            noise=self.noise,
-        )
-
-    def measure(self, selection: _Selection) -> None:
-        """Ask for the tables of the selected groups."""
-        if selection.groups:
-            self.learner.measure(selection.groups, selection.costs)
-            self.found = True
-
-    def estimate(self) -> None:
-        """Fit the model to everything measured so far."""
-        self.learner.refit(SWEEPS)
-
-    def anneal(self, selection: _Selection) -> None:
-        """Let later rounds cost more where this one changed the model by no more than noise."""
-        learner = self.learner
-        if not selection.groups:
-            self._be_patient()
-        for group, before in zip(selection.groups, selection.expected, strict=True):
-            change = np.abs(learner.fit.marginal(group) * learner.rows - before).sum()
-            if change <= selection.noise * learner.cells(group):
-                self.step *= ANNEALING ** (1 / self.selections)
-
-    def _be_patient(self) -> None:
-        """Nothing stood out: look again at a higher price, or spend the rest on what is known."""
-        self.step *= PATIENCE
-        if self.step > self.left.amount:
-            self.learner.measure_again(self.left)
-            self.left = Budget(0.0, self.left.currency)
-
-    def _standing_out(self, candidates: int) -> float:
-        """By how many rows the best of some candidates may stand out by chance."""
-        noise = self.learner.curator.choice_noise(self.selecting)
-        return STANDING_OUT * noise * math.log(candidates + 1)
-
-    def _could_stand_out(self) -> bool:
-        """Whether a table that differs much from the model would be chosen."""
-        noise = self.learner.curator.choice_noise(self.selecting)
-        needed = float(self._handicaps().min()) + STANDING_OUT * noise
-        return needed <= VISIBLE_SHARE * self.learner.rows
-
-    def _handicaps(self) -> NDArray[np.float64]:
-        """For each candidate how far rows and model may be apart by noise alone: that of measuring
-        it, and that in what is known of its attributes, which single ones would lower as well.
-        """
-        known = [self.learner.one_way_noise(name) for name in self.learner.sizes]
-        inside = np.append(known, 0.0)[self.members[self.places]].sum(axis=1)
-        measuring = self.noise * self.cells[self.places]
-        return np.asarray(self.method.penalty * measuring + KNOWN_NOISE * inside)
-
-    def _take_step(self) -> Budget:
-        """The budget of one selection and its table; too little for another one goes along."""
-        if self.left.amount < 2 * self.step:
-            now, self.left = self.left, Budget(0.0, self.left.currency)
-            return now
-        share = self.step / self.left.amount
-        now, self.left = self.left.split(share, 1 - share)
-        return now
-
-    def _split(self, step: Budget) -> tuple[Budget, ...]:
-        """The parts of a step for selecting and for measuring."""
-        return step.split(self.method.selection_share, 1 - self.method.selection_share)
-
-    def _find_candidates(self) -> NDArray[np.int64]:
-        """The groups that could be measured now: noise leaves something to see, cliques stay
-        small, and the table would tell something new.
-        """
-        max_cells = self._max_cells_now()
-        visible = self.noise * self.cells <= self.learner.rows
-        places = np.flatnonzero(visible & (self.clique_cells <= 2 * max_cells))
-        max_candidates = MAX_CANDIDATES * self.selections
-        if len(places) > max_candidates:
-            places = np.sort(self.rng.choice(places, max_candidates, replace=False))
-        # A table that tells nothing new may still differ most, and would be selected for ever.
-        told = [self.learner.is_settled(self.groups[place]) for place in places]
-        places = places[~np.array(told, dtype=np.bool_)]
-        groups = [self.groups[place] for place in places]
-        self.clique_cells[places] = self.learner.fit.cells_with_each(groups)
-        return places[self.clique_cells[places] <= max_cells]
-
-    def _max_cells_now(self) -> float:
-        """How many cells all cliques may have now: more as the budget is spent."""
-        spent = 1 - self.left.amount / self.whole.amount
-        allowed = self.max_cells * max(spent, FIRST_CELLS_SHARE)
-        return max(allowed, self.learner.fit.cells) * (1 + 1e-9)
-
-
-def _number_members(names: Sequence[str], groups: Sequence[Group]) -> NDArray[np.int64]:
-    """For each group the numbers of its attributes; -1 where it has fewer than others."""
-    number = {name: place for place, name in enumerate(names)}
-    longest = max(map(len, groups))
-    rows = [[number[name] for name in group] + [-1] * (longest - len(group)) for group in groups]
-    return np.array(rows, dtype=np.int64)

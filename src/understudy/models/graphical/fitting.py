@@ -156,36 +156,48 @@ class Fit:
             self._homes[min(inside, key=lambda place: (cells[place], place))].append(group)
         kept = {branch.clique for branch in self.tree}
         self._maps = {key: value for key, value in self._maps.items() if key[0] in kept}
-        self.tables = [
-            self._product(branch.clique, homes)
-            for branch, homes in zip(self.tree, self._homes, strict=True)
-        ]
-        self._calibrate()
+        self.tables = self._calibrate(
+            [
+                self._product(branch.clique, homes)
+                for branch, homes in zip(self.tree, self._homes, strict=True)
+            ]
+        )
 
     def _product(self, clique: Group, homes: list[Group]) -> Table:
+        """The logarithms of a clique's cells, by the factors that are at home in it."""
         logs = np.zeros(self.attributes.shape(clique))
         for group in homes:
             logs += self.factors[group].reshape(_along(self.attributes, clique, group))
-        flat = logs.ravel()
-        return np.exp(flat - flat.max())
+        return logs
 
-    def _calibrate(self) -> None:
-        """From leaves to roots each clique is told its children's sums; then each child is scaled
-        to its parent's.
+    def _calibrate(self, logs: list[Table]) -> list[Table]:
+        """The cliques' tables: from leaves to roots each clique is told its children's sums; then
+        each child is scaled to its parent's.
+
+        A clique may hold many factors, whose product is beyond floating-point numbers. So sums are
+        told as logarithms, and a child is first a table for each value of what it shares.
         """
+        tables: list[Table] = [np.empty(0)] * len(logs)
         for place in range(len(self.tree) - 1, -1, -1):
             branch = self.tree[place]
-            table = self.tables[place]
-            table /= table.sum()
+            apart = tuple(
+                axis for axis, name in enumerate(branch.clique) if name not in branch.shared
+            )
+            top = logs[place].max(axis=apart, keepdims=True)
+            table = np.exp(logs[place] - top)
+            sums = table.sum(axis=apart, keepdims=True)
+            table /= sums
+            tables[place] = table.ravel()
             if branch.parent >= 0:
-                told = self._sum(branch.clique, table, branch.shared)
                 clique = self.tree[branch.parent].clique
-                steps.scale_by_place(
-                    self.tables[branch.parent], self._map(clique, branch.shared), told
-                )
+                told = np.log(sums) + top
+                logs[branch.parent] += told.reshape(_along(self.attributes, clique, branch.shared))
         for place, branch in enumerate(self.tree):
             if branch.parent >= 0:
-                self._pass(branch.parent, place)
+                clique = self.tree[branch.parent].clique
+                shares = self._sum(clique, tables[branch.parent], branch.shared)
+                steps.scale_by_place(tables[place], self._map(branch.clique, branch.shared), shares)
+        return tables
 
     def _walk(self) -> Iterator[tuple[int, int]]:
         """Places in the order of a walk, each with the place one comes from (-1 where a tree

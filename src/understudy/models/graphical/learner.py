@@ -60,6 +60,7 @@ class GraphicalLearner:
         self.fit = Fit(self.sizes)
         self.measured: list[MeasuredTable] = []
         self._settled: set[Group] = set()
+        self._targets: dict[Group, NDArray[np.float64]] = {}
         # What is drawn from the model on the way is public, and the same in every run that hears
         # the same answers.
         self._rng = np.random.default_rng(0)
@@ -131,6 +132,10 @@ class GraphicalLearner:
                 deviation *= math.sqrt(found.counts.size / (found.counts.size - 1))
             self.measured.append(MeasuredTable(group, deviation, joint))
         self.fit.add(groups)
+        changed = {name for group in groups for name in group}
+        self._targets = {
+            group: target for group, target in self._targets.items() if changed.isdisjoint(group)
+        }
 
     def measure_again(self, budget: Budget) -> None:
         """Spend a budget on the tables that the distribution consists of, where that tells more."""
@@ -150,31 +155,32 @@ class GraphicalLearner:
         Cells with few rows against the noise move slowly: what is told about them is mostly noise.
         """
         rows = self.rows
-        known: dict[Group, NDArray[np.float64]] = {}
         targets, damping = {}, {}
         for group in self.fit.groups:
-            targets[group] = self._target(group, known)
+            targets[group] = self._target(group)
             damping[group] = 1e-12
             if len(group) > 1:  # what is told of a single attribute is all that is known of it
                 damping[group] = max(DAMPING * self.pool.deviation(group) / rows, 1e-12)
         self.fit.sweep(targets, damping, sweeps)
 
-    def _target(self, group: Group, known: dict[Group, NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _target(self, group: Group) -> NDArray[np.float64]:
         """The shares that a group should have.
 
         A large table is mostly cells with few rows. Where noise made them negative they become 0,
         so that those with rows lose some: its margins move away from what is known of them, which
         is far more. So it is scaled back to its margins (iterative proportional fitting).
+
+        What was measured since of other attributes changes no more than the number of rows.
         """
-        if group not in known:
+        if group not in self._targets:
             table = project_counts(self.pool.table(group), self.rows) / self.rows
             margins = [
-                (place, self._target((*group[:place], *group[place + 1 :]), known))
+                (place, self._target((*group[:place], *group[place + 1 :])))
                 for place in range(len(group))
                 if 1 < len(group) <= MAX_SCALED_ORDER
             ]
-            known[group] = _scale_to_margins(table, margins)
-        return known[group]
+            self._targets[group] = _scale_to_margins(table, margins)
+        return self._targets[group]
 
     def expected(self, marginals: Sequence[Marginal]) -> list[NDArray[np.float64]]:
         """The tables of any marginals, counted in rows that are drawn from the distribution.
@@ -194,9 +200,12 @@ class GraphicalLearner:
         ]
 
     def one_way_noise(self, name: str) -> float:
-        """How many rows of a single attribute's table are noise, about."""
+        """How many rows of a single attribute's table are noise, about: values that disappear in it
+        have none.
+        """
+        likely = project_counts(self.pool.table((name,)), self.rows)
         deviation = self.pool.deviation((name,))
-        return math.sqrt(2 / math.pi) * deviation * self.sizes[name]
+        return math.sqrt(2 / math.pi) * deviation * np.count_nonzero(likely)
 
     def one_way_excess(self) -> float:
         """How much larger the variance of counts of single attributes is than that of their noise,

@@ -1,0 +1,129 @@
+"""How `adaptive` divides its budget, from what is public and what was released: rows, with noise,
+the domain, and the budget itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.graphical.learner import GraphicalLearner
+from understudy.privacy.budget import Budget
+
+LEAST_CELLS, MOST_CELLS = 250_000, 4_000_000
+CELLS_PER_SIGNAL = 12.0
+"""By default the cliques have this many cells for each time that the noise of a table goes into the
+rows, within these bounds."""
+
+VISIBLE_SHARE = 0.5
+"""The most that a table of several attributes is taken to bring, as a share of the rows that the
+model puts elsewhere; where that is not worth its price, none is looked for."""
+
+DEPENDENTS_WORTH = 4.0
+"""How much more than to itself a table is worth to all: others depend on it."""
+
+MEAN_OF_DEVIATION = math.sqrt(2 / math.pi)
+"""How large noise is on average, in units of its deviation."""
+
+MAX_OTHERS = 30
+"""In wider tables a pair is worth more than to its own columns: others depend on it."""
+
+
+class OneWayWorth:
+    """What a part of the budget is worth to single attributes, against tables of several.
+
+    Errors of different sources add up by their squares. Let K be the number of rows that noise
+    moves in the table of one attribute. It counts in every table of three attributes, three times.
+    A pair that the model has wrong by D rows counts in those that hold it, 6 / (d (d - 1)) of all,
+    and in those that depend on it (``DEPENDENTS_WORTH``). So both gain alike where D^2 is d (d - 1)
+    / 2 times what the mean of K^2 falls by. How far it falls follows from precisions (one over the
+    variance of noise), which add up: from p to p + x, K^2 falls to p / (p + x) of what it was. A
+    table of several attributes tells of each one, too: with 1 / b of its precision where b cells
+    are summed. All of it follows from prices, and from rows and noise as released.
+
+    Parameters
+    ----------
+    learner
+        What is known.
+    """
+
+    def __init__(self, learner: GraphicalLearner) -> None:
+        columns = len(learner.sizes)
+        self.learner = learner
+        self.tables = columns * min(columns - 1, MAX_OTHERS) / 2 / DEPENDENTS_WORTH
+        self.sizes = np.fromiter(learner.sizes.values(), np.float64)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at what is known of single attributes by now."""
+        learner = self.learner
+        self.squares = np.array([learner.one_way_noise(name) for name in learner.sizes]) ** 2
+        deviations = np.array([learner.pool.deviation((name,)) for name in learner.sizes])
+        self.known = 1 / np.maximum(deviations, 1e-9) ** 2
+
+    def rows(self, cost: Budget) -> float:
+        """By how many rows the model must have a table wrong that is worth as much as single
+        attributes are for a price.
+        """
+        each = self._precision(cost.equally(len(self.sizes))[0])
+        return math.sqrt(self.tables * float(self._falls(each).mean()))
+
+    def doubles(self, cost: Budget) -> bool:
+        """Whether a price at least doubles the precision of the average attribute."""
+        return self._precision(cost.equally(len(self.sizes))[0]) >= float(self.known.mean())
+
+    def rows_beside(
+        self, cost: Budget, members: NDArray[np.int64], cells: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The same for each of some tables, less what it tells of its attributes by itself.
+
+        Parameters
+        ----------
+        cost
+            The price of each.
+        members
+            The numbers of each table's attributes; -1 for none.
+        cells
+            How many cells each table has.
+        """
+        summed = cells[:, None] / np.append(self.sizes, 1.0)[members]
+        squares, known = np.append(self.squares, 0.0), np.append(self.known, 1.0)
+        told = self._precision(cost) / summed
+        falls = (squares[members] * told / (known[members] + told)).sum(axis=1) / len(self.sizes)
+        return np.sqrt(np.maximum(self.rows(cost) ** 2 - self.tables * falls, 0.0))
+
+    def first_share(self, budget: Budget, spent: float, rounds: float) -> float:
+        """The share of a budget that single attributes have before any other table can be worth
+        its price, by what a share told that was spent.
+
+        Where they have a share f, and a round costs s, K^2 falls by K^2 s / (f + s) in rho, and K^2
+        is in proportion to 1 / f; in epsilon both are squared.
+        """
+        power = 1
+        if budget.currency == "epsilon":
+            power = 2
+        step = (1 / max(rounds * len(self.sizes), 1.0)) ** power
+        largest = VISIBLE_SHARE * self.learner.rows
+        worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
+        return float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
+
+    def _falls(self, added: float) -> NDArray[np.float64]:
+        return np.asarray(self.squares * added / (self.known + added))
+
+    def _precision(self, cost: Budget) -> float:
+        noise = self.learner.curator.mean_noise(cost) / MEAN_OF_DEVIATION
+        if noise <= 0:  # reports, which were paid for before: asking again tells nothing
+            return 0.0
+        return 1 / noise**2
+
+
+def find_max_cells(learner: GraphicalLearner, budget: Budget) -> float:
+    """How many cells the cliques may have: as many as the rows, as released, are worth against the
+    noise of one table that had all of the budget.
+    """
+    noise = learner.curator.mean_noise(budget)
+    if noise <= 0:  # reports, which were paid for before
+        return LEAST_CELLS
+    return min(max(CELLS_PER_SIGNAL * learner.rows / noise, LEAST_CELLS), MOST_CELLS)

@@ -1,0 +1,87 @@
+"""What single columns are worth against tables of several, from prices and released noise."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import mean_integer_noise
+from understudy.synthesizers.adaptive_budget import OneWayWorth
+from understudy.synthesizers.adaptive_rounds import Rounds
+
+
+def learner(sizes: dict[str, int], deviation: float, rows: float = 1000.0) -> Any:
+    """One that knows single columns up to noise of a deviation."""
+    return SimpleNamespace(
+        sizes=sizes,
+        rows=rows,
+        one_way_noise=lambda name: 0.8 * deviation * sizes[name],
+        pool=SimpleNamespace(deviation=lambda group: deviation),
+        curator=SimpleNamespace(mean_noise=lambda cost: mean_integer_noise(cost, "add_remove")),
+    )
+
+
+BINARY = dict.fromkeys("abcdef", 2)
+LARGE = dict.fromkeys("abcdef", 10)
+
+
+def test_single_columns_are_worth_less_the_better_they_are_known() -> None:
+    cost = Budget(0.01, "rho")
+    worth = [OneWayWorth(learner(BINARY, deviation)).rows(cost) for deviation in (50, 10, 2)]
+    assert worth[0] > worth[1] > worth[2] > 0
+
+
+def test_a_pair_of_two_values_each_tells_as_much_of_them_as_tables_of_their_own() -> None:
+    members, cost = np.array([[0, 1, -1], [0, 1, 2]]), Budget(1e-6, "rho")
+    small = OneWayWorth(learner(BINARY, 10.0))
+    pair, triple = small.rows_beside(cost, members, np.array([4.0, 8.0]))
+    assert pair == pytest.approx(0.0, abs=0.02 * small.rows(cost))
+    assert triple == pytest.approx(small.rows(cost) / 2, rel=1e-3)  # 3/4 of it, by squares
+    large = OneWayWorth(learner(LARGE, 10.0))
+    [pair] = large.rows_beside(cost, members[:1], np.array([100.0]))
+    assert pair == pytest.approx(np.sqrt(0.8) * large.rows(cost), rel=1e-3)
+
+
+@pytest.mark.parametrize("currency", ["rho", "epsilon"])
+def test_the_first_share_is_where_the_largest_difference_is_worth_its_price(currency: Any) -> None:
+    """Single columns that have it are worth half of the rows in the next round."""
+    whole, rounds, spent = Budget(0.02, currency), 2.0, 0.05
+    if currency == "epsilon":
+        whole = Budget(0.5, currency)
+
+    def known(share: float) -> Any:
+        each = whole.split(share, 1 - share)[0].equally(len(LARGE))[0]
+        return learner(LARGE, mean_integer_noise(each, "add_remove") / np.sqrt(2 / np.pi))
+
+    share = OneWayWorth(known(spent)).first_share(whole, spent, rounds)
+    assert spent < share < 1
+    step = whole.equally(round(rounds * len(LARGE)))[0]
+    assert OneWayWorth(known(share)).rows(step) == pytest.approx(500, rel=1e-6)
+
+
+def test_reports_that_were_paid_for_are_worth_nothing_again() -> None:
+    paid = learner(BINARY, 10.0)
+    paid.curator.mean_noise = lambda cost: 0.0
+    assert OneWayWorth(paid).rows(Budget(1.0, "epsilon")) == 0
+
+
+@pytest.mark.parametrize(
+    ("currency", "part", "prefers"),
+    [("rho", 0.1, True), ("epsilon", 0.1, False), ("epsilon", 1.1, True)],
+)
+def test_in_epsilon_single_columns_are_not_measured_bit_by_bit(
+    currency: Any, part: float, prefers: bool
+) -> None:
+    """A part of a pure budget buys the square of that part; in rho the parts add up."""
+    known = Budget(0.6, currency)
+    deviation = mean_integer_noise(known.equally(len(LARGE))[0], "add_remove") / np.sqrt(2 / np.pi)
+    step = Budget(part * known.amount, currency)
+    rounds: Any = object.__new__(Rounds)
+    rounds.one_way = OneWayWorth(learner(LARGE, deviation))
+    rounds.selecting, rounds.measuring = step.split(0.1, 0.9)
+    rounds.noise, rounds.cells, rounds.places = 0.01, np.array([4.0]), np.array([0])
+    assert rounds._prefers_one_way() is prefers
