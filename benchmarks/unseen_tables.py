@@ -1,4 +1,4 @@
-"""The first command on ten made-up tables, in the shapes that newcomers bring.
+"""The first command on twelve made-up tables, in the shapes that newcomers bring.
 
     python benchmarks/unseen_tables.py [--tables library hospital ...] [--half finding | checking]
     [--runs 2] [--keep FOLDER]
@@ -362,7 +362,74 @@ def make_home_equity(rng: Random, rows: int) -> Columns:
     }
 
 
+def make_subscriptions(rng: Random, rows: int) -> Columns:
+    """Four prices that follow from the plan, a discount that is a half, rare marks, addresses."""
+    plan = rng.choice(4, rows, p=[0.42, 0.3, 0.18, 0.1])
+    late = rng.random(rows) < 0.35
+    discounts = rng.choice(["0", "5", "10", "12.5", "20"], rows, p=[0.6, 0.15, 0.12, 0.08, 0.05])
+    family, team = rng.integers(2, 7, rows), rng.choice([5, 10, 25], rows, p=[0.6, 0.3, 0.1])
+    seats = np.choose(plan, [np.ones(rows, int), np.ones(rows, int), family, team])
+    return {
+        "customer_id": numbered(rows),
+        "email": [f"user{place}@mail.de" for place in rng.permutation(rows)],
+        "plan": [("basic", "plus", "family", "pro")[place] for place in plan],
+        "monthly_price": [("19.9", "34.5", "49", "59.9")[place] for place in plan],
+        "seats": whole(seats),
+        "start_date": days("2021-01-04", rng.beta(2, 1.2, rows) * 1400, "%d.%m.%Y"),
+        "usage_gb": decimals(rng.gamma(1.3, 40, rows) * (1 + plan), 1),
+        "late_fee": decimals(np.where(late, np.round(rng.exponential(24, rows)) / 2, 0), 2),
+        "discount": [str(word) for word in discounts],
+        "satisfaction": without(rng, whole(rng.integers(0, 11, rows)), 0.03, "n/a"),
+        "country": pick(
+            rng, rows, DE=0.44, FR=0.2, NL=0.12, AT=0.09, CH=0.06, BE=0.04, PL=0.03, LU=0.02
+        ),
+        "churned": pick(rng, rows, no=0.8, yes=0.2),
+    }
+
+
+def make_meters(rng: Random, rows: int) -> Columns:
+    """Rates of four decimals that follow from the tariff, postcodes, a sentinel, money signs."""
+    tariff = rng.choice(5, rows, p=[0.5, 0.2, 0.15, 0.1, 0.05])
+    rates = np.array([0.2875, 0.3120, 0.2640, 0.3999, 0.1890])[tariff]
+    used = np.round(np.exp(rng.normal(5.4, 0.6, rows)), 1)
+    places = ["10115", "20095", "28195", "30159", "40213", "50667", "60311", "70173", "80331"]
+    share = np.array([22, 14, 5, 6, 8, 11, 10, 9, 15]) / 100
+    quarters = np.floor(rng.random(rows) * 365 * 96) * 15
+    read = pd.Timestamp("2023-01-01") + pd.to_timedelta(quarters, unit="m")
+    solar = np.where(rng.random(rows) < 0.18, rng.gamma(3, 40, rows), 0)
+    errors = np.where(rng.random(rows) < 0.015, -999, rng.poisson(1.2, rows))
+    return {
+        "iban": [f"DE{place:020d}" for place in rng.permutation(rows)],
+        "postcode": [str(word) for word in rng.choice(places, rows, p=share)],
+        "tariff": [("T1", "T2", "NIGHT", "GREEN", "SOCIAL")[place] for place in tariff],
+        "rate": decimals(rates, 4),
+        "kwh": without(rng, decimals(used, 1), 0.03, "n/a"),
+        "solar_kwh": decimals(solar, 1),
+        "bill": [f"€{bill:,.2f}" for bill in used * rates + 9.95],
+        "read_at": [str(word) for word in read.strftime("%Y-%m-%d %H:%M")],
+        "voltage": [str(word) for word in rng.choice([110, 230, 400], rows, p=[0.02, 0.88, 0.1])],
+        "errors": whole(errors),
+        "owner": pick(rng, rows, tenant=0.5, owner=0.42, municipal=0.06, church=0.02),
+    }
+
+
 FINDING: dict[str, Source] = {
+    "subscriptions": Source(
+        rows=8_000,
+        make=make_subscriptions,
+        moments={"start_date": "%d.%m.%Y"},
+        grids={"usage_gb": 0.1, "late_fee": 0.5},
+        tails=("usage_gb", "late_fee"),
+        keys=("customer_id", "email"),
+    ),
+    "meters": Source(
+        rows=40_000,
+        make=make_meters,
+        moments={"read_at": "%Y-%m-%d %H:%M"},
+        grids={"read_at": 15, "kwh": 0.1, "solar_kwh": 0.1},
+        tails=("kwh", "solar_kwh"),
+        keys=("iban",),
+    ),
     "library": Source(
         rows=12_000,
         make=make_library,

@@ -13,7 +13,7 @@ from examples import booleans, content, schema_of, words
 from understudy import Independent, InputError, Model, Schema, Table
 from understudy.data import fakes
 from understudy.data.encoding import decode
-from understudy.data.fakes import numbered_texts
+from understudy.data.fakes import number_texts
 from understudy.privacy.mechanisms import SeededNoise
 
 
@@ -99,7 +99,7 @@ def test_a_lacking_library_is_said_before_anything_is_spent(
     ],
 )
 def test_identifiers_fill_all_runs_of_a_pattern(pattern: str, number: int, expected: str) -> None:
-    assert numbered_texts(pattern, np.array([number])) == (expected,)
+    assert number_texts(pattern, np.array([number])) == (expected,)
 
 
 @pytest.mark.parametrize(

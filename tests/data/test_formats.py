@@ -306,3 +306,13 @@ def test_words_that_fit_are_read_in_one_go(form: Format) -> None:
     words = [*form.write(numbers), "1.234", "1,234", "12", "abc", "", "31/12/2020", "007", "1e5"]
     read = np.where(form.fits(words), form.read(words), np.nan)
     assert np.array_equal(form.read_exact(words), read, equal_nan=True)
+
+
+def test_leading_zeros_are_read_and_written() -> None:
+    code = Format("integer", "00000")
+    assert code.write([7, 1067, 99998, 123456]) == ["00007", "01067", "99998", "123456"]
+    assert code.fits(["01067", "99998", "123456", "1067", "012345"]).tolist() == [
+        *(True, True, True),
+        *(False, False),
+    ]
+    assert code.read(["01067", "1067", "x"])[:2].tolist() == [1067, 1067]

@@ -17,6 +17,7 @@ from understudy.data.encoding import decode, encode
 from understudy.data.inside import Grid, Inside, fraction
 from understudy.data.schema import Quantity
 from understudy.errors import InputError
+from understudy.reports.distributions import Values
 
 STEPS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 100)
 
@@ -259,3 +260,15 @@ def test_datetimes_with_a_step_keep_their_weekdays() -> None:
 def test_dates_that_cannot_be_are_refused(entry: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"first_of_month|weekdays"):
         quantity(**entry)
+
+
+def test_a_bin_of_one_listed_value_is_called_by_it() -> None:
+    entries = {
+        "price": {"kind": "real", "edges": [0, 34.5, 49, 80], "values": [19.9, 34.5, 49]},
+        "seats": {"kind": "integer", "edges": [0, 5, 10], "values": [1, 2, 7]},
+    }
+    schema = Schema.from_dict({"attributes": entries})
+    assert [schema["price"].label(code) for code in range(3)] == ["19.9", "34.5", "49"]
+    assert [schema["seats"].label(code) for code in range(2)] == ["0 to 4", "5 to 9"]
+    assert Values.of(schema["price"]).edges is None
+    assert Values.of(schema["seats"]).edges == (0, 5, 10)

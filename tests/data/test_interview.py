@@ -62,8 +62,11 @@ def test_what_is_asked_follows_from_the_answers() -> None:
     }
 
 
+STEPPED = {"kind": "integer", "min": 0, "max": 50_000, "step": 100}
 ENTRIES: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (("integer", "0..120", "no"), {"kind": "integer", "min": 0, "max": 120}),
+    (("integer", "0..50000 step 100", "no"), STEPPED),
+    (("real", "0..500 step 0.5", "no"), {"kind": "real", "min": 0, "max": 500, "step": 0.5}),
     (("2", "0 1.5", "?"), {"kind": "real", "min": 0, "max": 1.5, "missing": "?"}),
     (
         ("date", "2020-01-01..2024-12-31", "2", "yes"),
@@ -98,6 +101,32 @@ ENTRIES: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (("text", "###-##"), {"kind": "text", "pattern": "###-##"}),
     (("text", ""), {"kind": "text", "replacement": "[text]"}),
 ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "complaint"),
+    [
+        ("integer", "0..50000 step 2.5", "is no step"),
+        ("real", "0..500 step small", "is no step"),
+        ("real", "0..500 step 0", "must be a number above 0"),
+        ("integer", "0..90 step 100", "holds no multiple"),
+        ("date", "2020-01-01..2024-12-31 step 7", "take no step here"),
+    ],
+)
+def test_a_step_that_cannot_be_is_refused(kind: str, given: str, complaint: str) -> None:
+    interview = walk(interview_about("x"), "row", kind)
+    with pytest.raises(InputError, match=complaint):
+        interview.answer(given)
+    assert asked(interview).fact == "range"
+
+
+def test_a_step_is_suggested_again_and_leaves_with_its_range() -> None:
+    interview = walk(interview_about("x"), "row", "integer", "0..50000 step 100", "no")
+    interview.select("x")
+    interview.answer("integer")
+    assert asked(interview).suggestion == "0..50000 step 100"
+    walk(interview, "0..90", "no")
+    assert interview.form.entries == {"x": {"kind": "integer", "min": 0, "max": 90}}
 
 
 @pytest.mark.parametrize(("answers", "entry"), ENTRIES, ids=lambda value: str(value)[:30])

@@ -14,7 +14,7 @@ from running import run
 from understudy import Independent, InputError, Model
 from understudy.data.partitions import write_folder
 from understudy.data.tables import Column, Table
-from understudy.federation.ways import Merged
+from understudy.federation.merged_models import MergedModels
 from understudy.models import model as model_module
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -108,7 +108,7 @@ def test_no_chunk_repeats_another_one_of_this_or_of_another_seed(
 
 
 def test_no_part_of_merged_models_repeats_another_one(fine: Model) -> None:
-    merged = Merged({"name": "independent"}, fine.schema, (fine, fine), fine.ledger)
+    merged = MergedModels({"name": "independent"}, fine.schema, (fine, fine), fine.ledger)
     values = [value for seed in range(5) for value in exact_values(merged, 400, seed)]
     assert len(set(values)) == len(values) == 2000
 

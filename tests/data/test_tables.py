@@ -467,3 +467,14 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, where: str) -
 def test_a_table_shows_no_value_of_its_own() -> None:
     table = Table({"age": Column("integer", np.array([41, 42])), "n": Column("real", np.ones(2))})
     assert repr(table) == "<Table of 2 rows, 2 columns (age: integer, n: real)>"
+
+
+def test_a_parquet_file_with_damaged_pages_is_refused(tmp_path: Path) -> None:
+    """Its columns are read one by one, long after its footer."""
+    path = tmp_path / "t.parquet"
+    query = "SELECT 'a' || (i % 7) AS word, i AS number FROM range(5000) t(i)"
+    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + b"\xff" * 60 + whole[64:])
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_table(path)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from understudy.counting.partition import ends_of
-from understudy.privacy.bins import NoisyCells, trim
+from understudy.counting.partition import Tally, ends_of
+from understudy.data.formats import CANDIDATES, Format
+from understudy.privacy.bins import NoisyCells, drop_below_zero, trim
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
+from understudy.privacy.discovery_scores import KINDS, count_kinds, kind_odds
 from understudy.privacy.shapes import smooth
 
 
@@ -34,6 +36,36 @@ def test_ranges_end_at_zero_rather_than_next_to_it(
     edges: list[float], counts: list[int], ends: tuple[float, float]
 ) -> None:
     assert trimmed_ends(edges, counts) == ends
+
+
+@pytest.mark.parametrize(
+    ("counts", "low"),
+    [([1, 0, 3000, 4000], 0), ([-4, 1, 3000, 4000], 0), ([5, 3, 3000, 4000], -10)],
+)
+def test_amounts_do_not_begin_below_zero_by_chance(counts: list[int], low: float) -> None:
+    edges = np.array([-10.0, -5, 0, 40, 80])
+    cells = NoisyCells(edges=edges, counts=np.array(counts), deviation=1.0, stands_out=4.0)
+    assert drop_below_zero(cells).edges[0] == low
+
+
+@pytest.mark.parametrize("kind", ["integer", "real"])
+def test_no_range_begins_just_beside_zero(kind: str) -> None:
+    ends = ends_of(kind)
+    low, high = ends.edges[ends.lows], ends.edges[ends.highs]
+    assert not ((low > 1) & (low < high / 20)).any()
+    assert {(0.0, 60.0), (15.0, 60.0), (-10.0, 60.0)} <= set(
+        zip(low.tolist(), high.tolist(), strict=True)
+    )
+
+
+def test_amounts_of_which_some_are_halves_are_no_whole_numbers() -> None:
+    """Half of the cells are zero, one in twelve is 12.5: at the evidence of 8,000 rows."""
+    tally = Tally()
+    tally.add(["0", "5", "10", "12.5", "20"], [4800, 1200, 960, 640, 400])
+    odds = kind_odds(108.0) + count_kinds(tally) * 108.0 / 8000
+    form = KINDS[int(np.argmax(odds))].format
+    assert form is not None
+    assert CANDIDATES[form] == Format("real")
 
 
 @pytest.mark.parametrize("step", [0.5, 0.1, 0.01, 1e-4])

@@ -16,7 +16,7 @@ from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Quantity, Schema
 from understudy.data.tables import Column
 from understudy.privacy.discovery import Discovery, Draft, discover
-from understudy.privacy.discovery_scores import count_grids
+from understudy.privacy.discovery_scores import count_grids, count_kinds
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SeededNoise
 
@@ -77,8 +77,32 @@ def test_amounts_keep_step_and_places(step: float) -> None:
 
 def test_places_that_vary_are_not_fixed() -> None:
     rng = np.random.default_rng(1)
-    found = found_of([str(amount) for amount in rng.gamma(2, 50, ROWS).round(2).tolist()])
-    assert (found.step, found.format) == (0.01, None)
+    found = found_of([str(amount) for amount in rng.gamma(2, 50, ROWS).round(1).tolist()])
+    assert (found.step, found.format) == (0.1, None)
+
+
+def test_whole_amounts_have_no_point_where_the_real_ones_have_none() -> None:
+    rng = np.random.default_rng(1)
+    found = found_of(rng.choice(["49", "19.9", "5.75", "0"], ROWS).tolist())
+    assert found.kind == "real"
+    drawn = decode({"x": np.arange(found.size)}, Schema((found,)), rng, found.size).columns["x"]
+    assert Format("real", drawn.format).write([49, 19.9, 0]) == ["49", "19.9", "0"]
+
+
+def test_codes_keep_their_leading_zeros() -> None:
+    rng = np.random.default_rng(1)
+    codes = rng.integers(1_067, 99_998, ROWS).tolist()
+    found = found_of([f"{code:05d}" for code in codes])
+    assert (found.kind, found.format) == ("integer", "00000")
+    assert found.edges[0] <= 2_000
+    assert found.edges[-1] <= 100_000
+    assert Format("integer", "00000").write([1_067, 99_998]) == ["01067", "99998"]
+
+
+def test_numbers_of_one_length_are_no_codes() -> None:
+    rng = np.random.default_rng(1)
+    found = found_of([str(number) for number in rng.integers(10_000, 100_000, ROWS).tolist()])
+    assert (found.kind, found.format) == ("integer", None)
 
 
 @pytest.mark.parametrize("step", [2, 20, 25, 250])
@@ -88,12 +112,28 @@ def test_whole_numbers_keep_uncommon_steps(step: int) -> None:
     assert found_of([str(number) for number in numbers.tolist()]).step == step
 
 
-WORDS = ("1.00", "0.25", "0.5", "3", "0.00", "2.345", "1e5", "12:15", "12:07", "x", "")
+WORDS = (
+    "1.00",
+    "0.25",
+    "0.5",
+    "3",
+    "0.00",
+    "2.345",
+    "1e5",
+    "01067",
+    "0.0",
+    "12:15",
+    "12:07",
+    "x",
+    "",
+)
+
+STEPPED = ("integer", "real", "time")
 
 
 def test_one_row_changes_each_spacing_by_at_most_one() -> None:
     """Over all columns of up to three of these cells, one more cell or one less."""
-    places = [place for place, form in enumerate(CANDIDATES) if form.kind in ("real", "time")]
+    places = [place for place, form in enumerate(CANDIDATES) if form.kind in STEPPED]
     for texts in itertools.combinations_with_replacement(WORDS, 3):
         tallies = []
         for some in (texts, texts[1:]):
@@ -106,6 +146,8 @@ def test_one_row_changes_each_spacing_by_at_most_one() -> None:
         for place in places:
             more = count_grids(tallies[0], place) - count_grids(tallies[1], place)
             assert set(more.tolist()) <= {0, 1}
+        kinds = count_kinds(tallies[0]) - count_kinds(tallies[1])
+        assert set(kinds.tolist()) <= {0, 1}
 
 
 def test_a_cell_has_fixed_places_only_if_it_is_written_so() -> None:
@@ -116,9 +158,10 @@ def test_a_cell_has_fixed_places_only_if_it_is_written_so() -> None:
         zip(spacings_of(form), count_grids(tally, CANDIDATES.index(form)), strict=True)
     )
     assert counts[Spacing(0.25)] == 15
-    assert counts[Spacing(0.25, 2)] == 9
-    assert counts[Spacing(0.25, 3)] == 2
-    assert counts[Spacing(0.5, 2)] == 1
+    assert counts[Spacing(0.25, "0.00")] == 9
+    assert counts[Spacing(0.25, "0.000")] == 2
+    assert counts[Spacing(0.5, "0.00")] == 1
+    assert counts[Spacing(0.25, "0")] == 12
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -89,7 +89,7 @@ def test_a_person_moves_a_score_no_further_than_one_step_of_its_choice(level: fl
         ledger = Ledger(1.0, rows_per_person=rows)
         for one, other in neighbours_of("add_remove"):
             both = asked.scores(one), asked.scores(one + rows * (other - one))
-            here, there = (asked.gridded(scores, ledger) for scores in both)
+            here, there = (asked.grid_scores(scores, ledger) for scores in both)
             assert np.abs(here - there).max() <= SCORE_GRID + 1
 
 

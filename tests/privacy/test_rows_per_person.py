@@ -341,6 +341,10 @@ class Recording(SystemNoise):
         self.scales.append(scale)
         return super().gaussian(counts, scale)
 
+    def rounded_gaussian(self, counts: Any, scale: float) -> Any:
+        self.scales.append(scale)
+        return super().rounded_gaussian(counts, scale)
+
     def choose(self, scores: Any, scale: float, rule: Any) -> int:
         self.scales.append(scale)
         self.scores.append(scores)
@@ -401,12 +405,11 @@ def test_every_caller_says_how_many_rows_a_person_has() -> None:
     """Nothing in the package may leave the number out, which would mean one row per person."""
     callers = 0
     for path in Path(understudy.__file__).parent.rglob("*.py"):
-        if "audit" in path.parts:  # its controls are wrong on purpose
-            continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", None) in (
                 "table_scale",
                 "mean_noise",
+                "mean_integer_noise",
             ):
                 callers += 1
                 assert len(node.args) + len(node.keywords) == 3, f"{path}:{node.lineno}"

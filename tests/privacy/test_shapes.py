@@ -126,3 +126,29 @@ def test_people_round_to_all_round_numbers_of_a_segment_alike() -> None:
     assert values.tolist() == [1000 * place for place in range(10)]
     # Ten counts of 2,000 +- 42: beyond 300 with probability below 1e-11.
     assert np.abs(counts - 2000).max() < 300
+
+
+@pytest.mark.parametrize("rising", [False, True])
+def test_the_rows_of_a_tail_die_out(rising: bool) -> None:
+    """As dense as its neighbour where they meet, and hardly a row where the range ends."""
+    rows, sizes = [1000.0, 900.0, 400.0, 60.0], [100, 100, 100, 3000]
+    if rising:
+        rows, sizes = rows[::-1], sizes[::-1]
+    sloped = add_slopes(shape_of(rows, sizes), amount(3299, bins=1), 8)
+    edges, masses = np.array(sloped.edges), sloped.rows
+    if rising:
+        edges, masses = 3300 - edges[::-1], masses[::-1]
+    tail = edges[:-1] >= 300
+    assert masses[tail].sum() == pytest.approx(60)
+    densities = masses[tail] / np.diff(edges)[tail]
+    assert 2 < densities[0] <= 4
+    assert (np.diff(densities) < 0).all()
+    assert masses[edges[:-1] >= 500].sum() < 1
+
+
+def test_the_end_of_an_even_range_is_no_tail() -> None:
+    sloped = add_slopes(shape_of([100.0, 100.0, 80.0]), amount(29, bins=1), 8)
+    assert sloped.edges == (0, 10, 20, 30)
+    moment = Quantity("day", "date", None, (0, 3300))
+    flat = add_slopes(shape_of([1000.0, 900.0, 60.0], [100, 200, 3000]), moment, 8)
+    assert flat.rows[-1] == 60

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ import numpy as np
 from understudy.auditing.bounds import CONFIDENCE
 from understudy.auditing.doors import Run
 from understudy.auditing.findings import Finding
-from understudy.auditing.neighbours import Pair, make_unknown_pairs, odd_cell_pairs, unheard_pair
+from understudy.auditing.neighbours import (
+    Pair,
+    listed_word_pairs,
+    make_unknown_pairs,
+    odd_cell_pairs,
+    unheard_pair,
+)
 from understudy.auditing.subjects import (
     DELTA,
     MOST,
@@ -28,11 +35,15 @@ from understudy.auditing.subjects import (
     fit_exactly,
     fit_often,
 )
+from understudy.counting.columns import MemoryColumns
+from understudy.counting.partition import Tally
 from understudy.data.schema import Category
 from understudy.data.tables import Column, Table
 from understudy.mechanisms.distributions import gaussian_tail, laplace_tail
 from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.discovery import discover
+from understudy.privacy.discovery_questions import Asker, NoisyHistogram
+from understudy.privacy.discovery_values import NamedWords, ValueFinder
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Counts, Noise
 from understudy.synthesizers import Synthesizer
@@ -46,6 +57,12 @@ LIMIT = 10**9
 NAMING = 1e-12
 """The delta of runs in which no rare word should be named."""
 
+NAMING_NOISE: dict[Currency, str] = {
+    "epsilon": "Laplace",
+    "rho": "Gaussian",
+    "gdp": "rounded Gaussian",
+}
+
 
 def discovery(
     epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
@@ -58,10 +75,13 @@ def discovery(
         run_on = partial(_discovers, epsilon, DELTA)
         name = f"choices of domains, zCDP, {relation}"
         yield from exact_findings(name, epsilon, run_on, pairs, DELTA)
-        yield _naming(epsilon, relation, "epsilon", 1)
-        yield _naming(epsilon, relation, "rho", 1)
-    yield _naming(epsilon, "add_remove", "epsilon", MOST)
-    yield _naming(epsilon, "add_remove", "rho", MOST)
+        run_on = partial(_looks_again, epsilon)
+        name = f"words of a public list, {relation}"
+        yield from exact_findings(name, epsilon, run_on, listed_word_pairs(relation))
+        for currency in NAMING_NOISE:
+            yield _measure_naming(epsilon, relation, currency, 1)
+    for currency in NAMING_NOISE:
+        yield _measure_naming(epsilon, "add_remove", currency, MOST)
     for name, method in without_schema(epsilon).items():
         # A value that both tables know: what is lost where no unique one is named.
         yield from fit_exactly(name, method, make_unknown_pairs(method.neighbours))
@@ -96,10 +116,28 @@ def _discovers(epsilon: float, delta: float, pair: Pair) -> Run:
     return run
 
 
+def _looks_again(epsilon: float, pair: Pair) -> Run:
+    """A second look at a column, in which the first has named a word of a public list."""
+
+    def run(table: Table, noise: Noise) -> object:
+        ledger = Ledger(epsilon, NAMING, pair.neighbours, "epsilon", NAMING)
+        asker, tallies = Asker(ledger, noise), {"x": Tally()}
+        MemoryColumns(table).count(tallies)
+        finder = ValueFinder(asker, tallies, 100.0, 0.0)
+        nothing = NoisyHistogram(np.zeros(0, np.int64), 1.0, "epsilon")
+        finder.words["x"] = NamedWords({"Norway": 9}, 0, nothing)
+        finder.ask_rare_words("x", ledger.budget, NAMING)
+        return finder.find_words("x")
+
+    return run
+
+
 # --------------------------------------------------------------------------- names
 
 
-def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: int) -> Finding:
+def _measure_naming(
+    epsilon: float, neighbours: Neighbours, currency: Currency, most: int
+) -> Finding:
     """The probability that values which only one person holds are named, for the worst way to hold
     them.
 
@@ -115,16 +153,12 @@ def _naming(epsilon: float, neighbours: Neighbours, currency: Currency, most: in
         unit = ""
     else:
         unit = f", {most} rows per person"
-    if currency == "epsilon":
-        noise = "Laplace"
-    else:
-        noise = "Gaussian"
     if most == 1:
         pair = "a category of two rows, no schema"
     else:
         pair = f"{most} categories of {most + 1} rows, or one of {2 * most}"
     return Finding(
-        f"naming a category, {noise}, {neighbours}{unit}",
+        f"naming a category, {NAMING_NOISE[currency]}, {neighbours}{unit}",
         pair,
         "exact",
         DELTA,
@@ -144,7 +178,7 @@ def naming_probability(
 
     def named(count: int) -> bool:
         noise.count = count
-        delta = {"epsilon": DELTA, "rho": 2 * DELTA}[currency]
+        delta = DELTA if currency == "epsilon" else 2 * DELTA
         ledger = Ledger(
             epsilon, delta, neighbours, currency, threshold_delta=DELTA, rows_per_person=most
         )
@@ -168,7 +202,9 @@ def naming_probability(
         return 1.0
     if currency == "epsilon":
         return laplace_tail(reach, noise.scale)
-    return gaussian_tail(reach, noise.scale)
+    if currency == "rho":
+        return gaussian_tail(reach, noise.scale)
+    return NormalDist().cdf(-(reach - 0.5) / noise.scale)
 
 
 class _Told:
@@ -184,7 +220,7 @@ class _Told:
         self.scale = scale
         return np.append(np.full(len(counts) - 1, self.count), 0)
 
-    gaussian = laplace
+    gaussian = rounded_gaussian = laplace
 
     def choose(self, scores: object, scale: float, rule: object) -> int:
         """Any words."""

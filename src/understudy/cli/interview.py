@@ -15,8 +15,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Input, Static
 
-from understudy.data.files import read_json, remove, write_json
-from understudy.data.interview import Interview, InterviewQuestion
+from understudy.data.files import remove, write_json
+from understudy.data.interview import Interview, InterviewQuestion, resume_interview
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,17 +52,6 @@ def hold_interview(
     if unit.person is not None:
         options = ["--person", unit.person, "--rows-per-person", str(unit.rows_per_person)]
     return interview.form, options
-
-
-def resume_interview(saved: Path, new: Interview) -> Interview:
-    """The interview that was saved, if there is one and it is about the same columns."""
-    if not saved.exists():
-        return new
-    source = f"The saved interview {saved}"
-    found = Interview.from_dict(read_json(saved, "saved interview"), source)
-    if found.declared != new.declared:
-        raise InputError(f"{source} is about other columns; remove it to begin again.")
-    return found
 
 
 class InterviewApp(App[bool]):

@@ -137,7 +137,7 @@ def _join(books: Sequence[Codebook], columns: Mapping[str, str | None] | None, t
                 f"{book.form.source} describes columns that are not in the table, left out: "
                 f"{', '.join(strangers[:6])}{' ...' if len(strangers) > 6 else ''}."
             )
-        form = form.filled_from(book.form)
+        form = form.fill_from(book.form)
     return form.check()
 
 
@@ -148,12 +148,12 @@ def _name_identifiers(form: Form) -> Form:
     nothing here; the interview shows it.
     """
     from understudy.data.forms import Form
-    from understudy.privacy.identifiers import is_identifier
+    from understudy.privacy.identifiers import is_identifier, make_identifier
 
     named: dict[str, Entry] = {
-        name: {"kind": "identifier"} for name in form.entries if is_identifier(name)
+        name: make_identifier(name).to_dict() for name in form.entries if is_identifier(name)
     }
-    return form.filled_from(Form(named))
+    return form.fill_from(Form(named))
 
 
 def _next_interview(wanted: Wanted) -> str:

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
+from understudy.cli.checks import NO_LEDGER, check_distinct
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.options import (
     CountedBy,
     Epsilon,
-    LedgerPath,
     Neighbour,
-    NewRows,
     Person,
     Quiet,
     Relation,
     RowsPerPerson,
-    SameTable,
-    Wait,
     relation_of,
 )
 from understudy.cli.public_facts import Wanted, print_vocabularies, write_schema
@@ -89,6 +86,7 @@ Vocabularies = Annotated[
     ),
 )
 @reads_files
+@uses_ledger
 def schema_command(
     table: Columns = None,
     output: Annotated[
@@ -115,10 +113,7 @@ def schema_command(
     labels: Labels = False,
     interactive: Interactive = False,
     vocabularies: Vocabularies = False,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
     engine: CountedBy = None,
     quiet: Quiet = False,
@@ -132,9 +127,9 @@ def schema_command(
     if vocabularies:
         print_vocabularies()
         return
-    _check_files(table, output, codebook, ledger)
+    _check_files(table, output, codebook, ledger.path)
     if codebook or interactive or blank:
-        if ledger is not None:
+        if ledger.path is not None:
             raise InputError("Public facts cost nothing: --ledger does not go with them.")
         wanted = Wanted(
             table=table,
@@ -154,7 +149,7 @@ def schema_command(
         "rows_per_person": rows_per_person,
         "unit": "row" if person is None else "person",
     }
-    file = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    file = ledger.open(talk)
     document = _discover(
         Discovering(
             table=table,

@@ -29,6 +29,8 @@ from understudy.data.inside_files import decimals_of, details_to_dict
 
 BOOLEAN_VALUES = ("false", "true")
 DEFAULT_BINS = 16
+MAX_FEW_VALUES = 20
+"""Numbers with this many values or fewer are codes: values, not ranges."""
 END_OF_DAY = "24:00:00"
 """The last edge of times; written as a time of day it would be the first one."""
 
@@ -171,7 +173,15 @@ class Quantity(Attribute):
             return min(12, max(0, 3 - math.floor(math.log10(narrowest))))
         return 0
 
+    @cached_property
+    def lists_values(self) -> bool:
+        """Whether each bin stands for one value of a list."""
+        places = np.searchsorted(np.array(self.edges[1:-1]), np.array(self.values), side="right")
+        return places.tolist() == list(range(self.bins))
+
     def _value_label(self, code: int) -> str:
+        if self.lists_values:
+            return self.write(self.values[code])
         low, high = self.edges[code], self.edges[code + 1]
         if self.whole and high - low == 1:
             return self.write(low)

@@ -45,7 +45,7 @@ class ConditionReader:
 
     def condition(self, attribute: Attribute, wanted: Any) -> list[Atom]:
         """Atoms of which one holds where the condition does."""
-        intervals, codes = self._fitting(attribute, wanted)
+        intervals, codes = self._find_fitting(attribute, wanted)
         atoms: list[Atom] = [Within(attribute.name, low, high) for low, high in intervals]
         if codes:
             atoms.append(Among(attribute.name, frozenset(codes)))
@@ -53,7 +53,7 @@ class ConditionReader:
 
     def otherwise(self, attribute: Attribute, wanted: Any) -> list[Atom]:
         """Atoms of which one holds where the condition does not."""
-        intervals, codes = self._fitting(attribute, wanted)
+        intervals, codes = self._find_fitting(attribute, wanted)
         others = set() if isinstance(attribute, Quantity) else set(range(attribute.values_size))
         if attribute.missing is not None:
             others.add(MISSING)
@@ -65,7 +65,7 @@ class ConditionReader:
             atoms.append(Among(attribute.name, frozenset(others)))
         return atoms
 
-    def _fitting(
+    def _find_fitting(
         self, attribute: Attribute, wanted: Any, depth: int = 0
     ) -> tuple[Intervals, set[int]]:
         """Intervals of a quantity and codes that fit a condition."""
@@ -84,7 +84,7 @@ class ConditionReader:
             intervals: Intervals = []
             codes: set[int] = set()
             for part in wanted:
-                more_intervals, more_codes = self._fitting(attribute, part, depth + 1)
+                more_intervals, more_codes = self._find_fitting(attribute, part, depth + 1)
                 intervals += more_intervals
                 codes |= more_codes
             return intervals, codes

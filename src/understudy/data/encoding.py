@@ -18,7 +18,7 @@ from understudy.data.attributes import BOOLEAN_VALUES
 from understudy.data.cells import CellEncoder, Codes
 from understudy.data.cells import Outside as Outside
 from understudy.data.columns import in_words
-from understudy.data.fakes import fake_texts, numbered_texts
+from understudy.data.fakes import fake_texts, number_texts
 from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
 from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
@@ -112,7 +112,7 @@ def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
     numbers = np.arange(first + 1, first + rows + 1, dtype=np.int64)
     if attribute.pattern is None:
         return Column("integer", numbers)
-    words = numbered_texts(attribute.pattern, numbers)
+    words = number_texts(attribute.pattern, numbers)
     return Column("text", np.arange(rows, dtype=np.uint32), words)
 
 

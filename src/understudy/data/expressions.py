@@ -249,18 +249,18 @@ class ExpressionParser:
         return found
 
     def _term(self) -> Expression:
-        found = self._signed()
+        found = self._read_signed()
         while self._now[0] == "sign" and self._now[1] in "*/":
-            found = Operation(self._take(), found, self._signed())
+            found = Operation(self._take(), found, self._read_signed())
         return found
 
-    def _signed(self) -> Expression:
+    def _read_signed(self) -> Expression:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise self._fail(f"it is nested more than {MAX_DEPTH} levels deep; simplify it")
         if self._now[:2] == ("sign", "-"):
             self._take()
-            found: Expression = Operation("-", Constant(0.0), self._signed())
+            found: Expression = Operation("-", Constant(0.0), self._read_signed())
         else:
             found = self._atom()
         self._depth -= 1

@@ -52,7 +52,7 @@ def fake_texts(attribute: Text, rng: np.random.Generator, rows: int) -> Column |
     return Column("text", np.zeros(rows, dtype=np.uint8), (attribute.replacement,))
 
 
-def numbered_texts(pattern: str, numbers: NDArray[np.int64]) -> tuple[str, ...]:
+def number_texts(pattern: str, numbers: NDArray[np.int64]) -> tuple[str, ...]:
     """A pattern's runs of # filled with each number, as if they were one run."""
     parts = re.split("(#+)", pattern)
     width = pattern.count("#")

@@ -75,7 +75,7 @@ class Form:
             Schema.from_dict({"attributes": known}, self.source)
         return self
 
-    def filled_from(self, other: Form) -> Form:
+    def fill_from(self, other: Form) -> Form:
         """The form, its gaps filled with what another one says.
 
         A name of the other form that no column bears may be a pattern, such as ``score_*``.

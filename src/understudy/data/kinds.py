@@ -36,7 +36,7 @@ def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]
         conditions[name, "present"] = present
         for kind, test in _TESTS.items():
             conditions[name, kind] = f"{present} AND NOT ({test.replace('<v>', value)})"
-    found = found_anywhere(ask, relation, conditions)
+    found = find_anywhere(ask, relation, conditions)
 
     def kind_of(name: str) -> str:
         if (name, "present") in found:
@@ -55,7 +55,7 @@ _FEW_ROWS = 1000
 _CONDITIONS_AT_A_TIME = 500
 
 
-def found_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
+def find_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set[Any]:
     """Which of the conditions hold in some row of a relation.
 
     What a few rows show is settled; only for the rest all of them are looked at. So the answer is
@@ -115,5 +115,5 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
         others[name] = (
             f"{value} NOT IN ({_MARKS_SQL}) AND NOT regexp_full_match({value}, '{pattern}')"
         )
-    found = found_anywhere(ask, relation, others)
+    found = find_anywhere(ask, relation, others)
     return {name: "" if name in found else "%Y-%m-%dT%H:%M:%S" for name in names}

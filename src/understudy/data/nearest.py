@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,11 @@ def cut_between_values(attribute: Quantity) -> tuple[float, ...]:
     if attribute.step is None and not attribute.whole:
         return edges
     grid = Grid(attribute.step or 1)
-    return tuple(float((grid.index_from(edge) - Fraction(1, 2)) * grid.step) for edge in edges)
+    # A quotient of whole numbers is the nearest float, as that of a fraction, and quicker.
+    return tuple(
+        (2 * index - 1) * grid.numerator / (2 * grid.denominator)
+        for index in grid.indices_from(edges)
+    )
 
 
 def whole_cuts(attribute: Quantity) -> tuple[int, ...]:

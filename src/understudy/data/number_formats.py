@@ -1,9 +1,10 @@
-"""Ways to write numbers: separators, currency and percent signs.
+"""Ways to write numbers: separators, leading zeros, currency and percent signs.
 
 A notation shows how a number would be written: ``1,234.50`` or ``1234.50`` (with or without
 separators of thousands), ``12.5`` where no thousands need be shown, and around it the signs of a
 currency or of percent. So ``1.234`` has points between thousands, and ``12.345`` has three
-decimals.
+decimals. ``00000`` has leading zeros up to five digits, as postal codes do, and ``0`` shows only
+the decimals that a number needs: 49 beside 19.9.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MAX_LENGTH = 40
 _SIGN = r"[^0-9+\-−().,%=@]{0,10}"  # = and @ begin formulas in spreadsheets
 _NOTATION = re.compile(
     rf"(?P<before>{_SIGN}?)"
-    r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|[0-9]+)"
+    r"(?:1(?P<group>[,.'’_ \u00a0\u202f])234|(?P<whole>[0-9]+))"
     r"(?:(?P<mark>[.,])(?P<decimals>[0-9]+))?"
     rf"(?P<after>{_SIGN}|[ \u00a0\u202f]?%)"
 )
@@ -37,6 +38,7 @@ class NumberNotation:
         self.kind = kind
         self.notation = notation
         self.places: int | None = None
+        self.width = 1
         if not notation:
             self.pattern = _PLAIN_INTEGER if kind == "integer" else _PLAIN
             return
@@ -57,6 +59,8 @@ class NumberNotation:
             raise ValueError(f"the format {notation!r} shows decimals, which integers do not have")
         if found["decimals"]:
             self.places = len(found["decimals"])
+        if found["whole"] and found["whole"][0] == "0":
+            self.width = len(found["whole"])
         self.pattern = self._pattern(strict=True)
 
     # Compiled when asked for: of the public list, a run needs few.
@@ -114,6 +118,7 @@ class NumberNotation:
         whole, _, decimals = digits.partition(".")
         if self.group:
             whole = f"{int(whole):,}".replace(",", self.group)
+        whole = whole.zfill(self.width)
         if decimals:
             whole += self.mark + decimals
         return f"{sign}{self.before}{whole}{self.after}"
@@ -143,7 +148,9 @@ class NumberNotation:
         if strict and group:
             whole = rf"(?:0|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})*)"
         elif strict:
-            whole = r"(?:0|[1-9][0-9]*)"
+            whole = rf"(?:[0-9]{{{self.width}}}|[1-9][0-9]{{{self.width},}})"
+            if self.width == 1:
+                whole = r"(?:0|[1-9][0-9]*)"
         elif group:
             whole = rf"(?P<whole>[0-9]{{1,3}}(?:{group}[0-9]{{3}})+|[0-9]+|(?={mark}[0-9]))"
         else:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -80,13 +80,18 @@ def read_table(
         tempfile.TemporaryDirectory() as spill,
         closing(new_engine(preserve_insertion_order="true", temp_directory=spill)) as engine,
     ):
-        kinds = _Loader(engine, path, options, notify, Path(spill)).load()
+        loader = _Loader(engine, path, options, notify, Path(spill))
+        kinds = loader.load()
         rows = _one(engine, "SELECT count(*) FROM raw")
         if rows == 0:
             raise InputError(
                 f"The table {path} has a header but no rows; nothing can be learned from it."
             )
-        return Table(_fetch_columns(engine, kinds, skip, rows), f"The table {path}")
+        with loader.name_unreadable():
+            columns = _fetch_columns(engine, kinds, skip, rows)
+        if any(len(column.values) != rows for column in columns.values()):
+            raise InputError(f"The table {path} was changed while it was read; read it again.")
+        return Table(columns, f"The table {path}")
 
 
 class _Loader:
@@ -107,25 +112,35 @@ class _Loader:
         """
         suffix = table_suffix(self.path, READ_SUFFIXES)
         if suffix == ".parquet":
-            return self._load_typed(parquet_relation([self.path]), "Parquet")
+            # Columns are read one by one: texts would take far more memory in a table of DuckDB's.
+            return self._load_typed(parquet_relation([self.path]), "VIEW")
         if suffix in ARROW_SUFFIXES:
             self.engine.register("arrow_table", read_arrow(self.path))
-            return self._load_typed("arrow_table", "Feather")
+            return self._load_typed("arrow_table", "TABLE")
         if suffix in READERS:
             return self._load_texts(READERS[suffix](self.path, self.options))
         return self._load_csv(compressed=suffix.endswith(".gz"))
 
-    def _load_typed(self, relation: str, what: str) -> dict[str, str | None]:
+    @contextmanager
+    def name_unreadable(self) -> Iterator[None]:
+        """Say of a file with types that it cannot be read."""
         try:
-            described = self.engine.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-            check_names([row[0] for row in described], self.path)
-            kinds = {row[0]: kind_of_type(row[1]) for row in described}
-            self._keep(kinds, relation)
+            yield
         except duckdb.Error as error:
+            what = "Feather"
+            if table_suffix(self.path, READ_SUFFIXES) == ".parquet":
+                what = "Parquet"
             raise InputError(
                 f"The table {self.path} cannot be read as {what} ({first_line(error)}); is it "
                 f"damaged, or something else?"
             ) from error
+
+    def _load_typed(self, relation: str, keep: str) -> dict[str, str | None]:
+        with self.name_unreadable():
+            described = self.engine.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+            check_names([row[0] for row in described], self.path)
+            kinds = {row[0]: kind_of_type(row[1]) for row in described}
+            self._keep(kinds, relation, keep)
         return {**kinds}
 
     def _load_texts(self, texts: Mapping[str, list[str | None]]) -> dict[str, str | None]:
@@ -151,9 +166,9 @@ class _Loader:
             self.notify(note)
         return dict.fromkeys(names)
 
-    def _keep(self, kinds: Mapping[str, str], relation: str) -> None:
+    def _keep(self, kinds: Mapping[str, str], relation: str, keep: str = "TABLE") -> None:
         columns = marked_columns(kinds, self.options.missing_marks)
-        self.engine.execute(f"CREATE TABLE raw AS SELECT {columns} FROM {relation}")
+        self.engine.execute(f"CREATE {keep} raw AS SELECT {columns} FROM {relation}")
 
 
 def kind_of_type(sql_type: str) -> str:
@@ -224,7 +239,7 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
         fetched = engine.execute(
             f"SELECT {cast} AS v, CAST({mark} AS UTINYINT) AS m FROM raw"
         ).fetchnumpy()
-    except duckdb.Error as error:
+    except duckdb.DataError as error:
         if kind == "integer":  # too large for a whole number here; as a text it still is one
             return _fetch_text(engine, name)
         raise InputError(
@@ -239,20 +254,17 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
 
 def _fetch_text(engine: Any, name: str) -> Column:
     value = f"nullif(CAST({name} AS VARCHAR), '')"
-    rows = engine.execute(
-        f"SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT NULL ORDER BY v"
-    ).fetchall()
-    words = tuple(row[0] for row in rows)
-    if not words:
-        count = _one(engine, "SELECT count(*) FROM raw")
-        return Column(
-            "empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8)
-        )
     engine.execute("DROP TYPE IF EXISTS words")
     engine.execute(
         f"CREATE TYPE words AS ENUM (SELECT DISTINCT {value} AS v FROM raw WHERE {value} IS NOT "
         "NULL ORDER BY v)"
     )
+    words = tuple(_one(engine, "SELECT enum_range(CAST(NULL AS words))"))
+    if not words:
+        count = _one(engine, "SELECT count(*) FROM raw")
+        return Column(
+            "empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8)
+        )
     fetched = engine.execute(
         f"SELECT coalesce(enum_code(CAST({value} AS words)), 0) AS v, "
         f"CAST(CASE WHEN {value} IS NULL THEN 1 ELSE 0 END AS UTINYINT) AS m FROM raw"

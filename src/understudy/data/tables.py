@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from understudy.data.columns import Column, Table
 from understudy.data.csv_files import MARKS
-from understudy.data.kinds import csv_format, csv_kinds, csv_number, found_anywhere
+from understudy.data.kinds import csv_format, csv_kinds, csv_number, find_anywhere
 from understudy.data.reading import READ_SUFFIXES, parquet_relation, read_table
 from understudy.data.sql import literal, quoted
 from understudy.data.writing import (
@@ -24,7 +24,7 @@ __all__ = [
     "csv_format",
     "csv_kinds",
     "csv_number",
-    "found_anywhere",
+    "find_anywhere",
     "literal",
     "parquet_relation",
     "quoted",

@@ -75,7 +75,7 @@ def _find(name: str) -> tuple[Vocabulary, str]:
 # --------------------------------------------------------------------------- lists of our own
 
 
-def _fixed(*values: Value) -> Callable[[str], tuple[Value, ...]]:
+def _always(*values: Value) -> Callable[[str], tuple[Value, ...]]:
     return lambda part: values
 
 
@@ -111,12 +111,12 @@ def _package(name: str) -> ModuleType:
 
 
 def _countries(attribute: str) -> Callable[[str], tuple[str, ...]]:
-    return lambda part: _sorted(getattr(c, attribute) for c in _package("pycountry").countries)
+    return lambda part: _sort_values(getattr(c, attribute) for c in _package("pycountry").countries)
 
 
 def _languages(attribute: str) -> Callable[[str], tuple[str, ...]]:
     """The languages that have a two-letter code."""
-    return lambda part: _sorted(
+    return lambda part: _sort_values(
         getattr(language, attribute)
         for language in _package("pycountry").languages
         if hasattr(language, "alpha_2")
@@ -124,16 +124,18 @@ def _languages(attribute: str) -> Callable[[str], tuple[str, ...]]:
 
 
 def _currencies(attribute: str) -> Callable[[str], tuple[str, ...]]:
-    return lambda part: _sorted(getattr(c, attribute) for c in _package("pycountry").currencies)
+    return lambda part: _sort_values(
+        getattr(c, attribute) for c in _package("pycountry").currencies
+    )
 
 
 def _subdivisions(part: str) -> tuple[str, ...]:
-    return _sorted(one.code for one in _parts_of_country(part))
+    return _sort_values(one.code for one in _parts_of_country(part))
 
 
 def _us_states(attribute: str) -> Callable[[str], tuple[str, ...]]:
     """The fifty states and the District of Columbia."""
-    return lambda part: _sorted(
+    return lambda part: _sort_values(
         getattr(one, attribute).removeprefix("US-")
         for one in _parts_of_country("US")
         if one.type in ("State", "District")
@@ -144,7 +146,7 @@ def _parts_of_country(code: str) -> Iterable[Any]:
     return _package("pycountry").subdivisions.get(country_code=code.upper()) or ()
 
 
-def _sorted(values: Iterable[str]) -> tuple[str, ...]:
+def _sort_values(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(values))
 
 
@@ -236,40 +238,40 @@ _VOCABULARIES: dict[str, Vocabulary] = {
         ordered=True,
         part=_LANGUAGE,
     ),
-    "sex": Vocabulary(title="female, male", values=_fixed("female", "male")),
-    "sex-letters": Vocabulary(title="F, M", values=_fixed("F", "M")),
+    "sex": Vocabulary(title="female, male", values=_always("female", "male")),
+    "sex-letters": Vocabulary(title="F, M", values=_always("F", "M")),
     "iso-5218": Vocabulary(
         title="sex: 0 not known, 1 male, 2 female, 9 not applicable",
-        values=_fixed(0, 1, 2, 9),
+        values=_always(0, 1, 2, 9),
     ),
     "administrative-gender": Vocabulary(
         title="HL7: female, male, other, unknown",
-        values=_fixed("female", "male", "other", "unknown"),
+        values=_always("female", "male", "other", "unknown"),
     ),
     "blood-groups": Vocabulary(
         title="ABO and rhesus: A+ to O-",
-        values=_fixed("A+", "A-", "AB+", "AB-", "B+", "B-", "O+", "O-"),
+        values=_always("A+", "A-", "AB+", "AB-", "B+", "B-", "O+", "O-"),
     ),
     "icd-10-chapters": Vocabulary(
-        title="diseases, chapters I to XXII", values=_fixed(*_ROMAN), ordered=True
+        title="diseases, chapters I to XXII", values=_always(*_ROMAN), ordered=True
     ),
     "icd-10-blocks": Vocabulary(
         title="the same chapters as blocks of codes, A00-B99 to U00-U99",
-        values=_fixed(*_ICD_10_BLOCKS),
+        values=_always(*_ICD_10_BLOCKS),
         ordered=True,
     ),
     "isced-2011": Vocabulary(
-        title="education, levels 0 to 8", values=_fixed(*range(9)), ordered=True
+        title="education, levels 0 to 8", values=_always(*range(9)), ordered=True
     ),
     "nace-2": Vocabulary(
-        title="branches of industry, sections A to U", values=_fixed(*"ABCDEFGHIJKLMNOPQRSTU")
+        title="branches of industry, sections A to U", values=_always(*"ABCDEFGHIJKLMNOPQRSTU")
     ),
     "continents": Vocabulary(
         title="Africa to South America",
-        values=_fixed(
+        values=_always(
             *("Africa", "Antarctica", "Asia", "Europe", "North America", "Oceania"),
             "South America",
         ),
     ),
-    "letters": Vocabulary(title="A to Z", values=_fixed(*"ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
+    "letters": Vocabulary(title="A to Z", values=_always(*"ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
 }

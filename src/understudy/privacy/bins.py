@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ class NoisyCells:
     stands_out: float
     """A count above this is hardly noise alone in any of the cells."""
 
+
+LIKELY = 2.0
+"""Deviations of the noise: more rows than that are hardly noise alone."""
 
 NEXT_TO_ZERO = 0.01
 """As a part of the range: an end this close to zero is zero."""
@@ -62,6 +65,19 @@ def trim(cells: NoisyCells, seen: float, bins: int = DEFAULT_BINS) -> NoisyCells
         deviation=cells.deviation,
         stands_out=cells.stands_out,
     )
+
+
+def drop_below_zero(cells: NoisyCells) -> NoisyCells:
+    """Without the stretches below zero, unless they are likely to hold rows: amounts and counts
+    below zero look wrong, however few they are.
+    """
+    zero = int(np.searchsorted(cells.edges, 0.0))
+    likely = LIKELY * cells.deviation * math.sqrt(zero)
+    if not 0 < zero < len(cells.counts) or cells.edges[zero] != 0:
+        return cells
+    if cells.counts[:zero].sum() > likely:
+        return cells
+    return replace(cells, edges=cells.edges[zero:], counts=cells.counts[zero:])
 
 
 def _snap_to_zero(edges: NDArray[np.float64], first: int, last: int) -> tuple[int, int]:

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from understudy.counting.columns import Columns, MemoryColumns
-from understudy.counting.partition import Tally, ends_of, spacings_of
-from understudy.data.attributes import Attribute, Identifier
+from understudy.counting.partition import PADDED, Tally, ends_of, spacings_of
+from understudy.data.attributes import MAX_FEW_VALUES, Attribute
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
@@ -37,9 +38,13 @@ from understudy.privacy.discovery_budget import (
     ENOUGH_FOR_CATEGORIES,
     GRIDS_SHARE,
     GRIDS_STRENGTH,
+    MIN_NAMED,
+    MIN_PARTS,
+    MIN_RARE,
     RANGES_SHARE,
     RANGES_SHARE_BESIDE_WORDS,
     RANGES_STRENGTH,
+    RARE_SHARE,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
@@ -49,6 +54,7 @@ from understudy.privacy.discovery_budget import (
     noise_tail,
     present_price,
     price_count,
+    rare_words_price,
     rows_to_be_seen,
     subtract,
     top_up_words,
@@ -68,8 +74,8 @@ from understudy.privacy.discovery_scores import (
     kind_odds,
     range_odds,
 )
-from understudy.privacy.discovery_values import MAX_FEW_VALUES, ValueFinder, format_of
-from understudy.privacy.identifiers import is_identifier
+from understudy.privacy.discovery_values import ValueFinder, format_of
+from understudy.privacy.identifiers import is_identifier, make_identifier
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise, SystemNoise, table_scale
 
@@ -197,7 +203,7 @@ class Discovery:
         self._present: dict[str, float] = {}
         self._telling: dict[str, float] = {}
         """About how many cells of a column are neither empty nor zero, or fewer."""
-        self._places: dict[str, int] = {}
+        self._notations: dict[str, str] = {}
         """Places after the point of reals that are always written with as many."""
         self._kinds_costs: dict[str, Budget] = {}
         if not self.asker.noise.private:
@@ -259,16 +265,18 @@ class Discovery:
         kinds = _as_integers(kinds, steps)
         ranges = self._choose_ranges({name: kinds[name] for name in numbers}, steps, share)
         steps |= self._choose_steps(kinds, _wide_integers(kinds, ranges))
+        ranges = self._within_width(ranges)
         costs = self._divide(self.left, kinds)
-        self._top_up_words(words, costs, delta)
         finder = ValueFinder(
             self.asker,
             self._tallies,
             self.rows,
             self._seen_later(),
             self._present,
-            places=self._places,
+            notations=self._notations,
         )
+        self._top_up_words(words, costs, delta)
+        self._ask_words(finder, {name: costs[name] for name in words}, delta)
         attributes: list[Attribute] = []
         empty: list[str] = []
         for name in self.draft.names:
@@ -276,11 +284,11 @@ class Discovery:
                 attributes.append(self.draft.known[name])
                 continue
             if name in self.draft.identifiers:
-                attributes.append(Identifier(name, "identifier"))
+                attributes.append(make_identifier(name))
                 continue
             kind, cost = kinds[name], costs[name]
             if kind.words:
-                found = finder.find_words(name, cost, delta)
+                found = finder.find_words(name)
             elif kind.vocabulary is not None:
                 found = finder.find_vocabulary(name, kind.vocabulary, cost)
             else:
@@ -288,7 +296,17 @@ class Discovery:
             attributes.append(found[0])
             if not found[1]:
                 empty.append(name)
-        return Discovered(Schema(tuple(map(finder.name_rest, attributes))), tuple(empty))
+        return Discovered(Schema(tuple(attributes)), tuple(empty))
+
+    def _within_width(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
+        """The ranges, and none of codes goes beyond what their number of digits can show."""
+        found = dict(ranges)
+        for name, notation in self._notations.items():
+            highest = 10.0 ** len(notation)
+            if notation in PADDED and found[name].high > highest:
+                low = max(found[name].low, 0.0)
+                found[name] = found[name].part(ends_of("integer"), low, highest)
+        return found
 
     def _share_for_ranges(self, kinds: Mapping[str, Kind], delta: float) -> float:
         """Half of what is left, unless words would then lack it."""
@@ -316,8 +334,41 @@ class Discovery:
         more = top_up_words(self.protection, self.budget, *facts)
         for name in words:
             costs[name] = costs[name].plus(more)
-        raised = exact(self.price.amount) + len(words) * exact(more.amount)
+        self._raise_price(len(words) * exact(more.amount))
+
+    def _raise_price(self, more: Fraction) -> None:
+        """Whoever stops pays for what could have been asked."""
+        raised = exact(self.price.amount) + more
         self.price = Budget(rounded_up(raised), self.price.currency)
+
+    def _ask_words(self, finder: ValueFinder, costs: Mapping[str, Budget], delta: float) -> None:
+        """Ask for words. Where frequent ones are seen, and the share of discovery is up to
+        discovery, columns that leave many rows without a name are asked again at a better price:
+        those of two words never are.
+        """
+        half = round_down(exact(delta) / 2)
+        twice = self.share is None and all(self._sees_enough(cost, half) for cost in costs.values())
+        if not costs or not twice:
+            half = delta
+        for name, cost in costs.items():
+            finder.ask_words(name, cost, half)
+        if not costs or not twice:
+            return
+        spare = exact(self.budget.amount) * exact(RARE_SHARE)
+        self._raise_price(spare)
+        again = [name for name in costs if self._lacks_words(finder, name)]
+        parts = max(len(again), MIN_PARTS)
+        most = Budget(round_down(spare / parts), self.budget.currency)
+        for name in again:
+            price = rare_words_price(self.protection, most, half, self.rows)
+            finder.ask_rare_words(name, price, half)
+
+    def _lacks_words(self, finder: ValueFinder, name: str) -> bool:
+        """Whether a second look at a column is worth it: one with hardly any frequent words is free
+        text.
+        """
+        left = finder.unnamed(name) / self.rows
+        return MIN_RARE < left < 1 - MIN_NAMED
 
     def _seen_later(self) -> float:
         """About how many rows a cell must hold for a look at the inside of bins to see it."""
@@ -411,8 +462,8 @@ class Discovery:
             chosen = self.asker.choose(f"grid of {name}", counts, grid_odds(form, evidence), cost)
             spacing = spacings_of(form)[chosen]
             found[name] = spacing.step
-            if spacing.places is not None:
-                self._places[name] = spacing.places
+            if spacing.notation:
+                self._notations[name] = spacing.notation
         return found
 
 

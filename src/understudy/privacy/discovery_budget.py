@@ -29,7 +29,18 @@ still works with less.
 """
 
 ENOUGH_FOR_CATEGORIES = 0.01
-"""Of the rows: no more is spent on words where a category is seen in this many."""
+"""Of the rows: no more is spent on all words where a category is seen in this many."""
+
+MIN_RARE, MIN_NAMED = 0.02, 0.3
+"""Of the rows: where words without a name hold more than the first share, and those with one more
+than the second, a column is looked at again.
+"""
+
+RARE_SHARE, MIN_PARTS = 0.06, 2
+"""Of the whole budget: what second looks may take together, in at least this many parts."""
+
+ENOUGH_FOR_RARE = 0.0025
+"""Of the rows: a second look costs no more than it takes to see a word in this many."""
 
 PRESENT_DEVIATION, PRESENT_SHARE = 0.05, 0.03
 """Of the rows: the noise in the number of cells that are not empty, if that takes no larger share
@@ -201,6 +212,16 @@ def top_up_words(
     return more
 
 
+def rare_words_price(protection: Protection, most: Budget, delta: float, rows: float) -> Budget:
+    """What a second look at a column of words costs: what it takes to see rare ones, or most."""
+    price = most
+    for parts in range(1, TOP_UPS + 1):
+        price = Budget(round_down(exact(most.amount) * parts / TOP_UPS), most.currency)
+        if rows_to_be_seen(protection, price, delta) <= ENOUGH_FOR_RARE * rows:
+            break
+    return price
+
+
 def foresee(
     protection: Protection, budget: Budget, delta: float, columns: int, rows: float
 ) -> Outlook:
@@ -258,7 +279,8 @@ def noise_tail(scale: float, currency: str, probability: float) -> float:
     terms exp(-k^2 / (2 s^2)) fall for k >= t >= 1, so their sum is at most the integral from t - 1
     on, and the sum over all k is at least sqrt(2 pi) s (Poisson summation: all its terms are
     positive). So P(X >= t) <= Q((t - 1) / s), Q being the tail of the standard normal distribution.
+    Rounded Gaussian: P(X >= t) = Q((t - 1/2) / s) for a whole t, which is less.
     """
-    if currency == "rho":
-        return 1 + scale * -NormalDist().inv_cdf(min(probability, 0.5))
-    return scale * math.log(1 / probability)
+    if currency == "epsilon":
+        return scale * math.log(1 / probability)
+    return 1 + scale * -NormalDist().inv_cdf(min(probability, 0.5))

@@ -165,7 +165,7 @@ def _even_edges(
     inner = np.concatenate([even, between, np.array(alone)])
     if step:
         inner = np.round(np.ceil(inner / step - 1e-9) * step, 12)
-    inner = np.round(inner, 12)
+    inner = np.round(inner, 12) + 0.0  # no edge is written -0.0
     inner = inner[(inner > low) & (inner < high)]
     return np.array([low, *np.unique(inner), high])
 

@@ -24,6 +24,16 @@ from understudy.privacy.mechanisms import (
 FALSE_ALARM = 0.01
 """Probability that noise alone makes some cell of a histogram look occupied."""
 
+MARK_FALSE_ALARM = 0.05
+"""The same of marks for missing values: whoever looks closer counts them again, while the rows of
+one that was not seen become numbers.
+"""
+
+PUBLIC_FALSE_ALARMS = 0.3
+"""Words of a public list that noise alone makes look as if they occurred, on average: a model finds
+next to no rows for them.
+"""
+
 FAR_FALSE_ALARM = 1e-4
 """The same of cells far from the rest, where an empty one does more harm."""
 
@@ -36,16 +46,11 @@ class NoisyHistogram:
     scale: float
     currency: str
 
-    def stands_out(self, cells: int | None = None) -> float:
-        """Counts above this are, with probability 1 - FALSE_ALARM, not noise alone in any cell."""
-        among = len(self.counts)
-        if cells is not None:
-            among = cells
-        return noise_tail(self.scale, self.currency, FALSE_ALARM / max(among, 1))
-
-    def stands_out_far(self, cells: int) -> float:
-        """The same of some cells far from the rest."""
-        return noise_tail(self.scale, self.currency, FAR_FALSE_ALARM / max(cells, 1))
+    def stands_out(self, cells: int, false_alarm: float = FALSE_ALARM) -> float:
+        """Counts above this are, with probability 1 - ``false_alarm``, not noise alone in any of
+        some cells.
+        """
+        return noise_tail(self.scale, self.currency, false_alarm / max(cells, 1))
 
     def cells(self, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> NoisyCells:
         """Some of the counts, as those of stretches between edges."""
@@ -59,9 +64,9 @@ class NoisyHistogram:
     @property
     def deviation(self) -> float:
         """Of the noise in each count, about."""
-        if self.currency == "rho":
-            return self.scale
-        return self.scale * 2**0.5
+        if self.currency == "epsilon":
+            return self.scale * 2**0.5
+        return self.scale
 
 
 class Asker:
@@ -110,9 +115,10 @@ class Asker:
         cost
             The price.
         """
-        scale = choice_scale(cost.amount, cost.currency, monotone=self.protection.monotone)
+        loss = self.ledger.allow_loss(cost)
+        scale = choice_scale(loss.amount, loss.currency, monotone=self.protection.monotone)
         self.ledger.debit(question, cost, "exponential, by counts")
         most = float(self.ledger.rows_per_person)
-        offsets = log_odds / self.protection.strength(cost)
+        offsets = log_odds / self.protection.strength(loss)
         scores = round_to_grid(np.array(counts, dtype=np.float64), most, offsets)
         return self.noise.choose(scores, scale, "exponential")

@@ -12,7 +12,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.counting.partition import VOCABULARIES, Ends, Tally, grids_of, spacings_of
+from understudy.counting.partition import (
+    FIXED_PLACES,
+    PADDED,
+    SHORTEST,
+    VOCABULARIES,
+    Ends,
+    Tally,
+    grids_of,
+    spacings_of,
+)
 from understudy.data.formats import CANDIDATES, Format
 from understudy.privacy.kind_rivals import RIVALS
 
@@ -56,14 +65,13 @@ def count_kinds(tally: Tally) -> NDArray[np.int64]:
 
 
 def count_ranges(tally: Tally, place: int, ends: Ends) -> NDArray[np.int64]:
-    """How many cells lie in each range. Zero tells nothing of the scale of reals, and is often the
-    commonest of them: it is not counted there.
+    """How many cells lie in each range, codes with leading zeros among them. Zero tells nothing of
+    the scale of reals, and is often the commonest of them: it is not counted there.
     """
     if place not in tally.formats:
         return np.zeros(len(ends.lows), dtype=np.int64)
-    cells = tally.formats[place].cells
+    cells = tally.formats[place].cells + tally.formats[place].padded_cells
     if CANDIDATES[place].kind == "real":
-        cells = cells.copy()
         cells[ends.places(np.zeros(1))] = 0
     return ends.count(cells)
 
@@ -110,8 +118,8 @@ def _format_odds(form: Format, margin: float, evidence: float) -> float:
     if form.kind == "integer" and not form.notation:
         return 0.0
     if form.kind == "real" and not form.notation:
-        # Their step tells, too, whether they are whole.
-        return -min(margin, 8.0) - 0.005 * evidence
+        # Their step tells, too, whether they are whole; that some are not is told here alone.
+        return -min(margin, 4.0) - 0.005 * evidence
     if form.kind == "date" and not form.notation:
         return 1.0 - 0.005 * evidence  # every such date is a datetime at midnight, too
     odds = -margin - 0.01 * evidence
@@ -238,18 +246,31 @@ FIXED_PLACES_ODDS = 0.1
 it is taken to be the custom.
 """
 
+SHORTEST_ODDS = 0.06
+"""What speaks for decimals only where they are needed: other reals are told by those that are
+whole, which have a ".0", and where these are very few, little is lost either way.
+"""
+
+PADDED_ODDS = -0.02
+"""What speaks against leading zeros: numbers of equal length are no codes, unless one in fifty has
+a zero in front.
+"""
+
 
 def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """Coarse grids are favoured, by as much as there is evidence for: three tenths of it from the
     finest to the coarsest, so that a column of which half the cells tell is still told right.
-    Fixed places after the point are favoured, too: cells without them tell against it.
+    Fixed places after the point are favoured, too, and so are decimals only where they are needed:
+    cells written otherwise tell against it. Leading zeros must be seen.
     """
     levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
     step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
-    fixed = min(FIXED_PLACES_ODDS * evidence, 8.0)
+    written = dict.fromkeys(FIXED_PLACES, min(FIXED_PLACES_ODDS * evidence, 8.0))
+    written[SHORTEST] = min(SHORTEST_ODDS * evidence, 4.0)
+    written |= dict.fromkeys(PADDED, PADDED_ODDS * evidence - 2.0)
     return np.array(
         [
-            levels[spacing.step] * step + fixed * (spacing.places is not None)
+            levels[spacing.step] * step + written.get(spacing.notation, 0.0)
             for spacing in spacings_of(form)
         ]
     )

@@ -18,11 +18,12 @@ from understudy.counting.partition import (
     ends_of,
 )
 from understudy.data.attribute_reading import MAX_TEXT_LENGTH
-from understudy.data.attributes import Attribute, Category, Quantity, Text
+from understudy.data.attributes import MAX_FEW_VALUES, Attribute, Category, Quantity, Text
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.inside_files import decimals_of, with_details
+from understudy.data.public_words import find_others
 from understudy.data.tables import MARKS
-from understudy.privacy.bins import cut_bins, drop_empty_ends, keep_tails, trim
+from understudy.privacy.bins import cut_bins, drop_below_zero, drop_empty_ends, keep_tails, trim
 from understudy.privacy.budget import Budget
 from understudy.privacy.discovery_budget import rows_to_be_seen
 from understudy.privacy.discovery_cells import (
@@ -32,14 +33,19 @@ from understudy.privacy.discovery_cells import (
     Range,
     lay_cells,
 )
-from understudy.privacy.discovery_questions import Asker, NoisyHistogram
+from understudy.privacy.discovery_questions import (
+    FALSE_ALARM,
+    FAR_FALSE_ALARM,
+    MARK_FALSE_ALARM,
+    PUBLIC_FALSE_ALARMS,
+    Asker,
+    NoisyHistogram,
+)
 from understudy.privacy.discovery_scores import Kind
 from understudy.privacy.mechanisms import table_scale
+from understudy.privacy.refinement import is_refinable
 
 MAX_CATEGORIES = 1000
-MAX_FEW_VALUES = 20
-"""Whole numbers with this many values or fewer are codes: values, not ranges."""
-
 MAX_UNIT_BINS = 32
 """A range of up to this many whole numbers has a bin for each."""
 
@@ -92,50 +98,83 @@ class ValueFinder:
     """About how many rows a cell must hold for a look at the inside of bins to see it."""
     present: Mapping[str, float] = field(default_factory=dict)
     """About how many cells of a column are not empty, or fewer."""
-    places: Mapping[str, int] = field(default_factory=dict)
-    """Places after the point of reals that are always written with as many."""
-    named: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """About how many rows the words that were found hold, or hold none, and the noise in it."""
+    notations: Mapping[str, str] = field(default_factory=dict)
+    """How the numbers of a column are written, where it is not the plain way."""
+    words: dict[str, NamedWords] = field(default_factory=dict)
+    """The words that were named so far."""
 
-    def find_words(self, name: str, cost: Budget, delta: float) -> tuple[Attribute, bool]:
-        """Words with a noisy count above the threshold."""
+    def ask_words(self, name: str, cost: Budget, delta: float) -> None:
+        """Name the words with a noisy count above the threshold."""
         tally = self.tallies[name]
-        words = sorted(tally.words)
-        counts = [*(tally.words[word] for word in words), int(tally.missing[0])]
-        asked = self.asker.histogram(f"words of {name}", counts, cost, delta)
-        threshold = rows_to_be_seen(self.asker.protection, cost, delta)
-        kept = [
-            (word, count)
-            for word, count in zip(words, asked.counts[:-1].tolist(), strict=True)
-            if count >= threshold and len(word) <= MAX_TEXT_LENGTH
+        self._ask_words(name, "words", tally.words, (), cost, delta)
+
+    def ask_rare_words(self, name: str, cost: Budget, delta: float) -> None:
+        """Look again, for words that were not named before. Where those that were are on a public
+        list, the others of it are no secret: they are counted whether they occur or not, so they
+        need no threshold against disclosure, only against noise.
+        """
+        tally, before = self.tallies[name], self.words[name]
+        public = [word for word in find_others(before.counts) if word not in before.counts]
+        listed = set(public)
+        others = {word: count for word, count in tally.words.items() if word not in listed}
+        self._ask_words(name, "rare words", others, public, cost, delta)
+
+    def _ask_words(
+        self,
+        name: str,
+        what: str,
+        secret: Mapping[str, int],
+        public: Sequence[str],
+        cost: Budget,
+        delta: float,
+    ) -> None:
+        tally, words = self.tallies[name], sorted(secret)
+        counts = [
+            *(secret[word] for word in words),
+            *(tally.public_words[word] for word in public),
+            int(tally.missing[0]),
         ]
-        kept = sorted(kept, key=lambda pair: -pair[1])[:MAX_CATEGORIES]
-        if not kept:
-            return self.give_up(name, "", asked.counts[-1:]), False
+        asked = self.asker.histogram(f"{what} of {name}", counts, cost, delta)
+        least = [rows_to_be_seen(self.asker.protection, cost, delta)] * len(words)
+        least += [asked.stands_out(len(public), PUBLIC_FALSE_ALARMS)] * len(public)
+        kept = {
+            word: count
+            for word, count, fewest in zip([*words, *public], asked.counts, least, strict=False)
+            if count >= fewest and len(word) <= MAX_TEXT_LENGTH
+        }
+        if name in self.words:
+            kept = {**self.words[name].counts, **kept}
+        self.words[name] = NamedWords(kept, int(asked.counts[-1]), asked)
+
+    def unnamed(self, name: str) -> float:
+        """About how many rows hold a word that was not named; nothing where noise may be all."""
+        found = self.words[name]
+        # The noise in the number of rows alone hides hundreds of them; but no column names more
+        # rows than there are.
+        rows = max(self.rows, *(words.named - words.spread for words in self.words.values()))
+        left = rows - found.named
+        if left <= max(MAX_UNNAMED * rows, found.spread):
+            return 0.0
+        return left
+
+    def find_words(self, name: str) -> tuple[Attribute, bool]:
+        """The words that were named, with a value for all others where rows are left over for it:
+        without one they would count as some word that they are not.
+        """
+        found = self.words[name]
+        most = sorted(found.counts, key=lambda word: -found.counts[word])
+        if not most:
+            return self.give_up(name, "", np.array([found.absent])), False
         # Missing is a cell that always exists, so it needs no threshold against disclosure, only
         # against noise.
         missing = None
-        absent = int(asked.counts[-1])
-        if absent >= asked.stands_out(1):
+        if found.absent >= found.asked.stands_out(1):
             missing = ""
-        values = tuple(sorted(word for word, _ in kept))
-        named = sum(count for _, count in kept) + max(absent, 0)
-        self.named[name] = named, asked.deviation * (len(kept) + 1) ** 0.5
-        return Category(name, "categorical", missing, values), True
-
-    def name_rest(self, attribute: Attribute) -> Attribute:
-        """A column of words with a value for all other words, where rows are left over for it.
-
-        Without one they would count as some word that they are not. The noise in the number of rows
-        alone hides hundreds of them; but no column names more rows than there are.
-        """
-        if attribute.name not in self.named or not isinstance(attribute, Category):
-            return attribute
-        rows = max(self.rows, *(named - spread for named, spread in self.named.values()))
-        named, spread = self.named[attribute.name]
-        if rows - named <= max(MAX_UNNAMED * rows, spread):
-            return attribute
-        return replace(attribute, other=_name_for_rest(tuple(map(str, attribute.values))))
+        values = tuple(sorted(most[:MAX_CATEGORIES]))
+        rest = None
+        if self.unnamed(name):
+            rest = _name_for_rest(values)
+        return Category(name, "categorical", missing, values, other=rest), True
 
     def find_vocabulary(self, name: str, place: int, cost: Budget) -> tuple[Attribute, bool]:
         """The words of a public vocabulary, where enough rows hold them."""
@@ -176,15 +215,15 @@ class ValueFinder:
         missing = _missing_mark(asked, absent)
         if not self._holds_enough(name, asked.counts[: -len(absent)]):
             return self.give_up(name, missing, absent), False
-        sentinels = far[outside[: len(far)] > asked.stands_out_far(len(far))]
-        if name in self.places:
-            form = Format("real", f"{0:.{self.places[name]}f}")
+        sentinels = far[outside[: len(far)] > asked.stands_out(len(far), FAR_FALSE_ALARM)]
+        if name in self.notations:
+            form = Format(form.kind, self.notations[name])
         facts = _Found(name=name, form=form, missing=missing, grid=grid)
         if grid.unit:
             listed = self._list_codes(asked, facts, inside, sentinels, int(absent.max()))
             if listed is not None:
-                return listed, True
-        found = asked.cells(grid.edges, inside)
+                return _with_certain_mark(listed, asked, absent), True
+        found = drop_below_zero(asked.cells(grid.edges, inside))
         whole = found
         if len(inside) > MAX_UNIT_BINS:
             found = trim(found, self.seen_later)
@@ -197,7 +236,8 @@ class ValueFinder:
         width = grid.step or NEXT_TO_ZERO
         if form.kind == "integer":
             width = 1.0
-        return _quantity(facts, _with_sentinels(bins, sentinels.tolist(), width)), True
+        quantity = _quantity(facts, _with_sentinels(bins, sentinels.tolist(), width))
+        return _with_certain_mark(quantity, asked, absent), True
 
     def _zoom(
         self, name: str, kind: Kind, stretch: Range, step: float, cost: Budget
@@ -341,12 +381,23 @@ def places_to_cut(ends: Ends, stretch: Range) -> list[int]:
     return [stretch.first, *between, stretch.last]
 
 
-def _missing_mark(asked: NoisyHistogram, counts: NDArray[np.int64]) -> str | None:
+def _with_certain_mark(
+    attribute: Quantity, asked: NoisyHistogram, counts: NDArray[np.int64]
+) -> Quantity:
+    """The attribute with a mark that nobody will look at again only where it is certain."""
+    if is_refinable(attribute):
+        return attribute
+    return replace(attribute, missing=_missing_mark(asked, counts, FALSE_ALARM))
+
+
+def _missing_mark(
+    asked: NoisyHistogram, counts: NDArray[np.int64], false_alarm: float = MARK_FALSE_ALARM
+) -> str | None:
     """How missing values are written, where there are any: most often by nothing."""
     if counts[0] >= asked.stands_out(1) and counts[0] >= counts.max():
         return MARKS[0]
     best = int(counts.argmax())
-    if counts[best] >= asked.stands_out(len(counts)):
+    if counts[best] >= asked.stands_out(len(counts), false_alarm):
         return MARKS[best]
     return None
 
@@ -366,6 +417,26 @@ def _with_sentinels(
     for value in sentinels:
         edges |= {value, value + width}
     return tuple(sorted(edges))
+
+
+@dataclass(frozen=True)
+class NamedWords:
+    """Words with noisy counts, and that of empty cells."""
+
+    counts: Mapping[str, int]
+    absent: int
+    asked: NoisyHistogram
+    """The last histogram they are from."""
+
+    @property
+    def named(self) -> float:
+        """About how many rows they hold, or hold none."""
+        return sum(self.counts.values()) + max(self.absent, 0)
+
+    @property
+    def spread(self) -> float:
+        """The noise in that."""
+        return self.asked.deviation * (len(self.counts) + 1) ** 0.5
 
 
 @dataclass(frozen=True, kw_only=True)

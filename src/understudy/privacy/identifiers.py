@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import re
 
+from understudy.data.attributes import Identifier
+
+CONTACTS = {
+    r"e[_\- ]?mail([_\- ]?addr(ess)?)?|mail[_\- ]?addr(ess)?": "user######@example.com",
+    r"(tele|mobile[_\- ]?)?phone([_\- ]?(no|nr|number))?|mobile|fax": "555-######",
+    r"iban": "XX00-######",
+}
+"""Names of columns that reach one person and nobody else, and what synthetic rows have in them."""
+
+_PREFIX = r"(?i)(.*[_\- ])?"
 _IDENTIFIER_NAME = re.compile(
-    r"(?i)(.*[_\- ])?(id|uuid|guid|ssn|identifier|rownames|row_?number|index)"
+    rf"{_PREFIX}(id|uuid|guid|ssn|identifier|rownames|row_?number|index|{'|'.join(CONTACTS)})"
 )
 
 _ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?number|index))")
@@ -15,6 +25,14 @@ _ROW_NUMBER_NAME = re.compile(r"(?i)(id|row_?id|.*(uuid|guid|rownames|row_?numbe
 def is_identifier(name: str, person: str | None = None) -> bool:
     """Whether a column is taken for one that tells rows or persons apart: by its name."""
     return name == person or _IDENTIFIER_NAME.fullmatch(name) is not None
+
+
+def make_identifier(name: str) -> Identifier:
+    """An identifier that looks like what its name says: ``email`` has an address."""
+    for names, pattern in CONTACTS.items():
+        if re.fullmatch(f"{_PREFIX}({names})", name):
+            return Identifier(name, "identifier", pattern=pattern)
+    return Identifier(name, "identifier")
 
 
 def is_owner(name: str) -> bool:

@@ -98,9 +98,9 @@ class ChooseRank(Question):
         """Permute-and-flip is never worse than the exponential mechanism, but its price in rho is
         not known.
         """
-        if self.budget.currency == "rho":
-            return "exponential"
-        return "permute_and_flip"
+        if self.budget.currency == "epsilon":
+            return "permute_and_flip"
+        return "exponential"
 
     def sensitivity(self, neighbours: Neighbours, rows_per_person: int) -> float:
         """How far a person's rows move a score."""
@@ -136,7 +136,7 @@ class ChooseRank(Question):
             return scores
         return np.column_stack([scores, np.full(self.groups_size, self.no_claim)])
 
-    def gridded(self, scores: NDArray[np.float64], ledger: Ledger) -> NDArray[np.float64]:
+    def grid_scores(self, scores: NDArray[np.float64], ledger: Ledger) -> NDArray[np.float64]:
         """Scores as whole numbers."""
         return round_to_grid(scores, self.sensitivity(ledger.neighbours, ledger.rows_per_person))
 
@@ -202,5 +202,5 @@ def answer_rank(question: ChooseRank, counter: Counter, ledger: Ledger, noise: N
     scale = question.scale(ledger)
     ledger.debit(*question.ledger_line())
     [table] = counter.count([question.axes])
-    scores = question.gridded(question.scores(table), ledger)
+    scores = question.grid_scores(question.scores(table), ledger)
     return [noise.choose(line, scale, question.rule) for line in scores]

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.counting.partition import grids_of
+from understudy.data.attributes import MAX_FEW_VALUES
 from understudy.data.inside import MAX_SEGMENTS, Segment, fraction
+from understudy.data.inside_files import with_details
 from understudy.data.schema import Quantity
 from understudy.data.value_classes import GridClasses
 from understudy.privacy.cells import STEPS, grid_of
 from understudy.privacy.heaping import find_heaps
 from understudy.privacy.noisy_tables import NoisyTable
-from understudy.privacy.shapes import Shape, segments
+from understudy.privacy.shapes import Shape, segments, sum_by
 
 FINEST = 1e-9
 """The finest step of a real, as a part of its range."""
+
+SURE_VALUE, LEAST_VALUE = 5.0, 0.002
+"""A value of a column with few of them holds more rows than this many deviations of the noise, and
+this share of all.
+"""
+
+SURE_REST, MAX_REST = 1.5, 0.005
+"""All other values hold at most as many, together."""
 
 
 GRIDS = tuple(sorted({*STEPS, 250.0, 25.0, 20.0, 2.0, 0.25, 0.2}, reverse=True))
@@ -77,6 +89,41 @@ def with_step(
     if attribute.kind == "datetime":
         return stepped  # weekdays matter more, and only one of them can be kept
     return replace(stepped, heaping=tuple((coarse, share) for coarse, share in heaping))
+
+
+def list_values(attribute: Quantity, shape: Shape) -> Quantity | None:
+    """The attribute with a bin for each of its values, where there are only a few and nothing is
+    seen beside them; else nothing.
+
+    Most of the rest of a range is empty then, but noise fills it: a column of four prices would
+    come out with dozens. A value counts where its rows are not noise; what is left for all others
+    must be no more than noise.
+    """
+    if attribute.is_moment or attribute.values:
+        return None
+    sizes, deviations = sum_by(shape.runs, shape.sizes), 1 / np.sqrt(shape.precisions)
+    held = shape.rows > np.maximum(SURE_VALUE * deviations, LEAST_VALUE * shape.rows.sum() * sizes)
+    alone = held[shape.runs] & (shape.sizes <= 1)
+    listed = np.bincount(shape.runs, weights=alone) == np.bincount(shape.runs)
+    values = np.array(shape.edges[:-1])[listed[shape.runs]]
+    if not 2 <= len(values) <= MAX_FEW_VALUES:
+        return None
+    gaps = np.diff(values) > 1.5 * float(grid_of(attribute).step)
+    left, noise = shape.rows[~listed].sum(), float(np.sqrt((deviations[~listed] ** 2).sum()))
+    if not gaps.any() or left > SURE_REST * noise + MAX_REST * shape.rows.sum():
+        return None
+    edges = (attribute.edges[0], *values[1:].tolist(), attribute.edges[-1])
+    if attribute.whole:
+        edges = tuple(map(int, edges))
+    plain = replace(
+        attribute, edges=edges, equal_width=False, free_bins=False, step=None, heaping=()
+    )
+    return with_details(plain, {"values": list(_plain_values(attribute, values))})
+
+
+def _plain_values(attribute: Quantity, values: NDArray[np.float64]) -> Iterator[float]:
+    for value in values.tolist():
+        yield int(value) if attribute.whole else value
 
 
 def find_heaping_beside(

@@ -20,7 +20,8 @@ was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -54,6 +55,7 @@ from understudy.privacy.refined_attributes import (
     detail_of,
     find_heaping_beside,
     grid_classes,
+    list_values,
     with_step,
 )
 from understudy.privacy.shapes import (
@@ -85,6 +87,9 @@ EVEN_ODDS = 1.0
 likely as not.
 """
 
+SURE_MISSING = 2.0
+"""Standard deviations by which missing cells that were discovered must be seen again."""
+
 SLOPE_PARTS = 8
 """How many steps a slope is made of, at most."""
 
@@ -94,8 +99,10 @@ SEEN = 4.0
 PEAK_CELLS, PEAK_TIMES = 3, 4.0
 """A run of so few cells, so much denser than its neighbours, may be a spike."""
 
-ZOOMED_RUNS, ZOOM_PARTS = 16, 512
-"""How many runs are parted at most, and into how many parts."""
+ZOOMED_RUNS, ZOOM_PARTS = 24, 8192
+"""How many runs are parted at most, and into how many parts together: more of them hide a spike
+only a little better.
+"""
 
 _Classes = TypeVar("_Classes", WeekdayClasses, MonthDayClasses)
 
@@ -104,7 +111,13 @@ Code = Callable[[Schema], Coded | CuboidCounter]
 
 
 def refine(
-    schema: Schema, code: Code, ledger: Ledger, budget: Budget, noise: Noise | None = None
+    schema: Schema,
+    code: Code,
+    ledger: Ledger,
+    budget: Budget,
+    noise: Noise | None = None,
+    *,
+    discovered: Collection[str] = (),
 ) -> Schema:
     """The schema with what a budget tells about the inside of its bins.
 
@@ -120,6 +133,8 @@ def refine(
         What may be spent; less is, where nothing is left to be found.
     noise
         Where noise comes from; anything but the default is for tests and studies.
+    discovered
+        Columns whose bins nobody gave: they are cut again where only a few values occur.
     """
     asked = [attribute for attribute in schema.modelled if is_refinable(attribute)]
     gathers = len(may_be_missing(schema)) >= LEAST_COLUMNS
@@ -131,7 +146,7 @@ def refine(
         return schema
     asker = _Asker(schema, code, ledger, noise)
     columns = [
-        _Column(attribute, cost)
+        _Column(attribute, cost, discovered=attribute.name in discovered)
         for attribute, cost in zip(asked, costs, strict=False)
         if isinstance(attribute, Quantity)
     ]
@@ -174,7 +189,7 @@ class _Asker:
     def count(
         self, what: str, asked: Mapping[str, Quantity], costs: Mapping[str, Budget]
     ) -> dict[str, NoisyTable]:
-        """Noisy counts of the codes of some columns, the one for "missing" left out.
+        """Noisy counts of the codes of some columns, the one for "missing" by itself.
 
         One row lies in one class of each column, so it changes one count of each table by one; the
         tables are paid for one by one. Debited before a row is counted.
@@ -192,14 +207,14 @@ class _Asker:
         )
         rows = PrivateRows(self.code(Schema(tuple(attributes))))
         tables = rows.counter.count([marginal(name) for name in asked])
-        return {
-            name: NoisyTable(
-                add_noise(self.noise, table, currency, scales[name])[: attribute.values_size],
-                scales[name],
-                currency == "rho",
+        found = {}
+        for (name, attribute), table in zip(asked.items(), tables, strict=True):
+            noisy = add_noise(self.noise, table, currency, scales[name])
+            counts, missing = noisy[: attribute.values_size], noisy[attribute.values_size :]
+            found[name] = NoisyTable(
+                counts, scales[name], currency != "epsilon", int(missing.sum())
             )
-            for (name, attribute), table in zip(asked.items(), tables, strict=True)
-        }
+        return found
 
     def count_missing(self, cost: Budget) -> NoisyTable:
         """Noisy counts of rows with 0, 1, 2, ... missing cells: every row is in one of them."""
@@ -213,7 +228,7 @@ class _Asker:
             missing = count_missing(coded.schema, coded.codes, coded.rows)
             counts = np.bincount(missing, minlength=len(columns) + 1)
         noisy = add_noise(self.noise, counts.astype(np.int64), currency, scale)
-        return NoisyTable(noisy, scale, currency == "rho")
+        return NoisyTable(noisy, scale, currency != "epsilon")
 
     def scale(self, cost: Budget) -> float:
         """The scale of the noise of a table at a price."""
@@ -226,8 +241,11 @@ class _Asker:
 class _Column:
     """What is known of one column so far."""
 
-    def __init__(self, attribute: Quantity, cost: Budget) -> None:
+    def __init__(self, attribute: Quantity, cost: Budget, *, discovered: bool) -> None:
         self.attribute = attribute
+        self.discovered = discovered
+        self.missing: list[NoisyTable] = []
+        """Tables that tell how many cells are missing."""
         self.shape: Shape | None = None
         self.grid: tuple[GridClasses, NoisyTable] | None = None
         # Of dates the weekday and the day of the month are asked for, of datetimes the weekday and
@@ -242,12 +260,26 @@ class _Column:
     def name(self) -> str:
         return self.attribute.name
 
+    @property
+    def lacks_missing(self) -> bool:
+        """Whether the cells that discovery took for missing are hardly there: among many marks one
+        is seen by chance now and then, but hardly twice.
+        """
+        seen = sum(table.missing for table in self.missing)
+        return seen < SURE_MISSING * math.hypot(*(table.deviation for table in self.missing))
+
     def refined(self) -> Quantity:
         """The attribute with what was learned."""
         shape = self.shape
+        if self.discovered and self.lacks_missing:
+            self.attribute = replace(self.attribute, missing=None)
         if shape is None or shape.flat:
             return self.attribute
         attribute = self.attribute
+        if self.discovered or attribute.free_bins:
+            listed = list_values(attribute, shape)
+            if listed is not None:
+                return listed
         if attribute.heaping and self.grid is not None:
             step = float(attribute.step or 1)
             heaping = find_heaping_beside(shape, step, *self.grid)
@@ -349,6 +381,7 @@ def _find_shapes(asker: _Asker, columns: list[_Column]) -> None:
     found = asker.count("values inside bins", asked, {c.name: c.cells_cost for c in columns})
     for column in columns:
         partition, table = cells[column.name], found[column.name]
+        column.missing.append(table)
         if not table.enough_rows():
             continue
         column.shape = smooth(
@@ -375,10 +408,13 @@ def _look_closer(asker: _Asker, columns: list[_Column]) -> None:
             asked[column.name] = parted[column.name].cells.coded()
     found = asker.count("spikes inside bins", asked, {c.name: c.closer_cost for c in columns})
     for column in columns:
-        if column.name in found and not found[column.name].enough_rows():
-            column.shape = None
-        elif column.name in found:
-            column.shape = parted[column.name].learn(found[column.name])
+        if column.name not in found:
+            continue
+        table = found[column.name]
+        column.missing.append(table)
+        column.shape = None
+        if table.enough_rows():
+            column.shape = parted[column.name].learn(table)
 
 
 class _Parted:
@@ -395,9 +431,12 @@ class _Parted:
             self.parted = sorted(most[:ZOOMED_RUNS].tolist())
         starts = [*shape.starts.tolist(), len(shape.sizes)]
         inner = [shape.edges[start] for start in starts]
-        for run in self.parted:
+        left, sizes = ZOOM_PARTS, sum_by(shape.runs, shape.sizes)
+        for done, run in enumerate(sorted(self.parted, key=sizes.__getitem__)):
             low, high = inner[run : run + 2]
-            inner += split_cell(attribute, low, high, ZOOM_PARTS)
+            parts = split_cell(attribute, low, high, left // (len(self.parted) - done))
+            inner += parts
+            left -= len(parts)
         self.cells = Cells(replace(attribute, free_bins=True), inner)
 
     def learn(self, table: NoisyTable) -> Shape:
@@ -415,9 +454,8 @@ class _Parted:
         """The shapes of the runs that were parted, where they are not flat."""
         for run in self.parted:
             first, last = np.searchsorted(runs, [run, run + 1]).tolist()
-            stands_out = table.stands_out(last - first, EVEN_ODDS)
             counts, sizes = table.counts[first:last], self.cells.sizes[first:last]
-            spikes = (counts > stands_out) & (sizes <= 1)
+            spikes = (counts > table.stands_out(len(counts), EVEN_ODDS)) & (sizes <= 1)
             if spikes.any():
                 yield (
                     int(self.shape.starts[run]),

@@ -65,16 +65,17 @@ class Shape:
 
     def peaks(self, cells: int, times: float) -> NDArray[np.bool_]:
         """Which runs are of at most ``cells`` cells and ``times`` as dense as what is around: two
-        runs on each side, taken together, so that neither another peak beside it nor noise in a
-        narrow run hides one. Single values do not count as surroundings.
+        runs on each side, taken together, so that noise in a narrow run hides none. Runs that are
+        denser, and single values, do not count as surroundings: peaks may lie side by side.
         """
         sizes = sum_by(self.runs, self.sizes)
         rows = np.maximum(self.rows, 0)
-        wide = sizes > 1
-        around = np.zeros((2, len(sizes) + 4))
-        around[:, 2:-2] = np.where(wide, rows, 0), np.where(wide, sizes, 0)
-        shifted = [around[:, place : place + len(sizes)] for place in (0, 1, 3, 4)]
-        beside = np.sum(shifted, axis=0)
+        densities = np.where(sizes > 1, rows / sizes, np.inf)
+        padded = np.pad(np.array([rows, sizes, densities]), ((0, 0), (2, 2)))
+        beside = np.zeros((2, len(sizes)))
+        for place in (0, 1, 3, 4):
+            around = padded[:, place : place + len(sizes)]
+            beside += np.where(around[2] <= rows / sizes, around[:2], 0)
         few = np.bincount(self.runs) <= cells
         return few & (rows * beside[1] > times * beside[0] * sizes)
 

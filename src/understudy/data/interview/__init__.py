@@ -6,8 +6,8 @@ one. It knows names and declared types of columns, and answers; it never sees a 
 
 from __future__ import annotations
 
-from understudy.data.interview.machine import Interview
+from understudy.data.interview.machine import Interview, resume_interview
 from understudy.data.interview.questions import InterviewQuestion
 from understudy.data.interview.state import Unit
 
-__all__ = ["Interview", "InterviewQuestion", "Unit"]
+__all__ = ["Interview", "InterviewQuestion", "Unit", "resume_interview"]

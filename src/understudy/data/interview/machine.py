@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from understudy.data.files import read_json
 from understudy.data.forms import Entry, Form, NameIndex, lacks
 from understudy.data.interview.guesses import guess_from_name, name_family
 from understudy.data.interview.questions import (
@@ -391,3 +393,14 @@ class Interview:
                 state.entries[name] = {"kind": "text", "replacement": None}
         else:
             state.ended = True
+
+
+def resume_interview(saved: Path, new: Interview) -> Interview:
+    """The interview that was saved, if there is one and it is about the same columns."""
+    if not saved.exists():
+        return new
+    source = f"The saved interview {saved}"
+    found = Interview.from_dict(read_json(saved, "saved interview"), source)
+    if found.declared != new.declared:
+        raise InputError(f"{source} is about other columns; remove it to begin again.")
+    return found

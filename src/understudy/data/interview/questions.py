@@ -141,6 +141,8 @@ def _range(entry: Mapping[str, Any], guess: Guess) -> Made:
     suggestion = ""
     if entry.get("min") is not None and entry.get("max") is not None:
         suggestion = f"{entry['min']}..{entry['max']}"
+        if entry.get("step") is not None:
+            suggestion += f" step {entry['step']}"
     elif guess.kind == entry["kind"]:
         suggestion = guess.range
     example = "0..120"
@@ -150,10 +152,18 @@ def _range(entry: Mapping[str, Any], guess: Guess) -> Made:
     if entry["kind"] in ("date", "datetime"):
         example = "2020-01-01..2024-12-31"
     return "What are the smallest and the largest value that can occur?", {
-        "help": f"As {example}. A public fact, not one read off the data; rather too wide than too "
-        "narrow: what lies outside counts at the nearest end.",
+        "help": f"As {example}{_say_step(entry['kind'])}. A public fact, not one read off the "
+        "data; rather too wide than too narrow: what lies outside counts at the nearest end.",
         "suggestion": suggestion,
     }
+
+
+def _say_step(kind: str) -> str:
+    if kind == "integer":
+        return ", or 0..50000 step 100 where all are multiples of 100"
+    if kind == "real":
+        return ", or 0..500 step 0.5 where all are multiples of a half"
+    return ""
 
 
 def _values(entry: Mapping[str, Any], guess: Guess) -> Made:
@@ -259,6 +269,7 @@ def read_answer(question: InterviewQuestion, given: str, entry: Mapping[str, Any
 
 def _read_bounds(text: str, kind: str) -> Entry:
     assert kind in QUANTITIES
+    text, stepped, after = text.partition(" step ")
     ends = read_range(text)
     if ends is None and len(text.split()) == 2:
         ends = read_range("..".join(text.split()))
@@ -267,7 +278,21 @@ def _read_bounds(text: str, kind: str) -> Entry:
     low, high = bound(kind, ends[0], upper=False), bound(kind, ends[1], upper=True)
     if low is None or high is None:
         raise InputError(f"{text[:40]!r} is no range of {kind} values.")
-    return {"min": low, "max": high}
+    entry: Entry = {"min": low, "max": high}
+    if stepped:
+        entry["step"] = _read_step(after.strip(), kind)
+    return entry
+
+
+def _read_step(text: str, kind: str) -> float:
+    if kind not in ("integer", "real"):
+        raise InputError(f"Values of kind {kind} take no step here; give the range alone.")
+    try:
+        if kind == "integer":
+            return int(text)
+        return float(text)
+    except ValueError:
+        raise InputError(f"{text[:40]!r} is no step; write it as 0..50000 step 100.") from None
 
 
 def _read_list(text: str) -> Entry:
@@ -337,7 +362,7 @@ _READERS = {
 
 
 REPLACED = {
-    "range": ("min", "max", "edges", "bins"),
+    "range": ("min", "max", "edges", "bins", "step"),
     "values": ("values", "vocabulary", "taxonomy", "ordered", "other"),
     "spelling": ("values",),
     "other": ("other",),
