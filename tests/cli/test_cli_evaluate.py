@@ -280,6 +280,12 @@ def test_the_verdict_comes_first_then_the_reasons() -> None:
     assert ran.out.index("Not for:") < ran.out.index("why, the worst first")
 
 
+def test_a_report_also_says_the_verdict_on_the_screen(folder: Path, tmp_path: Path) -> None:
+    told = fine("real.csv", "holdout.csv", "-o", tmp_path / "report.html").err
+    assert "Fit for: software tests, exploring" in told
+    assert "Not for: p-values" in told
+
+
 def test_two_files_alone_are_enough_also_for_junk(folder: Path, tmp_path: Path) -> None:
     rows = ["age,ward,smoker", *["3000,[text],maybe"] * ROWS]
     (tmp_path / "junk.csv").write_text("\n".join(rows) + "\n")

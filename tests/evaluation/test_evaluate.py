@@ -16,7 +16,8 @@ from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation import Evaluation, evaluate
 from understudy.evaluation.findings import with_findings
-from understudy.evaluation.result import MarginalError, MarginalErrors, NetworkQuality
+from understudy.evaluation.model_results import NetworkQuality
+from understudy.evaluation.result import MarginalError, MarginalErrors
 
 pytest.importorskip("xgboost")
 

@@ -99,6 +99,32 @@ def test_multiples_that_are_gone_are_told(junk: Evaluation, again: Evaluation) -
     assert (loan.step, loan.real_on_step, loan.synthetic_on_step) == (100.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("beyond", "times", "words"),
+    [
+        (0.0, 1.0, ""),
+        (0.004, 1.2, "pay lies beyond every real value in 0.4 % of the synthetic rows."),
+        (0.02, 1.2, "pay lies beyond every real value in 2 % of the synthetic rows."),
+        (0.004, 3.0, "0.4 % of the synthetic rows, over a range 3.0 times as wide."),
+    ],
+)
+def test_numbers_beyond_every_real_one_are_told(beyond: float, times: float, words: str) -> None:
+    rng = np.random.default_rng(0)
+    pay = rng.integers(0, 1001, 2000).astype(float)
+    pay[:2] = 0, 1000
+    made = pay.copy()
+    made[2 : 2 + round(beyond * 2000)] = 1000 * times
+    real, synthetic = (
+        Table({"pay": Column("real", values), "n": Column("integer", np.arange(2000) % 7)})
+        for values in (pay, made)
+    )
+    found = evaluate(real, synthetic)
+    assert words in said(found, "values")
+    assert ("beyond" in said(found, "values")) == bool(words)
+    poor = beyond > 0.01 or times > 1.5
+    assert ("exact numbers" in found.verdict.not_for) == poor
+
+
 def test_a_second_sample_of_people_is_fit_for_all_but_what_nothing_is(again: Evaluation) -> None:
     assert {"software tests", "exploring", "exact numbers"} <= set(again.verdict.fit_for)
     assert again.verdict.not_for == ("p-values", "telling about single people")

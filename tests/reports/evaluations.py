@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.attacks import Attack, Attacks, Promise
-from understudy.evaluation.result import (
+from understudy.evaluation.fitness import GradedFinding
+from understudy.evaluation.model_results import (
     Clustering,
-    ColumnComparison,
-    Evaluation,
-    GradedFinding,
     LearnerScores,
     LearningTask,
-    MarginalError,
-    MarginalErrors,
     NetworkQuality,
     NodeInformation,
-    Pairs,
     PairTest,
     Propensity,
+    TestAgreement,
+)
+from understudy.evaluation.result import (
+    ColumnComparison,
+    Evaluation,
+    MarginalError,
+    MarginalErrors,
+    Pairs,
     RangeErrors,
     RangeQuery,
     TableShapes,
-    TestAgreement,
 )
 
 

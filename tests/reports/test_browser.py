@@ -6,7 +6,6 @@ Screenshots go to the folder that UNDERSTUDY_SCREENSHOTS names, or into the test
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from evaluations import attacks, evaluation
 
+from chromium import CHROMIUM, WIDTHS, open_chromium
 from examples import schema_of
 from understudy import PrivBayes
 from understudy.data.tables import Column, Table
@@ -22,20 +22,6 @@ from understudy.reports.owner import write_owner_report
 from understudy.reports.release import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-WIDTHS = (1280, 390)
 
 pytestmark = [
     pytest.mark.thorough,
@@ -45,10 +31,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with open_chromium() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from pages import HOSTILE, Tags, check_harmless
 from examples import every_kind_schema, every_kind_table
 from understudy import Independent
 from understudy.data.encoding import Outside
-from understudy.evaluation.result import Pairs, Use, Verdict
+from understudy.evaluation.fitness import Use, Verdict
+from understudy.evaluation.result import Pairs
 from understudy.release.callbacks import OutsideNote
 from understudy.reports.charts import MAX_SHOWN_NAMES, heat_map, lengths, round_ticks
 from understudy.reports.distributions import Shares, Values, distribution
@@ -199,7 +200,9 @@ def test_scales_are_round_and_hold_what_they_should(low: float, high: float) -> 
 
 
 def test_joined_bins_keep_the_shares_and_the_noise() -> None:
-    shares = Shares("synthetic", np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.1]), 0.01).joined(5, 2)
+    shares = Shares("synthetic", np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.1]), 0.01).join_neighbours(
+        5, 2
+    )
     assert shares.shares == pytest.approx([0.3, 0.4, 0.2, 0.1])
     assert shares.spread == pytest.approx(0.01 * math.sqrt(2))
 

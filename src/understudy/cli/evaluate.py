@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from understudy.attacks import Attacks
     from understudy.data.schema import Schema
     from understudy.evaluation import Evaluation
-    from understudy.evaluation.result import LearningTask
+    from understudy.evaluation.model_results import LearningTask
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "unknown": "dim"}
 _ATTACKS: Any = {"rich_help_panel": "Attacks (any of these adds them)"}
@@ -173,6 +173,8 @@ def evaluate(
     if not as_json:
         talk.notes(_notes(found, attacks))
     if output is not None:
+        for start, uses, _ in _verdict_lines(found):
+            talk.say(f"{start}: {', '.join(uses)}")
         talk.say(f"Report, for you and not for release: {output}")
 
 
@@ -253,15 +255,19 @@ def _show(found: Evaluation, attacks: Attacks | None) -> None:
 
 
 def _show_verdict(found: Evaluation, console: Console) -> None:
+    for start, uses, colour in _verdict_lines(found):
+        console.print(f"[bold {colour}]{start}:[/] {safe(', '.join(uses))}")
+
+
+def _verdict_lines(found: Evaluation) -> list[tuple[str, Sequence[str], str]]:
+    """What the table is fit for and what not, each with its colour."""
     verdict = found.verdict
     lines = (
         ("Fit for", verdict.fit_for or ("nothing",), "green" if verdict.fit_for else "red"),
         ("Too few rows to tell", verdict.undecided, "dim"),
         ("Not for", verdict.not_for, "red"),
     )
-    for start, uses, colour in lines:
-        if uses:
-            console.print(f"[bold {colour}]{start}:[/] {safe(', '.join(uses))}")
+    return [line for line in lines if line[1]]
 
 
 def _columns(found: Evaluation) -> Any:

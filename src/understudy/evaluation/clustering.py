@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Attribute, Quantity
 from understudy.evaluation.comparison import Comparison, Side
 from understudy.evaluation.learning import features_of, flag_count
-from understudy.evaluation.result import Clustering
+from understudy.evaluation.model_results import Clustering
 
 CLUSTERS = 2
 STARTS = 10

@@ -95,6 +95,7 @@ def _column(
         step=step,
         real_on_step=on_step[0],
         synthetic_on_step=on_step[1],
+        beyond=_beyond(*values) if quantity else 0.0,
     )
 
 
@@ -142,6 +143,14 @@ def _distances(
             edges = said.edges
     below = [np.searchsorted(each, edges, side="left") / len(each) for each in values]
     return by_value, float(np.abs(below[0] - below[1]).max())
+
+
+def _beyond(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> float:
+    """The share of the second of two sorted samples that lies outside the range of the first."""
+    if not len(real) or not len(synthetic):
+        return 0.0
+    inside = np.searchsorted(synthetic, real[-1], "right") - np.searchsorted(synthetic, real[0])
+    return 1 - float(inside) / len(synthetic)
 
 
 def kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:

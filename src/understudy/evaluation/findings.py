@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from understudy.evaluation.fitness import Grade, GradedFinding
 from understudy.evaluation.grades import (
     FAIR_ABSOLUTE,
     FAIR_DISTANCE,
@@ -43,19 +44,19 @@ from understudy.evaluation.grades import (
     usable_learners,
     worse,
 )
-from understudy.evaluation.result import (
+from understudy.evaluation.model_results import (
     Clustering,
+    LearningTask,
+    NetworkQuality,
+    TestAgreement,
+)
+from understudy.evaluation.result import (
     ColumnComparison,
     Evaluation,
-    Grade,
-    GradedFinding,
-    LearningTask,
     MarginalErrors,
-    NetworkQuality,
     Pairs,
     RangeErrors,
     TableShapes,
-    TestAgreement,
 )
 from understudy.evaluation.value_findings import losses, of_values
 from understudy.evaluation.verdict import judge

@@ -10,13 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.evaluation.result import (
-    Grade,
-    GradedFinding,
-    LearnerScores,
-    LearningTask,
-    MarginalErrors,
-)
+from understudy.evaluation.fitness import Grade, GradedFinding
+from understudy.evaluation.model_results import LearnerScores, LearningTask
+from understudy.evaluation.result import MarginalErrors
 
 GRADES: tuple[Grade, ...] = ("poor", "unknown", "fair", "good")
 """The worst first."""
@@ -37,6 +33,11 @@ MAX_CHANCE = 0.15
 
 MIN_ROWS = 10
 """With fewer in either table nothing can be told, not even what chance makes."""
+
+LEAST_BEYOND, MAX_BEYOND, MAX_STRETCH = 0.001, 0.01, 1.5
+"""Numbers smaller or larger than every real one: the share of rows from which on it is said, the
+share that is too much, and how many times as wide a range may be.
+"""
 
 MAX_OUTSIDE = 0.01
 """The share of rows that may lie outside the schema's domain before it is poor."""

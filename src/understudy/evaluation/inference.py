@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
+from understudy.evaluation.model_results import PairTest, TestAgreement
 from understudy.evaluation.pairs import correlation, list_ranked, numbers_of
-from understudy.evaluation.result import PairTest, TestAgreement
 from understudy.release.callbacks import Progress, no_progress
 
 LEVEL = 0.05

@@ -24,7 +24,7 @@ from understudy.data.schema import Attribute, Quantity, Schema
 from understudy.errors import InputError
 from understudy.evaluation.classifiers import CHEAP, CLASSIFIERS, Learner, for_classes
 from understudy.evaluation.comparison import Comparison, Side, as_float32
-from understudy.evaluation.result import LearnerScores, LearningTask
+from understudy.evaluation.model_results import LearnerScores, LearningTask
 
 TEST_SHARE = 0.2
 MAX_LEARNING_ROWS = 100_000

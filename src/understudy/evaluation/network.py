@@ -13,7 +13,7 @@ from understudy.data.marginals import Axis
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.evaluation.comparison import Comparison, Side
-from understudy.evaluation.result import NetworkQuality, NodeInformation
+from understudy.evaluation.model_results import NetworkQuality, NodeInformation
 from understudy.models.model import Model
 from understudy.privacy.scores import SCORES
 

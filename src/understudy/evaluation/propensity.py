@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Quantity
 from understudy.evaluation.comparison import Comparison, Side, as_float32
-from understudy.evaluation.result import Propensity
+from understudy.evaluation.model_results import Propensity
 
 MAX_CLASSIFIER_ROWS = 20_000
 """The most rows that are taken from each table, a uniform sample."""

@@ -6,10 +6,11 @@ All of it is measured on the original values of the real table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from understudy.evaluation.fitness import Grade, GradedFinding
 from understudy.evaluation.grades import (
     FAIR_AUC,
     FAIR_DISTANCE,
@@ -17,9 +18,12 @@ from understudy.evaluation.grades import (
     GOOD_AUC,
     GOOD_DISTANCE,
     GOOD_JOINT,
+    LEAST_BEYOND,
     LEAST_JOINT_SHARE,
+    MAX_BEYOND,
     MAX_CHANCE,
     MAX_OUTSIDE,
+    MAX_STRETCH,
     graded,
     listed,
     make_finding,
@@ -27,14 +31,8 @@ from understudy.evaluation.grades import (
     worse,
 )
 from understudy.evaluation.marginals import distance_by_chance
-from understudy.evaluation.result import (
-    ColumnComparison,
-    Evaluation,
-    GradedFinding,
-    MissingRows,
-    Propensity,
-    TableShapes,
-)
+from understudy.evaluation.model_results import Propensity
+from understudy.evaluation.result import ColumnComparison, Evaluation, MissingRows, TableShapes
 
 Columns = tuple[ColumnComparison, ...]
 
@@ -181,6 +179,8 @@ def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]
             f"({percent(uneven.kolmogorov_smirnov or 0.0)} by value, "
             f"{percent(uneven.kolmogorov_smirnov_binned or 0.0)} by bin)."
         )
+    said, worst_grade = _say_beyond(numbers)
+    sentence, grade = sentence + said, worse(grade, worst_grade)
     rounded = [column for column in numbers if column.step is not None and not column.lost]
     if rounded:
         worst = max(rounded, key=lambda column: column.real_on_step - column.synthetic_on_step)
@@ -192,6 +192,32 @@ def _of_numbers(columns: Columns, shape: TableShapes) -> Iterator[GradedFinding]
             )
         grade = worse(grade, graded(gap, GOOD_DISTANCE, FAIR_DISTANCE))
     yield make_finding("values", grade, sentence)
+
+
+def _say_beyond(numbers: Sequence[ColumnComparison]) -> tuple[str, Grade]:
+    """Numbers smaller or larger than every real one: some are by chance, but not many, nor far."""
+    furthest = max(numbers, key=lambda column: (column.beyond, _stretch(column)))
+    if furthest.beyond < LEAST_BEYOND:
+        return "", "good"
+    sentence = (
+        f" {furthest.name} lies beyond every real value in {percent(furthest.beyond)} of the "
+        "synthetic rows"
+    )
+    stretch = _stretch(furthest)
+    if stretch > MAX_STRETCH:
+        sentence += f", over a range {stretch:.1f} times as wide"
+    if furthest.beyond > MAX_BEYOND or stretch > MAX_STRETCH:
+        return f"{sentence}.", "poor"
+    return f"{sentence}.", "fair"
+
+
+def _stretch(column: ColumnComparison) -> float:
+    """How wide the synthetic range is, as a multiple of the real one."""
+    ranges = column.real_summary, column.synthetic_summary
+    real, synthetic = (ends.get("max", 0.0) - ends.get("min", 0.0) for ends in ranges)
+    if real <= 0:
+        return 1.0
+    return synthetic / real
 
 
 def _inside_bins(column: ColumnComparison) -> float:

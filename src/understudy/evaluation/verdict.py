@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from understudy.evaluation.fitness import Grade, Use, Verdict
 from understudy.evaluation.grades import (
     FAIR_AUC,
     FAIR_DISTANCE,
@@ -17,7 +18,7 @@ from understudy.evaluation.grades import (
     is_learnable,
     percent,
 )
-from understudy.evaluation.result import Evaluation, Grade, Use, Verdict
+from understudy.evaluation.result import Evaluation
 
 MAX_NOT_REAL = 0.05
 """The share of a column's synthetic rows that may hold a value which no real row has."""

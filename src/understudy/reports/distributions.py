@@ -75,6 +75,8 @@ class Values:
         labels = tuple(attribute.label(code) for code in range(attribute.values_size))
         missing = attribute.missing is not None
         if isinstance(attribute, Quantity):
+            if attribute.lists_values:
+                return cls(attribute.name, labels, True, missing)
             return cls(attribute.name, labels, True, missing, attribute.edges, attribute.kind)
         assert isinstance(attribute, Category)
         other = None
@@ -117,7 +119,7 @@ class Values:
             number = 0.0
         return Quantity(self.name, self.kind).write(number)
 
-    def joined(self, together: int) -> Values:
+    def join_neighbours(self, together: int) -> Values:
         """The same with that many neighbours joined."""
         groups = [
             self.labels[start : start + together] for start in range(0, len(self.labels), together)
@@ -150,7 +152,7 @@ class Shares:
     shares: NDArray[np.float64]
     spread: float = 0.0
 
-    def joined(self, values: int, together: int) -> Shares:
+    def join_neighbours(self, values: int, together: int) -> Shares:
         """The same with that many neighbours joined; noise adds up by its squares."""
         sums = np.add.reduceat(self.shares[:values], range(0, values, together))
         return replace(
@@ -167,8 +169,8 @@ def distribution(values: Values, tables: Sequence[Shares]) -> str:
         return _bars(values, tables, _list_values(values, tables))
     together = math.ceil(len(values.labels) / MAX_BINS)
     if together > 1:
-        tables = [table.joined(len(values.labels), together) for table in tables]
-        values = values.joined(together)
+        tables = [table.join_neighbours(len(values.labels), together) for table in tables]
+        values = values.join_neighbours(together)
     if values.even:
         return _histogram(values, tables)
     return _density(values, tables)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from understudy.evaluation.result import GradedFinding
+from understudy.evaluation.fitness import GradedFinding
 
 
 class Page(str):

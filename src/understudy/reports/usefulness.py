@@ -7,14 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from understudy.evaluation.result import (
+from understudy.evaluation.model_results import (
     Clustering,
-    Evaluation,
     LearnerScores,
     LearningTask,
     NetworkQuality,
     TestAgreement,
 )
+from understudy.evaluation.result import Evaluation
 from understudy.reports.charts import TOGETHER, Dot, dots, key, lengths, split
 from understudy.reports.likeness import BOTH
 from understudy.reports.page import (
