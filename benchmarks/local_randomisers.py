@@ -5,9 +5,9 @@
 ``--peer`` is an interpreter with multi-freq-ldpy installed (``pip install multi-freq-ldpy`` in an
 environment of its own). It is timed on fewer persons, since it makes one report per call and its
 time per report does not depend on how many there are. Times are of the processor, system time
-included, the best of three; compilation is left out on both sides. Ours draws from the operating
-system and in whole numbers; the peer from NumPy's generator in floating point. Unary encoding and
-subsets are bound by how fast the operating system gives random bytes.
+included, the best of three; compilation is left out on both sides. Ours draws from OpenSSL, which
+the operating system seeds, and in whole numbers; the peer from NumPy's generator in
+floating point. The peer needs an xxhash before version 4.
 """
 
 from __future__ import annotations
@@ -104,13 +104,6 @@ def peer_times(python: str | None, persons: int, timed: list[Any]) -> list[list[
     if run.returncode:
         return f"multi-freq-ldpy could not be timed: {run.stderr.strip().splitlines()[-1]}"
     return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def _shown(used: float, peer: float) -> str:
-    """Seconds, and how many times as long the peer takes."""
-    if not peer:
-        return f"{used:5.2f} s" + " " * 11
-    return f"{used:5.2f} s ({peer / used:6.0f} x)"
 
 
 def main() -> None:

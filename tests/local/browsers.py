@@ -6,8 +6,6 @@ import json
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +13,6 @@ from understudy.local.forms import client_source
 from understudy.local.randomisers import Randomiser
 
 NODE = shutil.which("node")
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 ANSWER_ALL = """(client, { form, cases }) => cases.map(({ codes, level, bytes }) => {
   const stream = Uint8Array.from(bytes.match(/../g), (pair) => parseInt(pair, 16));
@@ -67,17 +53,6 @@ def run_in_node(folder: Path, function: str, given: Any, source: str | None = No
     ran = subprocess.run([NODE, "run.mjs"], cwd=folder, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     return json.loads((folder / "answer.json").read_text())
-
-
-@contextmanager
-def open_chromium() -> Iterator[Any]:
-    """A real browser."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 def run_in_page(page: Any, function: str, given: Any, source: str | None = None) -> Any:

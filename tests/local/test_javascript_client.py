@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 from browsers import (
     ANSWER_ALL,
-    CHROMIUM,
     COUNT_REPORTS,
     ENCODE_ALL,
     NODE,
     PERTURB_ALL,
     count_in_python,
-    open_chromium,
     question_of,
     run_in_node,
     run_in_page,
 )
 from surveys import KINDS_OF_ANSWERS, SCHEMA, codes_of, plan_of_all_kinds
 
+from chromium import CHROMIUM, open_chromium
 from understudy import Schema
 from understudy.auditing.bounds import clopper_pearson, epsilon_bound
 from understudy.local.answering import answer_plan

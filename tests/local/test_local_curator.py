@@ -11,17 +11,17 @@ from understudy import Adaptive, Model, Schema
 from understudy.data.marginals import marginal
 from understudy.errors import InputError
 from understudy.local.answering import answer_for_all
-from understudy.local.classes import fit_classes
 from understudy.local.collected import Collected, Tally
 from understudy.local.curator import LocalCurator
-from understudy.local.effects import Effect, find_effect, pool_effects
+from understudy.local.effects import estimate_jointly, pool_effects
 from understudy.local.planning import expect_errors, plan_next_wave, plan_survey
 from understudy.local.plans import Plan, ask_jointly, plan_all_pairs
 from understudy.local.questions import Question
 from understudy.local.randomisers import Words, best_randomiser
 from understudy.local.release import _round_up, open_local_ledger, synthesize_reports
 from understudy.local.shuffling import bound_shuffled
-from understudy.local.tables import JointEstimate
+from understudy.models.joint.classes import fit_classes
+from understudy.models.joint.effects import Effect, find_effect
 from understudy.privacy.budget import Budget
 
 NAMES = ("a", "b", "c", "d")
@@ -177,7 +177,7 @@ def test_classes_are_found_again() -> None:
 
 
 def test_tables_of_one_estimate_agree(collected: Collected) -> None:
-    estimate = JointEstimate(collected)
+    estimate = estimate_jointly(collected)
     triple = estimate.table(("a", "b", "c"))
     np.testing.assert_allclose(triple.sum(), 1.0)
     np.testing.assert_allclose(triple.sum(axis=2), estimate.table(("a", "b")), atol=1e-12)
@@ -191,7 +191,7 @@ def test_the_estimate_is_nearer_than_tables_one_by_one() -> None:
     together, alone = [], []
     for seed in range(3):
         reports = collect(plan, codes, seed)
-        estimate = JointEstimate(reports)
+        estimate = estimate_jointly(reports)
         for number, question in enumerate(plan.questions):
             if len(question.columns) < 2:
                 continue
@@ -230,7 +230,7 @@ def test_choosing_takes_the_pair_that_depends_most(collected: Collected) -> None
 
 def test_sums_are_refused_in_a_sentence(collected: Collected) -> None:
     curator = LocalCurator(collected, open_local_ledger(collected))
-    with pytest.raises(InputError, match="Reports tell tables"):
+    with pytest.raises(InputError, match="Collected tables tell what follows"):
         curator.draw(marginal("a"), 10, Budget(1.0))
 
 
@@ -359,7 +359,7 @@ def test_the_expected_error_is_about_the_one_that_comes_out() -> None:
     """Within a factor of 2.5, as its prior is about made-up tables; the mean over six pairs."""
     codes = persons()
     plan = plan_survey(schema_of(), [2.0], PERSONS)
-    estimate = JointEstimate(collect(plan, codes, 3))
+    estimate = estimate_jointly(collect(plan, codes, 3))
     found = np.mean(
         [
             0.5 * np.abs(estimate.table(pair) - true_table(codes, pair)).sum()

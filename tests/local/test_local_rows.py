@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from understudy import Model, Schema
 from understudy.local.answering import answer_for_all
 from understudy.local.collected import Collected, Tally
+from understudy.local.effects import estimate_jointly
 from understudy.local.planning import plan_survey
 from understudy.local.randomisers import Words
 from understudy.local.release import synthesize_reports
-from understudy.local.tables import JointEstimate
+from understudy.models.joint.tables import JointEstimate
 
 COLUMNS = 9
 PERSONS = 12_000
@@ -58,7 +59,7 @@ def run_survey(seed: int) -> Survey:
         tallies[batch.question, batch.level] = Tally.of(randomiser, batch.answers)
     collected = Collected(plan=plan, tallies=tallies)
     return Survey(
-        codes=codes, estimate=JointEstimate(collected), model=synthesize_reports(collected)
+        codes=codes, estimate=estimate_jointly(collected), model=synthesize_reports(collected)
     )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +38,7 @@ from understudy.local.randomisers import (
 from understudy.local.randomisers.hadamard import hadamard_shape, walsh_hadamard
 from understudy.local.randomisers.thresholds import exp_of, share_words
 from understudy.local.randomisers.unary import best_theta
-from understudy.local.randomisers.words import WHOLE
+from understudy.local.randomisers.words import MANY_BYTES, WHOLE, system_bytes
 from understudy.machine import plain_first
 
 LISTED: tuple[Any, ...] = (
@@ -224,6 +227,42 @@ def test_compiled_and_plain_code_agree(
         reports = randomiser.perturb(codes, words)
         found.append((reports.tolist(), randomiser.tally(reports).tolist(), words.used))
     assert found[0] == found[1]
+
+
+def test_a_child_process_does_not_repeat_the_bytes_of_its_parent() -> None:
+    """Two reports from the same bytes would tell both persons' answers."""
+    assert Words().private
+    assert not Words.of_seed(0).private
+    count = 2 * MANY_BYTES
+    system_bytes(count)  # the generator has a state that a child inherits
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, system_bytes(count)[:64])
+        os._exit(0)
+    os.waitpid(child, 0)
+    streams = {os.read(reader, 64), system_bytes(count)[:64], system_bytes(count)[:64]}
+    assert {len(stream) for stream in streams} == {64}
+    assert len(streams) == 3
+
+
+@pytest.mark.parametrize("many", ["openssl", "system"])
+def test_many_bytes_come_from_openssl_if_there_is_one_and_few_from_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch, many: str
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def give(source: str, count: int) -> bytes:
+        asked.append((source, count))
+        return bytes(count)
+
+    monkeypatch.setattr("ssl.RAND_bytes", partial(give, "openssl"))
+    monkeypatch.setattr("os.urandom", partial(give, "system"))
+    if many == "system":  # Python was built without OpenSSL
+        monkeypatch.setitem(sys.modules, "ssl", None)
+    for count in (8, MANY_BYTES - 1, MANY_BYTES):
+        assert len(system_bytes(count)) == count
+    assert asked == [("system", 8), ("system", MANY_BYTES - 1), (many, MANY_BYTES)]
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import CHROMIUM, open_chromium
 from surveys import ask, small_plan
 
+from chromium import CHROMIUM, open_chromium
 from running import run
 from understudy.local.collecting import collect_reports
 from understudy.local.page import survey_page, write_page

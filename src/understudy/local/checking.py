@@ -22,7 +22,7 @@ class ReportCheck:
     Parameters
     ----------
     plan
-        What was asked.
+        What was asked; reports of its earlier waves count as well.
     issuer
         Who gives out tokens, where the plan asks for them.
     """
@@ -31,7 +31,7 @@ class ReportCheck:
         check_issuer(plan, issuer)
         self.plan = plan
         self._issuer = issuer
-        self._asked = plan.shares > 0
+        self._waves = {name.encode(): wave for wave, name in enumerate(plan.ids_by_wave, start=1)}
 
     def read(self, line: bytes) -> Report:
         """The report in a line; raises a :class:`Rejection` with the reason where there is none.
@@ -48,10 +48,11 @@ class ReportCheck:
             read_line(line)  # tells what is wrong with it
             raise Rejection("junk")  # JSON of a report, not written as reports are
         plan, question, level, answer, number, token = found.groups()
-        if plan.decode() != self.plan.id:
+        wave = self._waves.get(plan)
+        if wave is None:
             raise Rejection("other plan")
         place, height = int(question), int(level)
-        if place >= len(self.plan.questions) or not self._asked[place]:
+        if place >= len(self.plan.questions) or not self._is_asked(place, wave):
             raise Rejection("no such question")
         if height >= len(self.plan.epsilons):
             raise Rejection("no such level")
@@ -63,9 +64,14 @@ class ReportCheck:
             raise Rejection("no token")
         assert len(number) == 2 * NUMBER_BYTES
         return Report(
-            plan=self.plan.id,
+            plan=plan.decode(),
             question=place,
             level=height,
             answer=tuple(read[0].tolist()),
             number=number.decode(),
         )
+
+    def _is_asked(self, place: int, wave: int) -> bool:
+        """Whether a question was asked in a wave."""
+        question = self.plan.questions[place]
+        return question.wave == wave and question.weight > 0

@@ -1,94 +1,49 @@
-"""Effects: what reports tell, taken apart so that answers to different questions can be averaged.
+"""What reports tell: effects, and one estimate of all tables from them.
 
-A table of shares is a sum of effects: the total, what each column adds to it, what each pair adds
-to that, and so on. A question about a joint index tells all effects of its columns, a parity of
-columns with two values tells one. Each is told with a variance that is known before anybody
-answers, up to the share of persons who are asked. So an effect is averaged over all questions that
-tell it, by inverse variance, and that is the best linear estimate.
+A question about a joint index tells all effects of its columns, a parity of columns with two values
+tells one. Each is told with a variance that is known before anybody answers, up to the share of
+persons who are asked.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.local.collected import Collected, Estimate
-
-Table = NDArray[np.float64]
-Part = tuple[str, ...]
-"""Columns that share an effect, in the order of the schema."""
-
-MAX_ORDER = 4
-"""Effects of more columns than this are left to the model: no plan tells them well."""
+from understudy.models.joint.effects import Effect, Part, average_effects, effects_of_table
+from understudy.models.joint.tables import JointEstimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """What reports say about an effect.
-
-    Attributes
-    ----------
-    shares
-        In the shape of the columns; sums along each of them are 0.
-    variance
-        Of the estimate, in each direction that the effect may take.
-    """
-
-    shares: Table
-    variance: float
-
-    @property
-    def freedom(self) -> int:
-        """In how many directions it may differ."""
-        return math.prod(size - 1 for size in self.shares.shape)
-
-    def plus(self, other: Effect) -> Effect:
-        """Both estimates, averaged by inverse variance."""
-        own, others = 1 / self.variance, 1 / other.variance
-        whole = own + others
-        shares = (own * self.shares + others * other.shares) / whole
-        return Effect(shares=shares, variance=1 / whole)
+def estimate_jointly(collected: Collected) -> JointEstimate:
+    """One estimate of all tables, from all reports."""
+    sizes = {a.name: a.size for a in collected.plan.schema.modelled if a.size > 1}
+    return JointEstimate(sizes, pool_effects(collected), _find_sampling_part(collected))
 
 
 def pool_effects(collected: Collected) -> dict[Part, Effect]:
     """Every effect that was asked about, from all questions that tell it."""
     order = {a.name: place for place, a in enumerate(collected.plan.schema.modelled)}
-    pooled: dict[Part, Effect] = {}
-    for number in range(len(collected.plan.questions)):
-        estimate = collected.estimate(number)
-        if estimate is None:
-            continue
-        for part, effect in _effects_of(estimate, order):
-            if part in pooled:
-                pooled[part] = pooled[part].plus(effect)
-            else:
-                pooled[part] = effect
-    return pooled
+    numbers = range(len(collected.plan.questions))
+    return average_effects(
+        told
+        for number in numbers
+        if (estimate := collected.estimate(number)) is not None
+        for told in _effects_of(estimate, order)
+    )
 
 
 def _effects_of(estimate: Estimate, order: dict[str, int]) -> Iterator[tuple[Part, Effect]]:
-    columns = estimate.question.columns
     if estimate.question.odd is not None:
         yield _parity(estimate, order)
         return
     table = estimate.shares.reshape(estimate.question.sizes)
-    table = table.transpose(np.argsort([order[name] for name in columns]))
-    columns = tuple(sorted(columns, key=order.__getitem__))
     # Estimated shares add up to 1, so that the variance of all cells lies in all directions but
     # one.
     variance = float(estimate.deviations @ estimate.deviations) / (table.size - 1)
-    for size in range(1, min(len(columns), MAX_ORDER) + 1):
-        for kept in itertools.combinations(range(len(columns)), size):
-            effect = find_effect(table, kept)
-            outside = table.size // effect.size
-            part = tuple(columns[i] for i in kept)
-            yield part, Effect(shares=effect, variance=variance * outside)
+    yield from effects_of_table(estimate.question.columns, table, variance, order)
 
 
 def _parity(estimate: Estimate, order: dict[str, int]) -> tuple[Part, Effect]:
@@ -111,9 +66,11 @@ def _parity(estimate: Estimate, order: dict[str, int]) -> tuple[Part, Effect]:
     return part, Effect(shares=mean * signs / signs.size, variance=variance / signs.size)
 
 
-def find_effect(table: Table, kept: tuple[int, ...]) -> Table:
-    """The effect of some axes in a table: their margin, centred along each of them."""
-    effect = table.sum(axis=tuple(i for i in range(table.ndim) if i not in kept))
-    for axis in range(effect.ndim):
-        effect = effect - effect.mean(axis=axis, keepdims=True)
-    return np.asarray(effect, dtype=np.float64)
+def _find_sampling_part(collected: Collected) -> float:
+    noise, sampling = 0.0, 0.0
+    for number in range(len(collected.plan.questions)):
+        estimate = collected.estimate(number)
+        if estimate is not None:
+            noise += estimate.reports * float(estimate.noise_variances.sum())
+            sampling += estimate.reports * float(estimate.sampling_variances.sum())
+    return sampling / (noise + sampling)

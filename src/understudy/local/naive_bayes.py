@@ -22,7 +22,7 @@ from understudy.data.schema import Category, Schema
 from understudy.errors import InputError
 from understudy.local.answering import answer_for_all
 from understudy.local.collected import Collected, Tally
-from understudy.local.effects import Effect, find_effect, pool_effects
+from understudy.local.effects import pool_effects
 from understudy.local.plans import Plan
 from understudy.local.questions import Question
 from understudy.local.randomisers import (
@@ -39,6 +39,7 @@ from understudy.local.randomisers import (
     ThresholdHistogram,
     best_randomiser,
 )
+from understudy.models.joint.effects import Effect, find_effect
 from understudy.models.parameters import project_counts
 
 try:

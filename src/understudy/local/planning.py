@@ -24,11 +24,12 @@ import numpy as np
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.local.collected import Collected
-from understudy.local.effects import Part
+from understudy.local.effects import estimate_jointly
 from understudy.local.plans import Plan, ask_jointly, whole_weights
 from understudy.local.questions import Question
 from understudy.local.randomisers import best_randomiser
-from understudy.local.tables import JointEstimate
+from understudy.models.joint.effects import Part
+from understudy.models.joint.tables import JointEstimate
 
 DEFAULT_PERSONS = 10_000
 """Where nobody says how many persons there are."""
@@ -115,7 +116,9 @@ def plan_survey(
     )
 
 
-def expect_errors(plan: Plan, persons: int | None = None) -> Outlook:
+def expect_errors(
+    plan: Plan, persons: int | None = None, known: Mapping[int, float] | None = None
+) -> Outlook:
     """The errors to expect before anybody is asked, at the usual level of privacy.
 
     Effects of pairs are taken to be as large as those of made-up tables; where columns depend on
@@ -127,10 +130,18 @@ def expect_errors(plan: Plan, persons: int | None = None) -> Outlook:
         Who is asked what.
     persons
         How many persons answer; by default as many as the plan expects.
+    known
+        How many reports of earlier waves there are to each question, by its number.
     """
     expected = persons or plan.persons or DEFAULT_PERSONS
+    known = known or {}
     sizes = {a.name: a.size for a in plan.schema.modelled if a.size > 1}
-    asked = list(zip(plan.questions, plan.shares.tolist(), strict=True))
+    asked = [
+        (question, share + known.get(place, 0.0) / expected)
+        for place, (question, share) in enumerate(
+            zip(plan.questions, plan.shares.tolist(), strict=True)
+        )
+    ]
     return _outlook(_add_up(asked, sizes), sizes, expected)
 
 
@@ -336,7 +347,7 @@ def plan_next_wave(
         The estimate from these reports; by default it is made here.
     """
     plan = collected.plan
-    known = estimate or JointEstimate(collected)
+    known = estimate or estimate_jointly(collected)
     pairs = list(itertools.combinations(known.sizes, 2))
     if not pairs:
         raise InputError("With a single column there is nothing left to ask in another wave.")

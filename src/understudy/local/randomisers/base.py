@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import InputError
 from understudy.local.randomisers.thresholds import check_local_epsilon, check_whole
-from understudy.local.randomisers.words import Words
+from understudy.local.randomisers.words import WHOLE, Words
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -324,3 +324,23 @@ def in_range(reports: Reports, *limits: int) -> NDArray[np.bool_]:
     return np.logical_and.reduce(
         [(column >= 0) & (column < limit) for column, limit in zip(reports.T, limits, strict=True)]
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRandomiser(SupportRandomiser):
+    """One whose p and q are shares of the 2^64 words that the system's randomness can give."""
+
+    @property
+    @abstractmethod
+    def _words(self) -> tuple[int, int]:
+        """How many words speak for the true value, and how many for another given one."""
+
+    @property
+    def p(self) -> Fraction:
+        """The probability that a report speaks for the true value."""
+        return Fraction(self._words[0], WHOLE)
+
+    @property
+    def q(self) -> Fraction:
+        """The probability that a report speaks for another given value."""
+        return Fraction(self._words[1], WHOLE)

@@ -15,13 +15,13 @@ from understudy.errors import InputError
 from understudy.local.randomisers.base import (
     Integers,
     Reports,
-    SupportRandomiser,
+    WordRandomiser,
     check_reports,
     in_range,
 )
 from understudy.local.randomisers.drawing import KERNELS
 from understudy.local.randomisers.thresholds import exp_of, share_words
-from understudy.local.randomisers.words import WHOLE, UInts, Words
+from understudy.local.randomisers.words import UInts, Words
 
 
 @lru_cache(maxsize=1 << 10)
@@ -45,7 +45,7 @@ def draw_direct(codes: Integers, size: int, keep: int, other: int, words: UInts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectEncoding(SupportRandomiser):
+class DirectEncoding(WordRandomiser):
     """Direct encoding, also called k-ary or generalised randomised response: the truth with
     probability p = e^epsilon / (e^epsilon + size - 1), each other value with q = (1 - p) /
     (size - 1).
@@ -70,16 +70,6 @@ class DirectEncoding(SupportRandomiser):
     @property
     def _words(self) -> tuple[int, int]:
         return direct_words(self.size, self.epsilon)
-
-    @property
-    def p(self) -> Fraction:
-        """The probability of the truth."""
-        return Fraction(self._words[0], WHOLE)
-
-    @property
-    def q(self) -> Fraction:
-        """The probability of another given value."""
-        return Fraction(self._words[1], WHOLE)
 
     @property
     def ratio(self) -> Fraction:

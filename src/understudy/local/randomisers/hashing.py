@@ -16,7 +16,7 @@ from understudy.errors import InputError
 from understudy.local.randomisers.base import (
     Integers,
     Reports,
-    SupportRandomiser,
+    WordRandomiser,
     check_reports,
     in_range,
 )
@@ -48,7 +48,7 @@ def hash_values(values: Any, factors: Any, summands: Any) -> NDArray[np.uint32]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimalHashing(SupportRandomiser):
+class OptimalHashing(WordRandomiser):
     """Optimal local hashing (OLH): each person draws a hash function from values to about
     e^epsilon + 1 buckets, and reports it together with the bucket of her value by direct encoding.
 
@@ -83,11 +83,6 @@ class OptimalHashing(SupportRandomiser):
     @property
     def _words(self) -> tuple[int, int]:
         return direct_words(self.buckets, self.epsilon)
-
-    @property
-    def p(self) -> Fraction:
-        """The probability that the reported bucket is that of the true value."""
-        return Fraction(self._words[0], WHOLE)
 
     @cached_property
     def q(self) -> Fraction:

@@ -12,6 +12,7 @@ Array = Any  # numba infers the element types
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
 ALL = ~np.uint64(0)
+SIX, SIX_BITS = np.uint64(6), np.uint64(63)
 
 
 @kernel(nogil=True)
@@ -128,11 +129,15 @@ def count_hashed(reports: Array, edges: Array, shift: int, counts: Array) -> Non
 
 @kernel(nogil=True)
 def draw_subsets(
-    codes: Array, size: int, chosen: int, keep: Array, words: Array, blocks: Array
+    codes: Array, chosen: int, keep: Array, shares: Array, words: Array, blocks: Array
 ) -> tuple[int, int]:
     """What :func:`understudy.local.randomisers.subset.draw_subset` says, for as many codes as the
     words suffice for: how many these are, and how many words they took.
+
+    ``shares`` has for each number, from 0 to the number of values - 2, how many words draw each of
+    the numbers up to it.
     """
+    size = np.uint64(len(shares) + 1)
     used = 0
     for person in range(len(codes)):
         start = used
@@ -144,28 +149,24 @@ def draw_subsets(
             wanted -= 1
             blocks[person, code // 64] |= ONE << np.uint64(code % 64)
         used += 1
-        for last in range(size - 1 - wanted, size - 1):
-            bound = np.uint64(last + 1)
-            share = ALL // bound
-            if ALL % bound == bound - ONE:
-                share += ONE
-            while True:
+        for last in range(len(shares) - wanted, len(shares)):
+            number = np.uint64(last + 1)
+            while number > np.uint64(last):
                 if used == len(words):
                     blocks[person] = ZERO
                     return person, start
-                number = bound
-                if share != ZERO:
-                    number = words[used] // share
-                else:
-                    number = ZERO
+                number = ZERO
+                if last > 0:  # all words draw the only number that there is
+                    number = words[used] // shares[last]
                 used += 1
-                if number < bound:
-                    break
-            place = int(number)
-            value = (code + 1 + place) % size
-            if blocks[person, value // 64] >> np.uint64(value % 64) & ONE:
-                value = (code + 1 + last) % size
-            blocks[person, value // 64] |= ONE << np.uint64(value % 64)
+            value = np.uint64(code + 1) + number
+            if value >= size:
+                value -= size
+            if blocks[person, value >> SIX] >> (value & SIX_BITS) & ONE:
+                value = np.uint64(code + 1 + last)
+                if value >= size:
+                    value -= size
+            blocks[person, value >> SIX] |= ONE << (value & SIX_BITS)
     return len(codes), used
 
 

@@ -87,6 +87,14 @@ class SubsetSelection(SupportRandomiser):
             raise InputError("epsilon is too small for this many values; ask for fewer.")
         return keep
 
+    @cached_property
+    def _shares(self) -> NDArray[np.uint64]:
+        """For each number below size - 1, how many words draw each of the numbers up to it. All
+        2^64 of them draw 0 where there is no other, which no word can say.
+        """
+        shares = [WHOLE // (last + 1) for last in range(1, self.size - 1)]
+        return np.array([0, *shares], dtype=np.uint64)
+
     def p_of(self, keep: int) -> Fraction:
         """The probability that the true value is in the set."""
         return Fraction(keep, WHOLE)
@@ -132,9 +140,9 @@ class SubsetSelection(SupportRandomiser):
         def draw_many(kernels: Any, start: int, end: int, taken: Any) -> tuple[int, int]:
             ready, used = kernels.draw_subsets(
                 codes[start:end],
-                self.size,
                 self.chosen,
                 np.uint64(self._keep),
+                self._shares,
                 taken,
                 blocks[start:end],
             )

@@ -16,7 +16,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.local.randomisers.words import WHOLE
 from understudy.privacy.budget import check_epsilon, exact
-from understudy.privacy.exact_noise import exp_minus
+from understudy.privacy.exact_numbers import exp_minus
 
 MIN_LOCAL_EPSILON = 1e-6
 MAX_LOCAL_EPSILON = 30.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +17,7 @@ from understudy.errors import InputError
 from understudy.local.randomisers.base import (
     Integers,
     Reports,
-    SupportRandomiser,
+    WordRandomiser,
     check_reports,
 )
 from understudy.local.randomisers.drawing import BATCH, KERNELS, draw_in_batches
@@ -143,28 +142,13 @@ def _digits(threshold: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(SupportRandomiser):
+class UnaryEncoding(WordRandomiser):
     """One bit per value: that of the true one is reported as 1 with probability p, each other one
     with probability q, all independently.
 
     A report holds 32 bits in a number: bit v % 32 of number v // 32 is that of value v. Changing
     the value changes two bits, so the largest ratio is p (1 - q) / (q (1 - p)).
     """
-
-    @property
-    @abstractmethod
-    def _words(self) -> tuple[int, int]:
-        """Of 2^64 words, how many make the bit 1: that of the true value, and another one."""
-
-    @property
-    def p(self) -> Fraction:
-        """The probability that the bit of the true value is reported as 1."""
-        return Fraction(self._words[0], WHOLE)
-
-    @property
-    def q(self) -> Fraction:
-        """The probability that the bit of another value is reported as 1."""
-        return Fraction(self._words[1], WHOLE)
 
     @property
     def ratio(self) -> Fraction:

@@ -1,9 +1,9 @@
-"""Tables of any columns, from all reports together.
+"""Tables of any columns, from all that was told together.
 
 Tables that are estimated one by one are noisy, partly negative, and disagree. Here all of them come
-from one estimate: latent classes (:mod:`understudy.local.classes`) say what effects are likely, and
-what was reported moves each effect away from there, the more the surer it is (empirical Bayes: how
-far effects are from what classes say is estimated from the reports themselves).
+from one estimate: latent classes (:mod:`understudy.models.joint.classes`) say what effects are
+likely, and what was told moves each effect away from there, the more the surer it is (empirical
+Bayes: how far effects are from what classes say is estimated from what was told itself).
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.local.classes import Classes, FittedClasses, fit_classes
-from understudy.local.collected import Collected
-from understudy.local.effects import MAX_ORDER, Effect, Part, find_effect, pool_effects
+from understudy.models.joint.classes import Classes, FittedClasses, fit_classes
+from understudy.models.joint.effects import MAX_ORDER, Effect, Part, find_effect
 
 Table = NDArray[np.float64]
 
@@ -43,14 +42,19 @@ class JointEstimate:
 
     Parameters
     ----------
-    collected
-        The reports.
+    sizes
+        How many codes each column has, in the order of the schema.
+    effects
+        What was told, with its noise.
+    sampling_part
+        The part of the variance that comes from asking only some persons.
     """
 
-    def __init__(self, collected: Collected) -> None:
-        self.sizes = {a.name: a.size for a in collected.plan.schema.modelled if a.size > 1}
-        effects = pool_effects(collected)
-        self.sampling_part = _find_sampling_part(collected)
+    def __init__(
+        self, sizes: Mapping[str, int], effects: Mapping[Part, Effect], sampling_part: float = 0.0
+    ) -> None:
+        self.sizes = dict(sizes)
+        self.sampling_part = sampling_part
         """The part of the variance that comes from asking only some persons."""
         self.fitted: FittedClasses = fit_classes(self.sizes, effects)
         self.classes: Classes = self.fitted.classes
@@ -185,16 +189,6 @@ def _mean_noise(pairs: Sequence[Effect]) -> float:
         return 0.0
     freedom = sum(effect.freedom for effect in pairs)
     return sum(e.freedom * e.variance * e.shares.size for e in pairs) / freedom
-
-
-def _find_sampling_part(collected: Collected) -> float:
-    noise, sampling = 0.0, 0.0
-    for number in range(len(collected.plan.questions)):
-        estimate = collected.estimate(number)
-        if estimate is not None:
-            noise += estimate.reports * float(estimate.noise_variances.sum())
-            sampling += estimate.reports * float(estimate.sampling_variances.sum())
-    return sampling / (noise + sampling)
 
 
 def parts_of(columns: Sequence[str]) -> Iterator[Part]:

@@ -4,21 +4,22 @@ Reports are noisy and there are many effects, most of which a handful of classes
 classes are fitted to all effects of single columns and pairs at once, each weighted by its known
 variance; how many classes there are goes by an unbiased estimate of the error of what they say.
 What they do not explain is added later, as far as it stands out of the noise
-(:mod:`understudy.local.tables`).
+(:mod:`understudy.models.joint.tables`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import InputError
-from understudy.local.effects import Effect, Part
+from understudy.models.joint.effects import Effect, Part
 
 Table = NDArray[np.float64]
 
@@ -37,6 +38,19 @@ PROBE = 0.3
 
 MAX_PENALTY_RUNS = 2
 """Numbers of classes that do not help before no more are tried."""
+
+
+def load_minimizer() -> Callable[..., Any]:
+    """SciPy's; one sentence where it is missing. Ask before anything is paid for."""
+    try:
+        from scipy.optimize import minimize
+    except ImportError:
+        raise InputError(
+            "Estimating many tables together needs SciPy; install it by `pip install "
+            "understudy[local]`."
+        ) from None
+    found: Callable[..., Any] = minimize
+    return found
 
 
 class Effects:
@@ -211,13 +225,7 @@ class _Fit:
 
     def run(self, start: Table, single: Table | float = 0.0, pair: Table | float = 0.0) -> Table:
         """The best parameters, where the estimates are moved."""
-        try:
-            from scipy.optimize import minimize
-        except ImportError:
-            raise InputError(
-                "Estimating tables from reports needs SciPy; install it by `pip install "
-                "understudy[local]`."
-            ) from None
+        minimize = load_minimizer()
         wanted = self.known.single + single, self.known.pair + pair
         found = minimize(
             self._loss,

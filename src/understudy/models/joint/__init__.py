@@ -1,0 +1,1 @@
+"""One estimate of all tables, from many noisy ones."""
