@@ -30,7 +30,8 @@ from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.federation import Federation, Holder, HolderPolicy, MemoryLink, federate
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity
-from understudy.federation.ways import Merged, Way
+from understudy.federation.merged_models import MergedModels
+from understudy.federation.ways import Way
 from understudy.privacy.budget import Budget
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
@@ -138,7 +139,7 @@ def _federated(
     how: How = "equal",
     dropouts: int = 0,
     colluders: int = 0,
-) -> Model | Merged:
+) -> Model | MergedModels:
     holders = holders_of(split(coded, how, HOLDERS, target="income", seed=seed))
     return federate(holders, coded.schema, method, way, dropouts=dropouts, colluders=colluders)
 
@@ -151,7 +152,7 @@ def _central(coded: Coded, method: PrivBayes, seed: int) -> Model:
 
 
 def _mean_error(
-    coded: Coded, repeats: int, learn: Callable[[int], Model | Merged]
+    coded: Coded, repeats: int, learn: Callable[[int], Model | MergedModels]
 ) -> tuple[float, str]:
     found, seconds = [], []
     tables = marginals_of_order(coded.schema, 3, 600)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
@@ -40,7 +41,16 @@ from understudy.compression import (
     PrivatePCA,
 )
 from understudy.compression.attacks import attack_attribute, attack_reconstruction
+from understudy.compression.dpdpca import (
+    Protocol,
+    add_encrypted_noise,
+    decompose,
+    encrypt_sums,
+    fit_serial,
+    read_scatter,
+)
 from understudy.compression.owners import Uploads, fit_owners
+from understudy.compression.projections import project_pca
 from understudy.data.columns import Table
 from understudy.encrypted.learning import find_questions
 from understudy.encrypted.paillier import PrivateKey
@@ -48,8 +58,11 @@ from understudy.encrypted.plans import Plan
 from understudy.encrypted.service import CryptoService, ServicePolicy
 from understudy.encrypted.session import Store
 from understudy.encrypted.uploads import make_upload
-from understudy.federation import MemoryLink
+from understudy.federation import Federation, MemoryLink
+from understudy.federation.curator import FederatedCurator
 from understudy.federation.identity import Identity
+from understudy.federation.in_process import make_holders
+from understudy.learners.asking import nearest_psd
 from understudy.learners.design import numbers_column
 from understudy.release.sources import MemorySource
 
@@ -285,6 +298,81 @@ def conclude_times(rows: list[Row]) -> list[Claim]:
         for row in rows
     )
     return [Claim("Twice the key length, and faster than the book at every step", faster, told)]
+
+
+# --------------------------------------------------------------------------- many owners
+
+OWNERS_WAYS = ("secure sums", "DPDPCA", "PrivateLocalPCA")
+COMPONENTS = 5
+
+
+def owner_cells(options: Options) -> list[Settings]:
+    epsilons = [1.0, 10.0]
+    if options.quick:
+        epsilons = epsilons[1:]
+    return grid(table=["digits", "Adult"], way=list(OWNERS_WAYS), epsilon=epsilons)
+
+
+def run_owners(options: Options, settings: Settings) -> dict[str, float]:
+    """Of the variance that the best five components have, the share that those found have; rows
+    are of length 1 at most, with ten owners.
+    """
+    found_rows, _ = digits() if settings["table"] == "digits" else adult(options.data)
+    rows = found_rows / np.maximum(1, np.linalg.norm(found_rows, axis=1, keepdims=True))
+    parts = [rows[place::OWNERS] for place in range(OWNERS)]
+    way, epsilon = settings["way"], settings["epsilon"]
+    key = PrivateKey.generate()
+    protocol = Protocol(
+        key=key.public, features=rows.shape[1], epsilon=epsilon, delta=DELTA, max_rows=100_000
+    )
+    if way == "DPDPCA":
+        uploads = [encrypt_sums(protocol, part) for part in parts]
+        sums = add_encrypted_noise(protocol, uploads)
+        found = decompose(protocol, key, sums, COMPONENTS).components
+    elif way == "PrivateLocalPCA":
+        found = fit_serial(parts, protocol, COMPONENTS).components
+    else:
+        found = _fit_by_secure_sums(parts, protocol)
+    scatter = np.cov(rows.T, bias=True)
+    basis = np.linalg.qr(found.T)[0]
+    best = np.linalg.eigvalsh(scatter)[::-1][:COMPONENTS].sum()
+    return {"kept": float(np.trace(basis.T @ scatter @ basis) / best)}
+
+
+def _fit_by_secure_sums(parts: list[Rows], protocol: Protocol) -> Rows:
+    """The same sums of the same rows, added up under masks by owners who are online."""
+    schema = protocol.plan.schema
+    tables = {
+        f"o{place}": {f"x{i}": part[:, i] for i in range(part.shape[1])}
+        for place, part in enumerate(parts)
+    }
+    frames = {name: pandas.DataFrame(table) for name, table in tables.items()}
+    holders = make_holders(frames, schema, allowance=100.0, delta=1e-3)
+    with Federation([MemoryLink(one) for one in holders]) as federation:
+        opened = federation.open(
+            schema, "secure", epsilon=protocol.epsilon, delta=protocol.delta, method={}
+        )
+        answer = FederatedCurator(opened, schema).answer(protocol.question)
+        opened.close()
+    return project_pca(nearest_psd(read_scatter(answer)), COMPONENTS).components
+
+
+def conclude_owners(rows: list[Row]) -> list[Claim]:
+    kept = means(rows, "kept", "table", "epsilon", "way")
+    told = "; ".join(
+        f"{table}, epsilon {epsilon:g}: {way} {100 * value:.1f} %"
+        for (table, epsilon, way), value in kept.items()
+    )
+    level = all(
+        abs(value - kept[table, epsilon, "secure sums"]) < 0.05
+        for (table, epsilon, way), value in kept.items()
+        if way == "DPDPCA"
+    )
+    return [Claim("DPDPCA is as accurate as secure sums", level, told)]
+
+
+def draw_owners(rows: list[Row]) -> Any:
+    return curves(rows, x="epsilon", y="kept", line="way", panel=("table",))
 
 
 # --------------------------------------------------------------------------- dimensions
@@ -545,6 +633,9 @@ STUDY = Study(
     (
         Part("f1", "Table 9.3: weighted F1 of DCA", f1_cells, run_f1, conclude_f1, draw_f1),
         Part("times", "Table 9.2: CPU seconds", time_cells, run_times, conclude_times, draw_times),
+        Part(
+            "owners", "PCA over ten owners", owner_cells, run_owners, conclude_owners, draw_owners
+        ),
         Part(
             "dimensions",
             "Utility and privacy against dimensions",

@@ -1,9 +1,4 @@
-"""What the aggregator or the service, in league with all owners but one, can find out.
-
-They take off what they know: the other owners' counts and their own share of the noise. What is
-left is the last owner's counts with the other party's share. The exact loss by the law of that
-share, and lower bounds from real runs of the protocol.
-"""
+"""What the aggregator or the service, in league with all owners but one, can find out."""
 
 from __future__ import annotations
 
@@ -11,92 +6,67 @@ import numpy as np
 import pytest
 from encrypted_parties import gather
 
+from understudy.auditing import audit
 from understudy.auditing.blackbox import tell_apart
-from understudy.auditing.bounds import renyi_rho
+from understudy.auditing.collusion import gaussian_loss, laplace_loss, share_log_pmf
+from understudy.auditing.collusion_runs import run_cells
 from understudy.data.encoding import Coded
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
-from understudy.encrypted import service, session
 from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.session import EncryptedSession
-from understudy.federation.noise_shares import gaussian_share
-from understudy.federation.terms import ENCRYPTED, Terms
-from understudy.mechanisms.distributions import discrete_gaussian_log_pmf, discrete_laplace_log_pmf
+from understudy.mechanisms.distributions import discrete_laplace_log_pmf
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import add_noise, table_scale
+
+CELLS = 4000
+SURE = 1 - 1e-7
 
 
-def terms(colluders: int) -> Terms:
-    return Terms("s", "", ENCRYPTED, {}, 1.0, 0.0, "add_remove", ("a", "b"), 0, colluders)
+def test_the_audit_finds_that_one_party_measures_no_more_than_the_claim():
+    result = audit("collusion", 1.0, runs=CELLS, confidence=SURE)
+    assert result.verdict == "kept"
+    exact = [finding for finding in result.details if finding.test == "exact"]
+    assert [finding.measured for finding in exact] == pytest.approx([1.0] * 4, rel=1e-3)
+    runs = {finding.subject: finding for finding in result.details if finding.test == "runs"}
+    assert set(runs) == {f"{one} with all owners but one" for one in ("aggregator", "service")}
+    for finding in runs.values():
+        assert 0.2 < finding.measured <= 1.0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_one_share_is_all_the_noise_that_epsilon_needs(epsilon):
-    """By the law of one party's share: with colluders 1 it is a discrete Laplace variable."""
-    assert terms(1).honest == 1
-    law = discrete_laplace_log_pmf(np.arange(-20, 21), table_scale(Budget(epsilon), "add_remove"))
-    loss = float(np.abs(np.diff(law)).max())
-    assert 0.999 * epsilon < loss <= epsilon * (1 + 1e-9)
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_one_share_is_all_the_noise_that_epsilon_needs(epsilon, relation):
+    assert 0.999 * epsilon < laplace_loss(epsilon, relation, 1) <= epsilon * (1 + 1e-9)
+    assert 0.98 * epsilon < gaussian_loss(epsilon, relation, 1) <= epsilon * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("rho", [0.01, 0.5])
-def test_one_share_is_all_the_noise_that_rho_needs(rho):
-    scale = gaussian_share(table_scale(Budget(rho, "rho"), "add_remove"), terms(1).honest)
-    reach = round(12 * scale) + 12
-    law = discrete_gaussian_log_pmf(np.arange(-reach, reach + 1), scale)
-    assert 0.99 * rho < renyi_rho(law[1:], law[:-1]) <= rho * (1 + 1e-6)
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_half_a_share_is_not(relation):
+    assert laplace_loss(1.0, relation, 0) > 1.2
+    assert gaussian_loss(1.0, relation, 0) > 1.2
 
 
-CELLS = 4000
+def test_the_law_of_a_whole_share_is_that_of_laplace_noise():
+    law = share_log_pmf(3.0, 1)
+    middle = len(law) // 2
+    wanted = discrete_laplace_log_pmf(np.arange(-50, 51), 3.0)
+    found = law[middle - 50 : middle + 51]
+    assert found - found[50] == pytest.approx(wanted - wanted[50], abs=1e-9)
+
+
+@pytest.mark.parametrize("party", ["aggregator", "service"])
+def test_halves_of_the_noise_do_not_hold_against_who_knows_one(party):
+    """A control, and the reason why colluders 0 has to be asked for: about 1.33 is measured."""
+    here, there = (run_cells(party, 1.0, 0, CELLS, rows) for rows in (2, 3))
+    assert tell_apart(here, there, SURE).epsilon > 1.0
+
+
 WIDE = Schema.from_dict(
     {"attributes": {"a": {"kind": "categorical", "values": list(range(CELLS))}}}
 )
 
 
-def last_owners_cells(first: int, spy: str, colluders: int):
-    """A real answer, less what a party and the second owner know that they put in: the first
-    owner's cells, each with this many rows.
-    """
-    parts = []
-    for per_cell in (first, 3):
-        codes = np.repeat(np.arange(CELLS, dtype=np.uint16), per_cell)
-        parts.append(Coded(WIDE, {"a": codes}, len(codes), ()))
-    two = gather(parts, WIDE, tables=(marginal("a"),))
-    known = []
-
-    def spying(*asked):
-        known.append(add_noise(*asked))
-        return known[-1]
-
-    with pytest.MonkeyPatch.context() as spied:
-        spied.setattr({"aggregator": session, "service": service}[spy], "add_noise", spying)
-        with EncryptedSession(two.link, two.store, epsilon=1.0, colluders=colluders) as opened:
-            found = EncryptedCurator(opened).measure([marginal("a")], Budget(1.0))[0]
-    [own_noise] = known
-    return (found.counts - own_noise - 3).astype(np.float64).reshape(-1, 1)
-
-
-def bound(spy: str, colluders: int) -> float:
-    """A lower bound on epsilon. Each cell is an experiment: the first owner has a row more in it,
-    or not.
-    """
-    here, there = (last_owners_cells(first, spy, colluders) for first in (3, 2))
-    return tell_apart(here, there, 1 - 1e-7).epsilon
-
-
-@pytest.mark.parametrize("spy", ["aggregator", "service"])
-def test_a_party_with_all_owners_but_one_measures_no_more_than_the_claim(spy):
-    assert bound(spy, 1) <= 1.0
-
-
-@pytest.mark.parametrize("spy", ["aggregator", "service"])
-def test_halves_of_the_noise_do_not_hold_against_who_knows_one(spy):
-    """A control, and the reason why colluders 0 has to be asked for: about 1.33 is measured."""
-    assert bound(spy, 0) > 1.0
-
-
 def test_two_halves_are_the_whole_noise_for_everybody_else():
-    assert terms(0).honest == 2
     parts = []
     for _ in range(2):
         codes = np.repeat(np.arange(CELLS, dtype=np.uint16), 1)

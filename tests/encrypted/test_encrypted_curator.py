@@ -15,13 +15,15 @@ from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.encrypted.curator import EncryptedCurator
 from understudy.encrypted.learning import federate_learner_encrypted, find_questions
+from understudy.encrypted.plans import SCORE_MOVE, SCORE_STEPS
 from understudy.encrypted.session import EncryptedSession
-from understudy.encrypted.ways import federate_encrypted
+from understudy.encrypted.ways import federate_encrypted, tells_all_pairs
 from understudy.errors import InputError
 from understudy.federation.opening import open_rows
 from understudy.learners import PCA, LinearRegression
 from understudy.privacy.budget import Budget
 from understudy.privacy.features import Number
+from understudy.privacy.scores import score_named
 from understudy.privacy.sums import Sum
 
 OWNERS = 3
@@ -102,13 +104,31 @@ def test_a_choice_costs_nothing_once_tables_are_surveyed(parties):
         assert curator.ledger.left.amount == pytest.approx(0.1)
 
 
+def test_all_tables_at_once_are_paid_for_once(parties):
+    with EncryptedSession(parties.link, parties.store, epsilon=1.0) as session:
+        collected = EncryptedCurator(session).collect(Budget(1.0))
+        assert session.ledger.left.amount < 1e-12  # parts of a split are rounded down
+        spent = len(session.ledger.entries)
+        pairs = [marginal("a", "b"), marginal("b", "c")]
+        first, second = collected.measure(pairs, Budget(1.0))
+        collected.choose(pairs, "misfit", Budget(1.0), estimates=[np.ones((2, 3)), np.ones((3, 4))])
+        assert len(session.ledger.entries) == spent
+    # Tables of one estimate agree, up to rounding.
+    assert np.abs(first.counts.sum(axis=0) - second.counts.sum(axis=1)).max() <= 4
+
+
+def test_a_plan_of_other_tables_is_asked_for_what_is_chosen(parties):
+    assert tells_all_pairs(parties.plan)
+    assert not tells_all_pairs(replace(parties.plan, tables=parties.plan.tables[:-1]))
+
+
 def test_a_method_that_draws_is_refused(parties):
     with pytest.raises(InputError, match="does not run on encrypted tables"):
         federate_encrypted(parties.link, parties.store, SmoothedHistogram(epsilon=1.0, draws=10))
 
 
-def test_replace_is_refused(parties):
-    with pytest.raises(InputError, match="add_remove"):
+def test_other_neighbours_than_the_plans_are_refused(parties):
+    with pytest.raises(InputError, match="plan is for neighbours add_remove"):
         federate_encrypted(
             parties.link, parties.store, Independent(epsilon=1.0, neighbours="replace")
         )
@@ -174,3 +194,39 @@ def test_sums_are_those_of_all_rows(number_owners):
     assert np.abs(found.sums.values - frame.sum()).max() < OWNERS * 4 / 1024 + 0.1
     products = frame.to_numpy().T @ frame.to_numpy()
     assert np.abs(found.moments.values - products).max() < OWNERS * 16 / 1024 + 0.1
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_noise_in_scores_covers_what_a_row_moves(relation):
+    """Rounded down, a score moves by as many steps as its sensitivity has, at most."""
+    moved = SCORE_STEPS * score_named("R").sensitivity(relation, 10**9, binary=False)
+    assert moved < SCORE_MOVE[relation] <= moved + 2
+
+
+def test_a_plan_for_replaced_rows_has_noise_for_both_cells_of_a_row():
+    two = gather([draw_rows(500, seed) for seed in range(2)], neighbours="replace", scores=True)
+    for method in (Independent(epsilon=4.0, neighbours="replace"), MST(epsilon=4.0)):
+        given = replace(method, neighbours="replace")
+        ledger = federate_encrypted(two.link, two.store, given).ledger
+        assert ledger.neighbours == "replace"
+    with EncryptedSession(two.link, two.store, epsilon=4.0, colluders=0) as session:
+        [table] = EncryptedCurator(session).measure([marginal("a")], Budget(1.0))
+    assert table.scale == pytest.approx(2.0)
+    with pytest.raises(InputError, match="plan is for neighbours replace"):
+        federate_encrypted(two.link, two.store, Independent(epsilon=1.0))
+    assert type(two.plan).from_dict(two.plan.to_dict()).digest == two.plan.digest
+
+
+def test_the_sums_of_a_plan_for_replaced_rows_move_as_far_as_the_central_ones():
+    question = Sum(features=(Number("c"),), budget=Budget(1.0))
+    two = gather(
+        [draw_rows(500, seed) for seed in range(2)],
+        neighbours="replace",
+        tables=(),
+        sums=(question,),
+    )
+    assert two.plan.blocks(0) == question.blocks(two.plan.domain, "replace", 1)
+    assert two.plan.blocks(0) != question.blocks(two.plan.domain, "add_remove", 1)
+    with EncryptedSession(two.link, two.store, epsilon=1.0, colluders=0) as session:
+        EncryptedCurator(session).sum([Number("c")], Budget(1.0))
+        assert session.ledger.left.amount == 0.0

@@ -50,7 +50,8 @@ VIEWS: dict[str | None, Schema] = {
     "binary": Bits(SCHEMA).schema,
     "gray": Bits(SCHEMA, gray=True).schema,
 }
-SCORES = ("F", "F", "I", "R", "R of the paper", "misfit")
+ASKED = {**QUESTIONS, "voting": ("vote", "vote", *QUESTIONS["voting"])}
+SCORES = ("F", "F", "F", "I", "R", "R of the paper", "misfit")
 AMOUNTS = {
     "tables": (1e-3, 0.01, 0.1, 1.0),
     "vote": (1e-6, 1e-3, 0.1, 1.0),
@@ -88,7 +89,7 @@ NASTY: tuple[Any, ...] = (
 
 def neighbours_of(rng: Generator, relation: str) -> tuple[Coded, Coded]:
     """A table, mostly small, and one that differs from it in one row."""
-    rows = int(rng.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 40, 300]))
+    rows = int(rng.choice([0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 7, 9, 40, 300]))
     if relation == "replace":
         rows = max(rows, 1)
     skew = rng.uniform(0, 1.5)
@@ -112,7 +113,7 @@ def _rows(codes: dict[str, Any], rows: int) -> Coded:
 
 def question(rng: Generator, *, way: str, session: str, number: int, rows: int | None) -> Message:
     """A question of a round; one in five is a little wrong."""
-    what = str(rng.choice(QUESTIONS[way]))
+    what = str(rng.choice(ASKED[way]))
     content: dict[str, Any] = {"session": session, "round": number, "what": what}
     arrays: dict[str, Any] = {}
     if what != "model":
@@ -198,19 +199,23 @@ def _split_of(moments: str) -> dict[Any, float]:
 def _tables(
     rng: Generator, what: str, rows: int | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    bits = (None, None, "binary", "gray")[rng.integers(4)]
+    score = str(rng.choice(SCORES)) if what != "tables" else ""
+    uneven = score == "F" and rng.random() < 0.5
+    bits = (None, None, "binary", "gray")[rng.integers(4)] if not uneven else None
     sizes = {
         Axis(attribute.name, level): size
         for attribute in VIEWS[bits].modelled
         for level, size in enumerate(attribute.sizes_by_level())
     }
-    score = str(rng.choice(SCORES)) if what != "tables" else ""
-    children = list(sizes)
-    if score == "F":  # for two values; a few questions try others
+    axes = children = list(sizes)
+    if score == "F":  # for two values; some questions try others
         fitting = ((2,), (2,), (1, 2), (1, 2, 3))[rng.integers(4)]
-        children = [axis for axis, size in sizes.items() if size in fitting]
+        children = [axis for axis in axes if sizes[axis] in fitting]
+    if uneven:
+        axes = [axis for axis in axes if sizes[axis] % 2]
+        children = [Axis("one", 0)]
     fewest = 1 if score else 0
-    tables = [_marginal(rng, list(sizes), children, fewest) for _ in range(rng.integers(1, 6))]
+    tables = [_marginal(rng, axes, children, fewest) for _ in range(rng.integers(1, 6))]
     if what != "tables":
         tables = list(dict.fromkeys(tables))  # each can be chosen once
     names, arrays = pack_marginals(tables)

@@ -12,8 +12,8 @@ from memory_holders import rows
 from asking import question, said, sentence, terms
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.holder import MAX_SESSIONS
 from understudy.federation.messages import Message
+from understudy.federation.party import MAX_SESSIONS
 from understudy.privacy.ledger import LedgerFile
 
 

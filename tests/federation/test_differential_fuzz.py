@@ -29,7 +29,7 @@ from understudy.federation.terms import WAYS, Terms, schema_digest
 from understudy.privacy.scores import Assignment
 
 QUESTIONS = int(os.environ.get("UNDERSTUDY_FUZZ", "600"))
-QUESTIONS_PER_SESSION = 12
+QUESTIONS_PER_SESSION = 6
 
 IDENTITIES = [Identity.new(f"h{place}") for place in range(3)]
 PEERS = {identity.name: identity.certificate for identity in IDENTITIES}
@@ -141,10 +141,10 @@ class Found:
     disagreements: list[tuple[Message, Kind, Kind]] = field(default_factory=list)
 
 
-def compare(questions: int, seed: int) -> Found:
+def compare(questions: int, seed: int, *, until_found: bool = False) -> Found:
     """Ask groups of holders that differ in one row the same questions, session after session."""
     rng, found = np.random.default_rng(seed), Found()
-    while found.asked < questions:
+    while found.asked < questions and not (until_found and found.disagreements):
         terms = random_terms(rng, f"s{found.asked}")
         groups = [Group(coded, terms) for coded in neighbours_of(rng, terms.neighbours)]
         for group in groups:
@@ -195,7 +195,7 @@ def note(groups: Sequence[Group], asked: Message, found: Found) -> None:
 
 
 def random_terms(rng: Generator, session: str) -> Terms:
-    way = str(rng.choice(WAYS, p=[0.25, 0.1, 0.2, 0.45]))
+    way = str(rng.choice(WAYS, p=[0.25, 0.05, 0.4, 0.3]))
     delta = float(rng.choice([0.0, 1e-6]))
     epsilon = float(rng.choice([0.01, 1.0, 10.0])) if way == "models" else 500.0
     dropouts = int(way == "secure" and rng.random() < 0.3)
@@ -262,10 +262,11 @@ def evaluate_halves(
     return np.array(found, dtype=np.float64)
 
 
-def test_the_old_score_f_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_the_old_score_f_is_found(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """One session in sixteen finds it: all of 600 questions miss it for one seed in 6,000."""
     monkeypatch.setattr(Assignment, "check", check_largest)
     monkeypatch.setattr(Assignment, "evaluate", evaluate_halves)
-    found = compare(300, seed=41)
-    assert found.disagreements
-    kinds = {kind[0] for _, *both in found.disagreements for kind in both}
-    assert kinds >= {"masked", "refused"}
+    found = compare(600, seed, until_found=True)
+    _, *kinds = found.disagreements[0]
+    assert [kind[0] for kind in kinds].count("refused") == 1

@@ -17,10 +17,10 @@ from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.federation import Holder, HolderPolicy
-from understudy.federation.holder import MAX_SESSIONS
 from understudy.federation.identity import Identity
 from understudy.federation.masking import PairKeys
 from understudy.federation.messages import Message
+from understudy.federation.party import MAX_SESSIONS
 from understudy.federation.terms import schema_digest
 from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import SeededNoise

@@ -16,7 +16,8 @@ from understudy.evaluation.marginals import marginals_of_order, total_variation
 from understudy.federation import HolderGone, HolderRefused, MemoryLink, federate
 from understudy.federation.holder_rows import HolderRows
 from understudy.federation.identity import Identity
-from understudy.federation.ways import Merged, method_of
+from understudy.federation.merged_models import MergedModels
+from understudy.federation.ways import method_of
 from understudy.privacy.budget import exact, total
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger, LedgerFile
@@ -151,7 +152,7 @@ def test_voting_spends_as_the_thesis_does():
 def test_models_are_merged_in_proportion():
     holders = holders_of([rows(3000, 1), rows(1000, 2)], neighbours="replace")
     merged = federate(holders, SCHEMA, PrivBayes(epsilon=5.0, neighbours="replace"), "models")
-    assert isinstance(merged, Merged)
+    assert isinstance(merged, MergedModels)
     assert [model.rows for model in merged.models] == [3000, 1000]
     assert merged.rows == 4000
     assert [count for _, count, _ in merged._parts(None, 1)] == [3000, 1000]
@@ -166,7 +167,7 @@ def test_merged_models_in_files(tmp_path):
         holders_of([rows(300, 1), rows(100, 2)]), SCHEMA, Independent(epsilon=5.0), "models"
     )
     merged.save(tmp_path / "merged.json")
-    again = Merged.load(tmp_path / "merged.json")
+    again = MergedModels.load(tmp_path / "merged.json")
     assert again.ledger.promise() == (5.0, 0.0)
     assert (
         encode(again.sample(50, 1), SCHEMA).codes["a"].tolist()
@@ -175,7 +176,7 @@ def test_merged_models_in_files(tmp_path):
     assert merged.write(tmp_path / "rows.csv", 60) == 60
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InputError, match="does not hold merged models"):
-        Merged.load(tmp_path / "other.json")
+        MergedModels.load(tmp_path / "other.json")
 
 
 def test_a_method_from_a_message():

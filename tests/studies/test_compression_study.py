@@ -30,6 +30,7 @@ def test_the_quick_study_runs_and_concludes(
         "times": 1,
         "dimensions": 6,
         "faces": 4,
+        "owners": 1,
     }
     assert parts["f1"][0]["held"]
     assert "held" in capsys.readouterr().out

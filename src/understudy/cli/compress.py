@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import NO_LEDGER, check_distinct, check_output, open_ledger
-from understudy.cli.options import Delta, Epsilon, LedgerPath, NewRows, Quiet, SameTable, Wait
+from understudy.cli.checks import NO_LEDGER, check_distinct, check_output
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
+from understudy.cli.options import Delta, Epsilon, Quiet
 from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
 from understudy.cli.talk import Talk
@@ -40,6 +41,7 @@ class Projecting(StrEnum):
     )
 )
 @reads_files
+@uses_ledger
 def compress(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="The rows: CSV, Parquet, ...")],
     schema: Annotated[
@@ -72,10 +74,7 @@ def compress(
         bool,
         typer.Option("--attack", metavar="", help="Attack the projected rows (not private)."),
     ] = False,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
     quiet: Quiet = False,
 ) -> None:
@@ -94,7 +93,7 @@ def compress(
     writable_file(output, "projection")
     if rows is not None:
         check_output(str(rows))
-    check_distinct(table, schema, output, rows, ledger)
+    check_distinct(table, schema, output, rows, ledger.path)
     shared: dict[str, Any] = {
         "n_components": components,
         "epsilon": epsilon,
@@ -112,7 +111,7 @@ def compress(
         learner = PrivateDCA(**shared)
     else:
         learner = PrivateMDR(**shared)
-    books = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    books = ledger.open(talk)
     if books is not None:
         books.read()
         learner.set_params(ledger=books)

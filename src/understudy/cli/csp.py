@@ -7,11 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct, open_ledger
+from understudy.cli.checks import check_distinct
 from understudy.cli.holder import Cert, Key, check_extra, identity_of
-from understudy.cli.options import LedgerPath, NewRows, Quiet, SameTable, Wait
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
+from understudy.cli.options import (
+    Neighbour,
+    Quiet,
+    Relation,
+)
 from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
+from understudy.cli.serving import say_listening
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -88,6 +94,7 @@ def csp_plan(
     delta: Annotated[
         float, typer.Option(metavar="NUMBER", help="Delta of all that is ever told.")
     ] = 0.0,
+    neighbours: Neighbour = Relation.add_remove,
     order: Annotated[
         int, typer.Option(metavar="N", help="Tables of up to this many columns are uploaded.")
     ] = 2,
@@ -113,6 +120,7 @@ def csp_plan(
         owners=tuple(sorted(party.name for party in Parties.load(peers).owners)),
         epsilon=allowance,
         delta=delta,
+        neighbours=neighbours.value,
         max_rows=max_rows,
         tables=list_tables(public, order),
         scores=order > 1 and sum(one.size > 1 for one in public.modelled) > 1,
@@ -135,6 +143,7 @@ def csp_plan(
     ),
 )
 @reads_files
+@uses_ledger
 def csp_encrypt(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="Your rows: CSV or Parquet. They never leave.")
@@ -143,10 +152,7 @@ def csp_encrypt(
     cert: Cert,
     output: OutFile,
     key: Key = None,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
     quiet: Quiet = False,
 ) -> None:
@@ -160,7 +166,7 @@ def csp_encrypt(
     from understudy.release.reservations import reserve
 
     talk = Talk(quiet)
-    check_distinct(table, plan, cert, key, output, ledger)
+    check_distinct(table, plan, cert, key, output, ledger.path)
     identity = identity_of(cert, key)
     agreed = Plan.load(plan)
     if identity.name not in agreed.owners:
@@ -169,10 +175,10 @@ def csp_encrypt(
         raise InputError(
             f"There is a file at {output} already, and a plan takes one upload of each owner."
         )
-    book = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    book = ledger.open(talk)
     with talk.working("reading"):
         coded, source = open_rows(table, agreed.schema, notify=talk.note, **(reading or {}))
-    price = Ledger(agreed.epsilon, agreed.delta, currency=agreed.currency)
+    price = Ledger(agreed.epsilon, agreed.delta, agreed.neighbours, currency=agreed.currency)
     fingerprint = None
     if book is not None:
         fingerprint = source.fingerprint(book.key())
@@ -265,7 +271,7 @@ def csp_serve(
     of_session = check_share("--session-share", session_share)
     listener = listening(listen)
     if not book.exists():
-        LedgerFile.create(book, agreed.epsilon, agreed.delta)
+        LedgerFile.create(book, agreed.epsilon, agreed.delta, agreed.neighbours)
     ledger_file = LedgerFile(book)
     service = CryptoService(
         identity.name,
@@ -277,11 +283,6 @@ def csp_serve(
         ),
         log=AuditLog(journal, ledger_file.left, talk.say),
     )
-    left = ledger_file.left()
-    host, port = listener.getsockname()[:2]
-    talk.say(
-        f"{identity.name} listens at {host}:{port} for {', '.join(c.name for c in analysts)}; "
-        f"epsilon {left[0]:g}, delta {left[1]:g} left in {book}; log: {journal}. Stop by Ctrl-C."
-    )
+    say_listening(talk, identity.name, listener, analysts, ledger_file, book=book, journal=journal)
     answer_until_stopped(server_of(app_of(service, analysts), identity, analysts), listener)
     talk.say(f"{identity.name} has stopped.")

@@ -139,7 +139,7 @@ def federate(
     from understudy.federation.client import HttpLink
     from understudy.federation.identity import Parties
     from understudy.federation.ways import federate as learned_together
-    from understudy.models.model import MAX_ROWS_PER_SAMPLE
+    from understudy.models.documents import MAX_ROWS_PER_SAMPLE
 
     talk = Talk(quiet)
     check_output(output)
@@ -160,13 +160,18 @@ def federate(
     parties = Parties.load(holders)
     if way is Way.statistics or structure is Structure.tables:
         options["method"] = options["method"] or "privbayes"  # no other method learns from tables
+    gathered = None
+    relation = relation_of(neighbours)
+    if plan is not None and uploads is not None:
+        gathered = open_uploads(plan, uploads, parties)
+        relation = relation or gathered[0].plan.neighbours
     synthesizer = make_synthesizer(
-        options, curator_of(way), epsilon=epsilon, delta=delta, neighbours=relation_of(neighbours)
+        options, curator_of(way), epsilon=epsilon, delta=delta, neighbours=relation
     )
     released: Any
     with ExitStack() as lines:
-        if plan is not None and uploads is not None:
-            store, service = open_uploads(plan, uploads, parties)
+        if gathered is not None:
+            store, service = gathered
             link = HttpLink(service, identity, patience)
             lines.callback(link.close)
             with talk.working(f"asking {service.name}") as progress:

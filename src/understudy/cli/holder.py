@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import check_distinct, open_ledger
+from understudy.cli.checks import check_distinct
+from understudy.cli.ledger_options import LedgerOptions
 from understudy.cli.options import (
     Neighbour,
     NewRows,
@@ -23,6 +24,7 @@ from understudy.cli.options import (
 )
 from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
+from understudy.cli.serving import say_listening
 from understudy.cli.talk import Talk
 from understudy.errors import InputError
 
@@ -220,7 +222,9 @@ def serve(
     with talk.working("reading"):
         coded, source = open_rows(table, Schema.load(schema), notify=talk.note, **(reading or {}))
     open_holder_ledger(book, allowance, delta, relation_of(neighbours))
-    ledger_file = open_ledger(book, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    ledger_file = LedgerOptions(
+        path=book, same_table=same_table, new_rows=new_rows, wait=wait
+    ).open(talk)
     assert ledger_file is not None
     ledger_file.adopt_table(source.fingerprint(ledger_file.key()))
     holder = Holder(
@@ -236,12 +240,7 @@ def serve(
         peers={party.name: party.certificate for party in parties.holders},
         log=AuditLog(journal, ledger_file.left, talk.say),
     )
-    left = ledger_file.left()
-    host, port = listener.getsockname()[:2]
-    talk.say(
-        f"{identity.name} listens at {host}:{port} for {', '.join(c.name for c in analysts)}; "
-        f"epsilon {left[0]:g}, delta {left[1]:g} left in {book}; log: {journal}. Stop by Ctrl-C."
-    )
+    say_listening(talk, identity.name, listener, analysts, ledger_file, book=book, journal=journal)
     allowed = ledger_file.read()["allowance"]["epsilon"]
     talk.say(
         f"Of epsilon {allowed:g} in all, one release may take {of_session * allowed:.4g} at most "

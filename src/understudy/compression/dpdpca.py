@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compression.projections import Matrix, Projection, project_pca, scatter_of
 from understudy.data.schema import Schema
+from understudy.encrypted.ckks import CkksKey, PrivateCkksKey
 from understudy.encrypted.paillier import PrivateKey, PublicKey
 from understudy.encrypted.plans import Plan
 from understudy.encrypted.uploads import count_items
@@ -54,7 +56,7 @@ class Protocol:
     Parameters
     ----------
     key
-        The user's public key.
+        The user's public key: Paillier's, or CKKS's, which is quicker, larger and approximate.
     features
         How many columns rows have.
     epsilon, delta
@@ -63,7 +65,7 @@ class Protocol:
         The most rows of all owners together.
     """
 
-    key: PublicKey
+    key: PublicKey | CkksKey
     features: int
     epsilon: float
     delta: float
@@ -97,7 +99,7 @@ class Protocol:
         names = tuple(f"x{place}" for place in range(self.features))
         return Plan(
             schema=Schema(tuple(quantity(name, -1.0, 1.0) for name in names)),
-            key=self.key,
+            key=self.key,  # type: ignore[arg-type]  # of CKKS: no service, the same methods
             owners=("all", "owners"),  # who they are does not matter here
             epsilon=self.epsilon,
             delta=self.delta,
@@ -107,8 +109,8 @@ class Protocol:
         )
 
 
-Ciphertexts = list[list[int]]
-"""Of N, v and R, one list each."""
+Ciphertexts = list[list[Any]]
+"""Of N, v and R, one list each; whole numbers of Paillier's, bytes of CKKS's."""
 
 
 def encrypt_sums(protocol: Protocol, rows: Matrix) -> Ciphertexts:
@@ -140,14 +142,14 @@ def add_encrypted_noise(
 
 
 def decompose(
-    protocol: Protocol, private: PrivateKey, sums: Ciphertexts, components: int
+    protocol: Protocol, private: PrivateKey | PrivateCkksKey, sums: Ciphertexts, components: int
 ) -> Projection:
     """The user's part: decrypt what has noise, and decompose it."""
     plan, question = protocol.plan, protocol.question
     blocks = plan.blocks(0)
     noisy: dict[str, NDArray[np.int64]] = {}
     for item, (part, block), column in zip(plan.items, blocks.items(), sums, strict=True):
-        plain = [private.decrypt(one) for one in column]
+        plain: list[Any] = [private.decrypt(one) for one in column]
         numbers = item.packing.unpack(plain, item.cells)
         noisy[part] = numbers.reshape(-1, len(block.magnitudes))
     answer = read_sums(

@@ -8,7 +8,6 @@ rows in memory, in an engine, of several holders, or to encrypted uploads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -31,13 +30,13 @@ from understudy.data.schema import Attribute, Category, Schema
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, class_labels, nearest_psd
 from understudy.learners.design import Design
-from understudy.learners.estimator import Classifier, check_classes, check_row_norm
-from understudy.learners.pca import BALL, PCA
+from understudy.learners.estimator import Classifier
+from understudy.learners.pca import PCA, Projector
 from understudy.learners.training import register_learner
+from understudy.learners.values import check_classes
 from understudy.privacy.budget import Budget
 from understudy.privacy.sums import Sums
 
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin  # isort: skip
 from sklearn.utils.validation import check_is_fitted  # isort: skip
 
 MOMENTS_SHARE = 0.6
@@ -109,33 +108,19 @@ class ClassSums:
 
 
 @dataclass(eq=False, repr=False)
-class _Compressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier):
+class _Compressor(Projector, Classifier):
     """What the private ones share."""
 
-    n_components: int | None = None
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 0.0
-    bounds: Any = None
-    row_norm: float | None = None
     privacy: str | None = None
 
     def _design_of_schema(self, schema: Schema, target: str | None) -> Design:
         """All columns but the labels."""
         return leave_out(super()._design_of_schema(schema, target), self.privacy)
 
-    def _check_parameters(self) -> None:
-        check_row_norm(self.row_norm)
-
-    def _design_of_arrays(self, names: Sequence[str]) -> Design:
-        return Design.from_bounds(names, self.bounds)
-
     def _check_design(self, design: Design) -> None:
         super()._check_design(design)
         check_components(self.n_components, len(design))
-
-    def _ball(self, design: Design) -> float:
-        return self.row_norm or BALL * design.longest(2)
 
     def _ask_classes(self, asked: Asked, by: Marginal, budget: Budget) -> Sums:
         """Noisy counts and sums of shortened rows, for each cell of the labels."""

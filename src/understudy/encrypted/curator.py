@@ -3,10 +3,12 @@
 - **Tables** of the plan are asked for as they are; a table that lies within one of the plan is
   added up from it.
 - **Sums** are those of the plan's questions, at any price.
-- **Choices** would need exact scores of all rows, which nobody can compute on ciphertexts. They are
-  made from noisy sums of the owners' own scores (:mod:`understudy.encrypted.choices`), which
-  :meth:`EncryptedCurator.survey` asks for once: choices are then post-processing. A choice costs
-  nothing, so its price goes to the next tables.
+- **All tables of the plan at once** make one estimate (:meth:`EncryptedCurator.collect`), from
+  which choices and further tables follow at no cost.
+- **Choices** would else need exact scores of all rows, which nobody can compute on ciphertexts.
+  They are made from noisy sums of the owners' own scores (:mod:`understudy.encrypted.choices`),
+  which :meth:`EncryptedCurator.survey` asks for once: choices are then post-processing. A choice
+  costs nothing, so its price goes to the next tables.
 """
 
 from __future__ import annotations
@@ -25,9 +27,15 @@ from understudy.encrypted.questions import PairScores
 from understudy.encrypted.session import EncryptedSession
 from understudy.errors import InputError
 from understudy.federation.noise_shares import sum_scale
+from understudy.models.joint.curator import EstimatedCurator, estimate_tables
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator, Measurement
-from understudy.privacy.mechanisms import Noise, distribution_of, mean_noise, noise_deviation
+from understudy.privacy.mechanisms import (
+    Noise,
+    distribution_of,
+    mean_integer_noise,
+    noise_deviation,
+)
 from understudy.privacy.questions import Choose, Draw, Measure, Question
 from understudy.privacy.sums import Sum, Sums, read_sums
 
@@ -47,6 +55,8 @@ class EncryptedCurator(Curator):
     """
 
     adaptive_sums = False
+
+    any_table = False
 
     def __init__(self, session: EncryptedSession, noise: Noise | None = None) -> None:
         super().__init__(session.plan.domain, session.ledger, noise)
@@ -68,9 +78,7 @@ class EncryptedCurator(Curator):
             "vanilla or hierarchical."
         )
 
-    def answer(self, question: Question) -> Any:
-        """Answer a question, once it is checked and paid for."""
-        question.check(self.domain)
+    def _answer(self, question: Question) -> Any:
         match question:
             case Measure():
                 return self._measure(question)
@@ -86,7 +94,7 @@ class EncryptedCurator(Curator):
 
     def mean_noise(self, cost: Budget) -> float:
         """The average size of the noise in a cell of a table that costs ``cost``."""
-        each = mean_noise(cost, self.neighbours, self.ledger.rows_per_person)
+        each = mean_integer_noise(cost, self.neighbours, self.ledger.rows_per_person)
         return each * math.sqrt(PARTIES / self.session.terms.honest)
 
     # ---- tables
@@ -106,6 +114,10 @@ class EncryptedCurator(Curator):
         else:
             found = self._ask(Measure(marginals=self.plan.tables, budget=budget))
             self._basis = SurveyedTables(self.plan, found)
+
+    def collect(self, budget: Budget) -> EstimatedCurator:
+        """Ask for all tables of the plan at once."""
+        return estimate_tables(self, self.plan.tables, budget, self.plan.max_rows)
 
     def _measure(self, question: Measure) -> list[Measurement]:
         if self._saved is not None:

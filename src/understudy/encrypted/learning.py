@@ -113,6 +113,6 @@ class _Listening(Curator):
     def in_bits(self, bits: Bits) -> Curator:
         return self._answering.in_bits(bits)
 
-    def answer(self, question: Question) -> Any:
+    def _answer(self, question: Question) -> Any:
         self.heard.append(question)
         return self._answering.answer(question)

@@ -30,6 +30,7 @@ from understudy.encrypted.integers import (
     power,
     secret_power,
 )
+from understudy.encrypted.packing import Packing
 from understudy.errors import InputError
 
 MIN_BITS, MAX_BITS = 2048, 8192
@@ -90,6 +91,10 @@ class PublicKey:
     def fingerprint(self) -> str:
         """A hash of the key, to compare over the telephone."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def make_packing(self, slot_bits: int) -> Packing:
+        """How numbers of that many bits are put into plaintexts."""
+        return Packing(modulus=self.modulus, slot_bits=slot_bits)
 
     def encrypt(self, number: int) -> int:
         """An encryption of a whole number, which counts modulo n."""

@@ -33,10 +33,18 @@ from understudy.federation.messages import Message, digest
 from understudy.federation.noise_shares import MAX_SHARE_SCALE
 from understudy.federation.sums import MAX_STEPS
 from understudy.federation.terms import MAX_HOLDERS
-from understudy.privacy.budget import Budget, Currency, check_delta, check_epsilon
+from understudy.privacy.budget import (
+    Budget,
+    Currency,
+    Neighbours,
+    check_delta,
+    check_epsilon,
+    check_neighbours,
+)
 from understudy.privacy.domain import Domain
 from understudy.privacy.exact_noise import MAX_SHARED_SCALE
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.mechanisms import cells_touched
 from understudy.privacy.sum_sensitivity import Block, Part
 from understudy.privacy.sum_wire import sum_from_wire, sum_to_wire
 from understudy.privacy.sums import PARTS, Sum
@@ -52,10 +60,14 @@ NOISE_ROOM = 1 << 14
 SCORE_STEPS = 8
 """Scores are rounded down to this fraction of a row."""
 
-SCORE_MOVE = 2 * SCORE_STEPS + 1
-"""By how many steps a row moves a score: n R moves by less than 2 rows where one comes or goes (see
-:class:`understudy.privacy.scores.Dependence`), so that rounded down it moves by 2 rows at most; one
-step is for errors of the computation. A row lies with one owner, and moves no other's.
+SCORE_MOVE: Mapping[Neighbours, int] = {
+    "add_remove": 2 * SCORE_STEPS + 1,
+    "replace": 3 * SCORE_STEPS + 1,
+}
+"""By how many steps a row moves a score: n R moves by less than 2 rows where one comes or goes, by
+less than 3 where one takes the place of another (see
+:class:`understudy.privacy.scores.Dependence`), so that rounded down it moves by as many at most;
+one step is for errors of the computation. A row lies with one owner, and moves no other's.
 """
 
 TAIL = 48
@@ -93,6 +105,8 @@ class Plan:
         Their names.
     epsilon, delta
         The allowance: what the service may ever tell of the uploads.
+    neighbours
+        What the allowance protects: a row that comes or goes, or one that takes another's place.
     max_rows
         The most rows that all owners have together; it is public, and bounds the slots.
     tables
@@ -112,6 +126,7 @@ class Plan:
     owners: tuple[str, ...]
     epsilon: float
     delta: float = 0.0
+    neighbours: Neighbours = "add_remove"
     max_rows: int = 1_000_000
     tables: tuple[Marginal, ...] = ()
     sums: tuple[Sum, ...] = ()
@@ -128,6 +143,7 @@ class Plan:
                 f"A plan is for 2 to {MAX_HOLDERS} owners of different names, in their order."
             )
         Ledger(check_epsilon(self.epsilon), check_delta(self.delta))
+        check_neighbours(self.neighbours)
         if not isinstance(self.max_rows, int) or not 1 <= self.max_rows <= MAX_ROWS:
             raise InputError(
                 f"The most rows of all owners must be from 1 to {MAX_ROWS:,}, not "
@@ -172,11 +188,13 @@ class Plan:
         found: list[Item] = []
         for axes in self.tables:
             cells = self.domain.cells(axes)
-            found.append(self._item(len(found), describe(axes), cells, self.max_rows, 1.0))
+            touched = float(cells_touched(self.neighbours))
+            found.append(self._item(len(found), describe(axes), cells, self.max_rows, touched))
         if self.scores:
             pairs = len(self.pairs)
             largest = self.max_rows * SCORE_STEPS
-            found.append(self._item(len(found), "scores", pairs, largest, pairs * SCORE_MOVE))
+            moved = float(pairs * self.score_move)
+            found.append(self._item(len(found), "scores", pairs, largest, moved))
         for place, question in enumerate(self.sums):
             groups = math.prod(question.group_shape(self.domain))
             for part, block in self.blocks(place).items():
@@ -196,7 +214,7 @@ class Plan:
         scale = min(moved * NOISE_ROOM, cap)
         # Two parties add noise, and sums have either sign.
         room = largest + 2 * TAIL * math.ceil(scale)
-        packing = Packing(modulus=self.key.modulus, slot_bits=room.bit_length() + 1)
+        packing = self.key.make_packing(room.bit_length() + 1)
         return Item(
             number=number,
             name=name,
@@ -214,6 +232,11 @@ class Plan:
         )
 
     @property
+    def score_move(self) -> int:
+        """By how many steps a row moves a score."""
+        return SCORE_MOVE[self.neighbours]
+
+    @property
     def score_item(self) -> Item:
         """The item of scores."""
         if not self.scores:
@@ -224,7 +247,7 @@ class Plan:
         """The blocks of a question of sums, on the grids on which owners round them."""
         question = self.sums[place]
         steps = MAX_STEPS[self.currency]
-        blocks = question.blocks(self.domain, "add_remove", 1)
+        blocks = question.blocks(self.domain, self.neighbours, 1)
         return {
             part: block if block.steps <= steps else block.on_grid(steps)
             for part, block in blocks.items()
@@ -252,7 +275,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a file."""
-        return {
+        document: dict[str, Any] = {
             "understudy_plan": VERSION,
             "collection": self.collection,
             "owners": list(self.owners),
@@ -265,6 +288,9 @@ class Plan:
             "key": self.key.to_dict(),
             "schema": self.schema.to_dict(),
         }
+        if self.neighbours != "add_remove":  # files from before there was a choice stay the same
+            document["neighbours"] = self.neighbours
+        return document
 
     @classmethod
     def from_dict(cls, document: Any, source: str = "The file") -> Plan:
@@ -273,6 +299,7 @@ class Plan:
             raise InputError(
                 f"{source} is no plan of this version of understudy; make one by csp plan."
             )
+        document = {"neighbours": "add_remove", **document}
         wire = Message("plan", document)
         schema = Schema.from_dict(document.get("schema"), f"The schema in {source}")
         domain = Domain(schema)
@@ -282,6 +309,7 @@ class Plan:
             owners=tuple(wire.texts("owners")),
             epsilon=wire.get("epsilon", (float, int)),
             delta=wire.get("delta", (float, int)),
+            neighbours=check_neighbours(wire.get("neighbours", str)),
             max_rows=wire.get("max_rows", int),
             tables=tuple(_read_axes(axes, source) for axes in wire.get("tables", list)),
             sums=tuple(_read_sum(one, domain, source) for one in wire.get("sums", list)),

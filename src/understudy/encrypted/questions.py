@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.data.marginals import Marginal, describe
-from understudy.encrypted.plans import SCORE_MOVE, Item, Plan
+from understudy.encrypted.plans import Item, Plan
 from understudy.errors import InputError
 from understudy.federation.noise_shares import check_scale
 from understudy.privacy.budget import Budget
@@ -39,11 +39,11 @@ class PairScores(Question):
             raise InputError("Scores cannot be had for nothing; give them a share of the budget.")
 
     def scale(self, plan: Plan) -> float:
-        """The scale of the noise, in steps: a row moves all scores, each by SCORE_MOVE."""
+        """The scale of the noise, in steps: a row moves all scores, each as the plan says."""
         pairs = len(plan.pairs)
         if self.budget.currency == "epsilon":
-            return laplace_scale(pairs * SCORE_MOVE, self.budget.amount)
-        moved = math.nextafter(math.sqrt(pairs) * SCORE_MOVE * (1 + 1e-12), math.inf)
+            return laplace_scale(pairs * plan.score_move, self.budget.amount)
+        moved = math.nextafter(math.sqrt(pairs) * plan.score_move * (1 + 1e-12), math.inf)
         return gaussian_scale(moved, self.budget.amount)
 
 

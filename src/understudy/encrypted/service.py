@@ -13,27 +13,26 @@ refuses messages out of their order, and closes at an exception that it did not 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.encrypted.masks import derive_masks, open_seed
 from understudy.encrypted.paillier import PrivateKey
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import Item, Plan
 from understudy.encrypted.questions import Asked, PairScores, Priced, price_question
 from understudy.encrypted.uploads import seed_statement
-from understudy.errors import InputError, UnderstudyError
-from understudy.federation import HolderGone
+from understudy.errors import InputError
 from understudy.federation.allowance import Allowance, Reservation
-from understudy.federation.holder import MAX_SESSIONS, Log, no_log
 from understudy.federation.masking import Verifier
-from understudy.federation.messages import Message, digest, refusal
+from understudy.federation.messages import Message
 from understudy.federation.noise_shares import ShareNoise
-from understudy.federation.questions import budget_of, in_words
+from understudy.federation.party import AnsweringParty, Log, no_log
+from understudy.federation.questions import budget_of
 from understudy.federation.session_keys import from_hex
 from understudy.federation.terms import ENCRYPTED, Terms
 from understudy.privacy.ledger import Ledger, LedgerFile
@@ -74,7 +73,7 @@ class ServicePolicy:
     analyst_share: float | Fraction = 1
 
 
-class CryptoService:
+class CryptoService(AnsweringParty["_Session"]):
     """Holds a key and answers messages.
 
     Parameters
@@ -94,6 +93,9 @@ class CryptoService:
     noise
         Where noise comes from; anything but the default is for tests and studies.
     """
+
+    kind = "service"
+    keeper = "whoever runs it"
 
     def __init__(
         self,
@@ -115,17 +117,12 @@ class CryptoService:
                 raise InputError(
                     f"The service has no certificate of the owner {owner}; add it to the parties."
                 )
-        self.name = name
+        super().__init__(name, log)
         self.plan = plan
         self.key = key
         self.owners = {owner: owners[owner] for owner in plan.owners}
         self.policy = policy or ServicePolicy()
         self._noise: Noise = noise or SystemNoise()
-        self._log = log
-        self._lock = threading.Lock()
-        self._closed = False
-        self._sessions: dict[str, _Session] = {}
-        self._ended: dict[str, _Session] = {}
         self._seals: dict[str, bytes] = {}
         """The sealed seed of each owner, once it is known: it does not change."""
         self._seeds: dict[str, bytes] = {}
@@ -150,79 +147,6 @@ class CryptoService:
             kind="service",
         )
 
-    def answer(self, message: bytes, asker: str = "") -> bytes:
-        """Answer a message of somebody, if only with a refusal."""
-        with self._lock:
-            if self._closed:
-                return self._closed_answer()
-            try:
-                return self._answer_or_refuse(message, asker)
-            except BaseException as error:
-                closed = self.close(error)
-                if not isinstance(error, Exception):
-                    raise
-                return closed
-
-    def close(self, error: BaseException) -> bytes:
-        """Answer nobody any more; returns what everybody is told from now on."""
-        self._closed = True
-        try:
-            self._log({"answered": "nothing", "why": type(error).__name__})
-        except Exception:  # the log may be what failed
-            return self._closed_answer()
-        return self._closed_answer()
-
-    def _closed_answer(self) -> bytes:
-        return refusal(
-            f"The service {self.name} has closed; its log says where it failed, and whoever runs "
-            "it must start it again.",
-            gone=True,
-        )
-
-    def _answer_or_refuse(self, message: bytes, asker: str) -> bytes:
-        try:
-            return self._answer(Message.from_bytes(message), message, asker)
-        except UnderstudyError as error:
-            gone = isinstance(error, HolderGone)
-            self._write_down({"answered": "gone" if gone else "refused", "why": str(error)})
-            return refusal(str(error), gone=gone)
-
-    def _write_down(self, entry: Mapping[str, Any]) -> None:
-        try:
-            self._log(entry)
-        except UnderstudyError as error:
-            raise RuntimeError("the log failed") from error
-
-    def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
-        if asked.kind == "hello":
-            return self._hello().to_bytes()
-        name = asked.get("session", str)
-        seal = digest(raw)
-        session = self._sessions.get(name) or self._ended.get(name)
-        if session is not None and session.asker != asker:
-            raise InputError("This session was opened by somebody else, who alone can go on.")
-        if session is not None and session.last[0] == seal:
-            self._write_down({"session": name, "asked": "again", "answered": "repeated"})
-            return session.last[1]
-        told: dict[str, Any] = in_words(asked)
-        if asked.kind == "open":
-            session, reply = self._open(asked, asker)
-            told = {"terms": asked.content}
-        elif session is None or name in self._ended:
-            raise HolderGone(
-                f"The service {self.name} knows of no such session; it may have been started again "
-                "since."
-            )
-        else:
-            reply = self._step(session, asked)
-        answer = reply.to_bytes()
-        if asked.kind == "ask":
-            told |= {"currency": session.ledger.currency, "left": session.ledger.left.amount}
-        entry = {"session": name, "asked": asked.kind, "answered": reply.kind, **told}
-        self._write_down({**entry, "question": seal.hex(), "digest": digest(answer).hex()})
-        session.last = seal, answer  # not before the log has it
-        return answer
-
     def _hello(self) -> Message:
         return Message(
             "hello",
@@ -236,15 +160,12 @@ class CryptoService:
 
     # ---- a session
 
-    def _open(self, asked: Message, asker: str) -> tuple[_Session, Message]:
+    def _open(self, asked: Message, raw: bytes, asker: str) -> tuple[_Session, Message]:
         terms = Terms.from_message(asked)
         self._check_terms(terms)
         reserved = self._allowance.reserve(terms, asker)
         session = _Session(asker, terms, reserved, ShareNoise(terms.honest, self._noise))
-        self._sessions[terms.session] = session
-        theirs = [name for name, other in self._sessions.items() if other.asker == asker]
-        if len(theirs) > MAX_SESSIONS:  # left behind; its price stays on the books in full
-            del self._sessions[theirs[0]]
+        self._admit(terms.session, session)
         return session, Message("opened", {"name": self.name})
 
     def _check_terms(self, terms: Terms) -> None:
@@ -256,8 +177,10 @@ class CryptoService:
             raise InputError(f"The service {self.name} serves another plan; compare the two files.")
         if terms.holders != self.plan.owners:
             raise InputError(f"The service {self.name} answers for all owners of the plan only.")
-        if terms.neighbours != "add_remove":
-            raise InputError(f"The service {self.name} answers for neighbours add_remove only.")
+        if terms.neighbours != self.plan.neighbours:
+            raise InputError(
+                f"The service {self.name} answers for neighbours {self.plan.neighbours} only."
+            )
         if bool(terms.delta) != bool(self.plan.delta):
             raise InputError(
                 "The plan counts in another currency: a session has a delta where the plan has "
@@ -270,7 +193,6 @@ class CryptoService:
             )
 
     def _step(self, session: _Session, asked: Message) -> Message:
-        self._sessions[session.terms.session] = self._sessions.pop(session.terms.session)
         if asked.kind == "start":
             return self._start(session, asked)
         if asked.kind == "ask":
@@ -338,15 +260,19 @@ class CryptoService:
 
     def _decrypt(self, priced: Priced, ciphertexts: list[int], session: _Session) -> list[int]:
         """Blinded sums, without masks and with this service's noise."""
-        modulus, currency = self.plan.key.modulus, session.ledger.currency
+        modulus = self.plan.key.modulus
         found: list[int] = []
         for item, scale, part in priced.split(ciphertexts):
-            zeros = np.zeros(item.cells, dtype=np.int64)
-            noise = item.packing.pack(add_noise(session.noise, zeros, currency, scale))
+            noise = item.packing.pack(self.draw_share(session, item, scale))
             masks = self._masks_of(item.number, item.ciphertexts)
             for ciphertext, mask, share in zip(part, masks, noise, strict=True):
                 found.append((self.key.decrypt(ciphertext) - mask + share) % modulus)
         return found
+
+    def draw_share(self, session: _Session, item: Item, scale: float) -> NDArray[np.int64]:
+        """The service's noise for the cells of an item."""
+        zeros = np.zeros(item.cells, dtype=np.int64)
+        return add_noise(session.noise, zeros, session.ledger.currency, scale)
 
     def _masks_of(self, item: int, number: int) -> list[int]:
         if item not in self._masks:
@@ -361,8 +287,7 @@ class CryptoService:
     def _end(self, session: _Session) -> Message:
         """What was asked is written into the ledger file."""
         self._allowance.settle(session.reservation, session.ledger)
-        name = session.terms.session
-        self._ended = dict([*self._ended.items(), (name, self._sessions.pop(name))][-MAX_SESSIONS:])
+        self._retire(session.terms.session)
         return Message("closed")
 
 
@@ -391,10 +316,10 @@ def _check_book(book: LedgerFile, plan: Plan) -> None:
     if (allowance["epsilon"], allowance["delta"], kept["neighbours"]) != (
         plan.epsilon,
         plan.delta,
-        "add_remove",
+        plan.neighbours,
     ):
         raise InputError(
-            f"The ledger {book.path} has another allowance than the plan; each plan has a ledger "
-            "of its own."
+            f"The ledger {book.path} has another allowance than the plan, or other neighbours; "
+            "each plan has a ledger of its own."
         )
     book.adopt_table(plan.digest.hex())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -126,7 +125,7 @@ class EncryptedSession:
             dict(method or {}),
             float(epsilon),
             float(delta),
-            "add_remove",
+            self.plan.neighbours,
             self.plan.owners,
             0,
             colluders,
@@ -153,12 +152,7 @@ class EncryptedSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The service settles its ledger whatever happened; one that is gone keeps the whole price.
         with contextlib.suppress(UnderstudyError):
             self.close()
@@ -175,9 +169,7 @@ class EncryptedSession:
         sent: list[int] = []
         blinds: list[int] = []
         for item, scale in zip(priced.items, priced.scales, strict=True):
-            zeros = np.zeros(item.cells, dtype=np.int64)
-            currency = question.budget.currency
-            noise = item.packing.pack(add_noise(self._noise, zeros, currency, scale))
+            noise = item.packing.pack(self.draw_share(item, scale))
             for ciphertext, share in zip(self.store.sums(item), noise, strict=True):
                 blind = secrets.randbelow(key.modulus)
                 blinds.append(blind)
@@ -194,6 +186,11 @@ class EncryptedSession:
             ) from error
         plain = [(number - blind) % key.modulus for number, blind in zip(told, blinds, strict=True)]
         return [_read(item, scale, part) for item, scale, part in priced.split(plain)], priced
+
+    def draw_share(self, item: Item, scale: float) -> NDArray[np.int64]:
+        """The aggregator's noise for the cells of an item."""
+        zeros = np.zeros(item.cells, dtype=np.int64)
+        return add_noise(self._noise, zeros, self.ledger.currency, scale)
 
     def _message(self, question: Asked, ciphertexts: bytes) -> Message:
         self._round += 1

@@ -16,6 +16,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +97,16 @@ class Upload:
     @classmethod
     def load(cls, path: str | Path, plan: Plan) -> Upload:
         """Read what :meth:`save` wrote; :meth:`check` says whether it is any good."""
-        document = read_json(path, "upload")
+        return cls.from_dict(read_json(path, "upload"), plan, str(path))
+
+    @classmethod
+    def from_dict(cls, document: Any, plan: Plan, source: str = "The file") -> Upload:
+        """Read a parsed file."""
         if not isinstance(document, dict) or document.get("understudy_upload") != VERSION:
-            raise InputError(f"{path} is no upload of this version of understudy.")
+            raise InputError(f"{source} is no upload of this version of understudy.")
         items = document.get("items")
         if not isinstance(items, list) or len(items) != len(plan.items):
-            raise InputError(f"{path} has other items than the plan; it is for another one.")
+            raise InputError(f"{source} has other items than the plan; it is for another one.")
         try:
             found = tuple(
                 tuple(plan.key.from_bytes(base64.b64decode(text, validate=True), item.ciphertexts))
@@ -117,12 +122,18 @@ class Upload:
                 seed_signature=bytes.fromhex(document["seed_signature"]),
             )
         except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{source}: {error}") from None
         except (KeyError, TypeError, ValueError, binascii.Error):
-            raise InputError(f"{path} is damaged; ask its owner for it again.") from None
+            raise InputError(f"{source} is damaged; ask its owner for it again.") from None
         if len(seed) != SEALED_BYTES:
-            raise InputError(f"{path} is damaged; ask its owner for it again.")
+            raise InputError(f"{source} is damaged; ask its owner for it again.")
         return upload
+
+
+def max_upload_bytes(plan: Plan) -> int:
+    """What the file of an upload has at most: ciphertexts in base64, and a little around them."""
+    letters = sum(4 * (item.ciphertexts * plan.key.width + 2) // 3 + 8 for item in plan.items)
+    return letters + 4096
 
 
 def upload_statement(
@@ -191,7 +202,7 @@ def count_items(plan: Plan, coded: Coded) -> list[NDArray[np.int64]]:
     rows = PrivateRows(coded, collapse=False)
     found = [table.ravel() for table in rows.counter.count(list(plan.tables))]
     if plan.scores:
-        scores = score_named("R").evaluate(rows.counter, list(plan.pairs), "add_remove")
+        scores = score_named("R").evaluate(rows.counter, list(plan.pairs), plan.neighbours)
         found.append(np.floor(scores * SCORE_STEPS).astype(np.int64))
     for place, question in enumerate(plan.sums):
         summation = question.summation(plan.domain)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from understudy.encrypted.curator import EncryptedCurator
-from understudy.encrypted.plans import Plan
+from understudy.encrypted.plans import Plan, list_tables
 from understudy.encrypted.session import EncryptedSession, Store
 from understudy.errors import InputError
 from understudy.federation import Link
@@ -15,6 +15,7 @@ from understudy.federation.analyst import silent
 from understudy.federation.terms import COLLUDERS
 from understudy.models.constraining import check_constraints
 from understudy.models.model import Model
+from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import Noise
 from understudy.release.callbacks import Notify, Progress, no_progress
 from understudy.synthesizers import Synthesizer
@@ -49,7 +50,8 @@ def federate_encrypted(
         1: the guarantee holds against the aggregator or the service, each together with all owners
         but one. 0: against readers alone, with half of the noise's variance.
     survey_share
-        The share of the budget for noisy scores to choose from, where a method makes choices.
+        The share of the budget for noisy scores to choose from, where a method makes choices and
+        the plan has other tables than those of all single columns and pairs.
     noise
         Where the aggregator's noise comes from; only studies give one.
     progress, notify
@@ -60,10 +62,26 @@ def federate_encrypted(
     >>> model = federate_encrypted(link, store, Adaptive(epsilon=1.0))  # doctest: +SKIP
     """
     check_method(synthesizer, store.plan)
-    fitted = fit_to_plan(synthesizer, store.plan)
-    if fitted != synthesizer:
+    if fit_to_plan(synthesizer, store.plan) != synthesizer:
         notify("The method asks for the tables of the plan only, and for none beyond.")
-    with EncryptedSession(
+    with open_session(link, store, synthesizer, colluders=colluders, noise=noise) as session:
+        return learn_in_session(session, synthesizer, survey_share, progress)
+
+
+def open_session(
+    link: Link,
+    store: Store,
+    synthesizer: Synthesizer,
+    *,
+    colluders: int = COLLUDERS,
+    noise: Noise | None = None,
+) -> EncryptedSession:
+    """A session in which a method can learn: the service has reserved its price, and nothing was
+    asked yet.
+    """
+    check_method(synthesizer, store.plan)
+    fitted = fit_to_plan(synthesizer, store.plan)
+    return EncryptedSession(
         link,
         store,
         method=json.loads(json.dumps(fitted.parameters())),
@@ -71,21 +89,45 @@ def federate_encrypted(
         delta=synthesizer.delta,
         colluders=colluders,
         noise=noise,
-    ) as session:
-        curator = EncryptedCurator(session)
-        budget = curator.ledger.left
-        if not getattr(fitted, "only_measures", False):
+    )
+
+
+def learn_in_session(
+    session: EncryptedSession,
+    synthesizer: Synthesizer,
+    survey_share: float = SURVEY_SHARE,
+    progress: Progress = no_progress,
+) -> Model:
+    """Ask all that a method asks, in a session that was opened for it."""
+    fitted = fit_to_plan(synthesizer, session.plan)
+    curator = EncryptedCurator(session)
+    asked: Curator = curator
+    budget = curator.ledger.left
+    if not getattr(fitted, "only_measures", False):
+        progress("surveying tables", 0, 1)
+        if tells_all_pairs(session.plan):
+            asked = curator.collect(budget)
+        else:
             first, budget = budget.split(survey_share, 1 - survey_share)
-            progress("surveying tables", 0, 1)
             curator.survey(first)
-        model = fitted.learn(curator, budget, progress)
-    told = {
+    model = fitted.learn(asked, budget, progress)
+    agreed = {
         "way": session.terms.way,
         "holders": len(session.terms.holders),
-        "colluders": colluders,
+        "colluders": session.terms.colluders,
         "trust": session.terms.trust,
     }
-    return replace(model, method={**model.method, "federation": told})
+    return replace(model, method={**model.method, "federation": agreed})
+
+
+def tells_all_pairs(plan: Plan) -> bool:
+    """Whether the plan has the tables of all single columns and pairs, and no others.
+
+    Then all of them are asked for at once: one estimate of all tables tells more than a few tables
+    that are chosen by noisy scores (docs/decisions/046-collected-tables.md).
+    """
+    wanted = {frozenset(axes) for axes in list_tables(plan.schema, 2)}
+    return {frozenset(axes) for axes in plan.tables} == wanted
 
 
 def check_method(synthesizer: Synthesizer, plan: Plan) -> None:
@@ -100,8 +142,11 @@ def check_method(synthesizer: Synthesizer, plan: Plan) -> None:
             "Where owners share the work, rows are protected, not persons: one may be known to "
             "several."
         )
-    if synthesizer.neighbours != "add_remove":
-        raise InputError("Encrypted tables are told for neighbours add_remove only.")
+    if synthesizer.neighbours != plan.neighbours:
+        raise InputError(
+            f"The plan is for neighbours {plan.neighbours}, and the method for "
+            f"{synthesizer.neighbours}; the two cannot be added up: ask for the plan's."
+        )
     check_constraints(plan.schema)
     synthesizer.check(plan.schema)
 

@@ -100,9 +100,7 @@ class FederatedCurator(Curator):
         apart._shares = self._shares
         return apart
 
-    def answer(self, question: Question) -> Any:
-        """Answer a question, once it is checked and paid for."""
-        question.check(self.domain)
+    def _answer(self, question: Question) -> Any:
         match question:
             case Measure():
                 return self._measure(question)

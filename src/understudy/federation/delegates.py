@@ -46,7 +46,7 @@ class Delegate:
     """Of the choice that the delegate makes; 0 where it takes the largest itself."""
 
     @classmethod
-    def asked_for(cls, asked: Message, terms: Terms, budget: Budget, size: int) -> Delegate:
+    def read_question(cls, asked: Message, terms: Terms, budget: Budget, size: int) -> Delegate:
         """As a question says."""
         name = asked.get("delegate", str)
         if terms.colluders:

@@ -16,23 +16,19 @@ sentence, the same whatever the cause was, until its owner starts it again.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from understudy.data.encoding import Coded
-from understudy.errors import InputError, UnderstudyError
-from understudy.federation import HolderGone
+from understudy.errors import InputError
 from understudy.federation.allowance import Allowance
 from understudy.federation.holder_rows import MAX_HOLDER_ROWS
 from understudy.federation.holder_session import HolderSession
 from understudy.federation.masking import Signer, Verifier
-from understudy.federation.messages import Message, digest, refusal
-from understudy.federation.questions import in_words
+from understudy.federation.messages import Message, digest
+from understudy.federation.party import AnsweringParty, Log, no_log
 from understudy.federation.session_keys import SessionKeys
 from understudy.federation.terms import COLLUDERS, WAYS, Terms, schema_digest
 from understudy.privacy.budget import Neighbours, check_neighbours
@@ -40,18 +36,6 @@ from understudy.privacy.ledger import LedgerFile
 from understudy.privacy.mechanisms import Noise, SystemNoise
 
 __all__ = ["WAYS", "Holder", "HolderPolicy"]
-
-Log = Callable[[Mapping[str, Any]], None]
-"""Takes what was asked and answered, in a form that an auditor can read; nothing private is
-in it.
-"""
-
-MAX_SESSIONS = 16
-"""Of one analyst; a new one takes the place of the one that was not heard of for longest."""
-
-
-def no_log(entry: Mapping[str, Any]) -> None:
-    """Write nothing down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +82,7 @@ class HolderPolicy:
         return check_neighbours(self.ledger_file.read()["neighbours"])
 
 
-class Holder:
+class Holder(AnsweringParty[HolderSession]):
     """Keeps rows and answers messages.
 
     Parameters
@@ -119,6 +103,9 @@ class Holder:
         Where noise comes from; anything but the default is for tests and studies.
     """
 
+    kind = "holder"
+    keeper = "its owner"
+
     def __init__(
         self,
         name: str,
@@ -130,6 +117,7 @@ class Holder:
         log: Log = no_log,
         noise: Noise | None = None,
     ) -> None:
+        super().__init__(name, log)
         self._allowance = Allowance(
             name,
             epsilon=policy.allowance,
@@ -143,13 +131,11 @@ class Holder:
             raise InputError(
                 f"A holder has fewer than {MAX_HOLDER_ROWS:,} rows; {name} has {coded.rows:,}."
             )
-        self.name = name
         self.neighbours = policy.relation()
         self.schema = coded.schema
         self.identity = identity
         self.peers = dict(peers or {})
         self._coded = coded
-        self._log = log
         if noise is not None:
             self._noise = noise
         else:
@@ -160,103 +146,7 @@ class Holder:
             )
         self._colluders = policy.colluders
         self._ways = tuple(policy.ways)
-        self._sessions: dict[str, HolderSession] = {}
-        self._ended: dict[str, HolderSession] = {}
-        self._closed = False
         self._schema_digest = schema_digest(coded.schema)
-        self._lock = threading.Lock()
-
-    def answer(self, message: bytes, asker: str = "") -> bytes:
-        """Answer a message; what is wrong with it is told by the answer, in one sentence.
-
-        Parameters
-        ----------
-        message
-            What is asked.
-        asker
-            Who asks, as far as the link knows: nobody else is answered in a session that this one
-            opened.
-        """
-        with self._lock:
-            if self._closed:
-                return self._closed_answer()
-            try:
-                return self._answer_or_refuse(message, asker)
-            except BaseException as error:
-                closed = self.close(error)
-                if not isinstance(error, Exception):
-                    raise
-                return closed
-
-    def close(self, error: BaseException) -> bytes:
-        """Answer nobody any more; returns what everybody is told from now on."""
-        self._closed = True
-        with contextlib.suppress(Exception):  # the log may be what failed
-            self._log({"answered": "nothing", "why": _kind_and_place(error)})
-        return self._closed_answer()
-
-    def _closed_answer(self) -> bytes:
-        return refusal(
-            f"The holder {self.name} has closed; its log says where it failed, and its owner must "
-            f"start it again.",
-            gone=True,
-        )
-
-    def _answer_or_refuse(self, message: bytes, asker: str) -> bytes:
-        try:
-            return self._answer(Message.from_bytes(message), message, asker)
-        except UnderstudyError as error:
-            gone = isinstance(error, HolderGone)
-            self._write_down({"answered": "gone" if gone else "refused", "why": str(error)})
-            return refusal(str(error), gone=gone)
-
-    def _write_down(self, entry: Mapping[str, Any]) -> None:
-        """Log something; a log that cannot be written is no reason to refuse, but to close."""
-        try:
-            self._log(entry)
-        except UnderstudyError as error:
-            raise RuntimeError("the log failed") from error
-
-    def _answer(self, asked: Message, raw: bytes, asker: str) -> bytes:
-        if asked.kind == "hello":
-            return self._hello().to_bytes()
-        name = asked.get("session", str)
-        seal = digest(raw)
-        session = self._sessions.get(name) or self._ended.get(name)
-        if session is not None and session.asker != asker:
-            raise InputError(
-                "This session was opened by somebody else, who alone can go on with it."
-            )
-        if session is not None and session.last[0] == seal:
-            self._write_down(
-                {"session": name, "asked": "again", "question": seal.hex(), "answered": "repeated"}
-            )
-            return session.last[1]
-        told = in_words(asked)  # refuses what cannot be written down, before anything is debited
-        if asked.kind == "open":
-            session, reply = self._open(asked, raw, asker)
-            told = {"terms": asked.content}
-        elif session is None or name in self._ended:
-            raise HolderGone(
-                f"The holder {self.name} knows of no such session; it may have been started again "
-                "since."
-            )
-        else:
-            self._sessions[name] = self._sessions.pop(name)  # the last that was heard of
-            reply = self._step(session, asked)
-        answer = reply.to_bytes()
-        if asked.kind == "ask":
-            told |= {"currency": session.ledger.currency, "left": session.ledger.left.amount}
-        entry = {
-            "session": name,
-            "asked": asked.kind,
-            "question": seal.hex(),
-            "answered": reply.kind,
-            **told,
-        }
-        self._write_down({**entry, "bytes": len(answer), "digest": digest(answer).hex()})
-        session.last = seal, answer  # not before the log has it: what is told again was told once
-        return answer
 
     def _step(self, session: HolderSession, asked: Message) -> Message:
         if asked.kind == "start":
@@ -287,17 +177,12 @@ class Holder:
         # From here on nothing is taken back: a session that goes wrong has cost what it was
         # promised.
         session = HolderSession(self.name, asker, terms, self._coded, self._noise, keys, reserved)
-        self._sessions[terms.session] = session
-        theirs = [name for name, other in self._sessions.items() if other.asker == asker]
-        if (
-            len(theirs) > MAX_SESSIONS
-        ):  # the first was left behind; its price stays on the books in full
-            del self._sessions[theirs[0]]
+        self._admit(terms.session, session)
         content: dict[str, Any] = {"name": self.name, "rows": None}
         if terms.neighbours == "replace":
             content["rows"] = self._coded.rows
         if keys is not None:
-            content |= keys.announced()
+            content |= keys.announce()
         return session, Message("opened", content)
 
     def _check_terms(self, terms: Terms) -> None:
@@ -338,21 +223,6 @@ class Holder:
     def _end(self, session: HolderSession) -> Message:
         """What was asked is written into the ledger file."""
         self._allowance.settle(session.reservation, session.ledger)
-        name = session.terms.session
-        self._ended = dict([*self._ended.items(), (name, self._sessions.pop(name))][-MAX_SESSIONS:])
+        self._retire(session.terms.session)
         session.end()
         return Message("closed")
-
-
-def _kind_and_place(error: BaseException) -> str:
-    """What failed and where; not the error's own words, which may hold something private."""
-    import traceback
-
-    while error.__cause__ is not None:
-        error = error.__cause__
-    frames = traceback.extract_tb(error.__traceback__)
-    if frames:
-        place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
-    else:
-        place = ""
-    return f"{type(error).__name__}{place}"

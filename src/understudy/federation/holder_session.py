@@ -171,7 +171,7 @@ class HolderSession:
         if asked.content["what"] != "top":
             numbers = rows.score(question, most_rows, top=False)
             return self._begin(SecureSum(self.keys, self.round, asked, numbers))
-        delegate = Delegate.asked_for(asked, self.terms, budget, len(question.candidates))
+        delegate = Delegate.read_question(asked, self.terms, budget, len(question.candidates))
         numbers = rows.score(question, most_rows, top=True)
         return self._begin(DelegatedSum(self.keys, self.round, asked, numbers, delegate, self._own))
 

@@ -60,26 +60,30 @@ class Certificate:
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate that :meth:`Identity.save` wrote."""
         path = existing_file(path, "certificate")
-        text = _content(path, "certificate")
-        if b"PRIVATE KEY" in text:
+        return cls.from_pem(_content(path, "certificate").decode("utf-8", "replace"), str(path))
+
+    @classmethod
+    def from_pem(cls, text: str, source: str) -> Certificate:
+        """Read the content of a certificate's file."""
+        if "PRIVATE KEY" in text:
             raise InputError(
-                f"{path} holds a private key, which is nobody's business but its owner's; name the "
-                "certificate (.pem)."
+                f"{source} holds a private key, which is nobody's business but its owner's; name "
+                "the certificate (.pem)."
             )
         try:
-            found = x509.load_pem_x509_certificates(text)
+            found = x509.load_pem_x509_certificates(text.encode("utf-8", "replace"))
         except ValueError as error:
             raise InputError(
-                f"{path} is not a certificate; make one by understudy holder cert."
+                f"{source} is not a certificate; make one by understudy holder cert."
             ) from error
         if len(found) != 1:
             raise InputError(
-                f"{path} holds {len(found)} certificates; name a file with exactly one."
+                f"{source} holds {len(found)} certificates; name a file with exactly one."
             )
         try:
             return cls.from_der(found[0].public_bytes(serialization.Encoding.DER))
         except ValueError as error:
-            raise InputError(f"The certificate {path} cannot be used: {error}.") from error
+            raise InputError(f"The certificate {source} cannot be used: {error}.") from error
 
     @classmethod
     def from_der(cls, der: bytes) -> Certificate:
@@ -332,7 +336,7 @@ class Parties:
             )
         parties = cls(
             *(
-                tuple(_party(entry, kind, path) for entry in _entries(document, kind, path))
+                tuple(read_party(entry, kind, path) for entry in _entries(document, kind, path))
                 for kind in _KINDS
             )
         )
@@ -368,7 +372,8 @@ def _entries(document: dict[str, Any], kind: str, path: Path) -> list[dict[str, 
     return entries
 
 
-def _party(entry: dict[str, Any], kind: str, path: Path) -> Party:
+def read_party(entry: dict[str, Any], kind: str, path: Path) -> Party:
+    """An entry of a file that names parties."""
     wanted = ["name", "certificate"]
     if kind in _LISTENING:
         wanted.insert(1, "address")

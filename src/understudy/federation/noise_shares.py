@@ -124,6 +124,10 @@ class ShareNoise:
             return counts + np.rint(self._rng.normal(0.0, share, counts.shape)).astype(np.int64)
         return counts + _draw_noise(exact_noise.gaussian, counts.size, share).reshape(counts.shape)
 
+    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+        """There are no shares of rounded noise: what holders add up is counted in rho."""
+        raise TypeError("shares of noise are not rounded")
+
     def geometric(self, scores: Counts, scale: float) -> Counts:
         """Add a share of geometric noise: what the largest of many is found with, see
         :func:`top_scale`.

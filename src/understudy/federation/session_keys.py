@@ -52,7 +52,7 @@ class SessionKeys:
         self._peers = peers
         self._pairs = PairKeys(name, context)
 
-    def announced(self) -> dict[str, str]:
+    def announce(self) -> dict[str, str]:
         """The holder's public key, signed."""
         signature = self._identity.sign(
             keys_statement(self._context, self.name, self._pairs.public)

@@ -20,7 +20,7 @@ import contextlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,23 +30,20 @@ from numpy.typing import NDArray
 
 from understudy.counting.memory import MAX_ROWS
 from understudy.data.bits import Bits
-from understudy.data.files import read_json, write_json
 from understudy.data.marginals import Axis, Marginal, marginal
 from understudy.data.schema import Schema
-from understudy.data.streams import chunk_randomness, draw_uniforms
-from understudy.data.tables import Table, write_table
 from understudy.errors import InputError, UnderstudyError
 from understudy.federation import Link, MemoryLink
 from understudy.federation.analyst import Federation, Session, silent
 from understudy.federation.curator import FederatedCurator
 from understudy.federation.holder import WAYS, Holder
+from understudy.federation.merged_models import MergedModels
 from understudy.federation.terms import COLLUDERS, ORDER
 from understudy.models.consistency import pool_margins
 from understudy.models.constraining import check_constraints
-from understudy.models.model import Model, as_in_file, join_tables
-from understudy.models.parameters import estimate_rows, project_counts
+from understudy.models.model import Model
+from understudy.models.parameters import estimate_rows, project_counts, round_to_total
 from understudy.privacy.curator import Curator, Measurement
-from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import Noise
 from understudy.privacy.questions import Choose, Measure, Question
 from understudy.release.callbacks import Notify, Progress, no_progress
@@ -71,7 +68,7 @@ def federate(
     noise: Noise | None = None,
     progress: Progress = no_progress,
     notify: Notify = silent,
-) -> Model | Merged:
+) -> Model | MergedModels:
     """Learn one model from the rows of several holders.
 
     Parameters
@@ -270,9 +267,8 @@ class TablesCurator(Curator):
         """The number of rows where it is public (neighbours: replace), else ``None``."""
         return self._curator.rows
 
-    def answer(self, question: Question) -> Any:
+    def _answer(self, question: Question) -> Any:
         """Answer from the tables; nothing is debited, since they are public."""
-        question.check(self.domain)
         match question:
             case Measure():
                 return [self._read(axes) for axes in question.marginals]
@@ -341,7 +337,7 @@ class TablesCounter:
 
     def _count(self, axes: Marginal) -> NDArray[np.int64]:
         home = _home(self.tables, axes)
-        counts = _whole(project_counts(home.counts, self.total))
+        counts = round_to_total(project_counts(home.counts, self.total))
         spare = tuple(place for place, axis in enumerate(home.marginal) if axis not in axes)
         kept = [axis for axis in home.marginal if axis in axes]
         return counts.sum(axis=spare).transpose([kept.index(axis) for axis in axes])
@@ -358,21 +354,12 @@ def _home(tables: Mapping[frozenset[Axis], Measurement], axes: Marginal) -> Meas
     return min(holding, key=lambda table: table.counts.size)
 
 
-def _whole(counts: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole counts with the same total, to one: those with the largest rest are rounded up."""
-    floors = np.floor(counts.ravel()).astype(np.int64)
-    missing = round(float(counts.sum())) - int(floors.sum())
-    if missing > 0:
-        floors[np.argsort(floors - counts.ravel(), kind="stable")[:missing]] += 1
-    return floors.reshape(counts.shape)
-
-
 # --------------------------------------------------------------------------- noisy models
 
 
 def models(
     session: Session, schema: Schema, synthesizer: Synthesizer, progress: Progress
-) -> Merged:
+) -> MergedModels:
     """Every holder's own model."""
     ledger = session.terms.ledger
     ledger.private = session.private
@@ -390,129 +377,4 @@ def models(
             raise InputError(f"The model of the holder {name} cannot be read.") from error
         found.append(Model.from_dict(document, f"The model of the holder {name}"))
     method = {**synthesizer.parameters(), "federation": _describe_session(session)}
-    return Merged(method, schema, tuple(found), ledger)
-
-
-@dataclass(frozen=True)
-class Merged:
-    """The models of several holders: rows are drawn from each in proportion to its rows, and
-    merged.
-    """
-
-    method: Mapping[str, Any]
-    schema: Schema
-    models: tuple[Model, ...]
-    ledger: Ledger
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "method", as_in_file(self.method))
-        if any(model.schema.constraints != self.schema.constraints for model in self.models):
-            raise InputError(
-                "The model of a holder keeps other constraints than the schema; make it again from "
-                "the same schema."
-            )
-
-    @property
-    def rows(self) -> int:
-        """How many rows the originals have together: exact where public, estimated otherwise."""
-        return sum(model.rows or 0 for model in self.models)
-
-    def sample(self, rows: int | None = None, seed: int | None = None) -> Table:
-        """Draw synthetic rows, in random order."""
-        parts = [model.sample(count, part) for model, count, part in self._parts(rows, seed)]
-        whole = join_tables([part for part in parts if isinstance(part, Table)])
-        entropy = np.random.SeedSequence(seed).entropy
-        return _shuffle_rows(whole, chunk_randomness(entropy, len(self.models)))
-
-    def write(
-        self,
-        path: str | Path,
-        rows: int | None = None,
-        seed: int | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> int:
-        """Draw synthetic rows into a CSV or Parquet file, one holder's after the other's; returns
-        how many.
-        """
-
-        def chunks() -> Iterator[Table]:
-            for model, count, part in self._parts(rows, seed):
-                for chunk in model.chunks(count, part):
-                    yield chunk
-                    if progress is not None:
-                        progress(chunk.rows)
-
-        return write_table(path, chunks())
-
-    def save(self, path: str | Path) -> None:
-        """Write all models to one JSON file."""
-        write_json(path, self.to_dict(), "model")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The models as they stand in a file."""
-        return {
-            "understudy_merged": 1,
-            "method": dict(self.method),
-            "ledger": self.ledger.to_dict(),
-            "schema": self.schema.to_dict(),
-            "models": [model.to_dict() for model in self.models],
-        }
-
-    @classmethod
-    def load(cls, path: str | Path) -> Merged:
-        """Read what :meth:`save` wrote."""
-        return cls.from_dict(read_json(path, "model"), str(path))
-
-    @classmethod
-    def from_dict(cls, document: Any, source: str = "The file") -> Merged:
-        """Check a parsed file and build the models."""
-        if not isinstance(document, Mapping) or document.get("understudy_merged") != 1:
-            raise InputError(
-                f"{source} does not hold merged models of understudy; is it the right file?"
-            )
-        models, method = document.get("models"), document.get("method")
-        if not isinstance(models, list) or not models or not isinstance(method, Mapping):
-            raise InputError(f"{source} lacks its models or how they were made; get it again.")
-        return cls(
-            method,
-            Schema.from_dict(document.get("schema"), f"The schema in {source}"),
-            tuple(Model.from_dict(model, f"A model in {source}") for model in models),
-            Ledger.from_dict(document.get("ledger")),
-        )
-
-    def _parts(self, rows: int | None, seed: int | None) -> list[tuple[Model, int, int | None]]:
-        """How many rows of each model: in proportion, whole, together as many as asked for."""
-        sizes = np.array([float(model.rows or 0) for model in self.models])
-        if sizes.sum() <= 0:
-            sizes = np.ones(len(sizes))
-        if rows is None:
-            wanted = self.rows
-        else:
-            wanted = rows
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
-            raise InputError(
-                f"The number of rows must be a whole number at or above 0, not {wanted!r}."
-            )
-        counts = _whole(wanted * sizes / sizes.sum())
-        seeds = [None if seed is None else _part_seed(seed, place) for place in range(len(sizes))]
-        return list(zip(self.models, counts.tolist(), seeds, strict=True))
-
-
-def _part_seed(seed: int, place: int) -> int:
-    """A seed for each part, none of which is another part's at another seed (as seed + place would
-    be).
-    """
-    return int(np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0])
-
-
-def _shuffle_rows(table: Table, rng: np.random.Generator) -> Table:
-    order = np.argsort(draw_uniforms(rng, table.rows), kind="stable")
-    columns = {
-        name: replace(
-            column,
-            values=column.values[order],
-            missing=None if column.missing is None else column.missing[order],
-        )
-        for name, column in table.columns.items()
-    }
-    return Table(columns, table.source)
+    return MergedModels(method, schema, tuple(found), ledger)
