@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from understudy.hub import accounts, agents, datasets
+from understudy.hub import accounts, agents, credentials, datasets
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.opening import Hub, open_hub
 from understudy.hub.roles import RoleSpec, RuleSpec
@@ -97,7 +97,7 @@ def add_people(hub: Hub) -> People:
             )
             for name in ("owner", "user")
         }
-        _, token = accounts.add_token(c, made["user"], "benchmark")
+        _, token = credentials.add_token(c, made["user"], "benchmark")
     return People(owner=made["owner"].id, user=made["user"].id, token=token)
 
 

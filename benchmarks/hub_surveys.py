@@ -215,6 +215,8 @@ def in_bulk(hub: Hub, served: Served, count: int) -> None:
         assert answer.status == 202, answer.status
     received = time.monotonic() - started
     started, worked = time.monotonic(), time.process_time()
+    with hub.db.transaction() as c:
+        surveys.close_survey(c, survey.maker, survey.id)
     with hub.db.reading() as c:
         collected = collect(c, survey)
     took, cpu = time.monotonic() - started, time.process_time() - worked

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from web_hubs import PASSWORD, WebHub, make_web_hub
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "local"))
+from chromium import CHROMIUM, WIDTHS
 
-from browsers import CHROMIUM, open_chromium
+__all__ = ["CHROMIUM"]
 
-__all__ = ["CHROMIUM", "open_chromium"]
-
-WIDTHS = (1280, 390)
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 
 @contextmanager
@@ -50,7 +48,7 @@ def new_page(browser: Any, width: int = 1280) -> Any:
         viewport={"width": width, "height": 900}, accept_downloads=True, reduced_motion="reduce"
     )
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.complaints = []
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
     return page
@@ -86,7 +84,7 @@ def look(page: Any, name: str) -> None:
 
 
 def wait_for_text(
-    page: Any, place: str, condition: Callable[[str], bool], seconds: float = 30
+    page: Any, place: str, condition: Callable[[str], bool], seconds: float = 120
 ) -> str:
     """Wait until the text of an element is as it should be; scripts of ours may not be strings, so
     playwright's own function cannot be used.
@@ -98,3 +96,50 @@ def wait_for_text(
             return text
         assert time.monotonic() < end, f"{place} still says {text!r}"
         page.wait_for_timeout(50)
+
+
+@dataclass
+class Person:
+    """Somebody at a browser."""
+
+    page: Any
+    base: str
+    folder: Path
+    width: int
+    complaints: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self._listen)
+
+    def _listen(self, message: Any) -> None:
+        if message.type == "error" and "status of 4" not in message.text:
+            self.complaints.append(message.text)
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.base + path)
+
+    def sign_in(self, name: str) -> None:
+        self.go("/signin")
+        self.page.fill("#name", name)
+        self.page.fill("#password", PASSWORD)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url("**/datasets")
+
+    def look(self, name: str) -> None:
+        """A screenshot; the page fits its window, and nobody is shut out."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        self.page.wait_for_load_state("load")
+        self.page.screenshot(path=self.folder / f"{name}-{self.width}.png", full_page=True)
+        wider = "document.documentElement.scrollWidth - window.innerWidth"
+        assert self.page.evaluate(wider) <= 0, name
+        found = Axe().run(self.page, options=RULES).response["violations"]
+        broken = [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+        assert broken == [], (name, broken)
+        assert self.complaints == [], (name, self.complaints)
+
+    def says(self, text: str) -> None:
+        from playwright.sync_api import expect
+
+        expect(self.page.locator("main")).to_contain_text(text, timeout=60_000)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,12 @@ from understudy.hub.opening import Hub
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
+from browser_stories import Person
 from core_hubs import make_hub
+from web_hubs import WebHub, make_web_hub
+
+from chromium import WIDTHS, open_chromium
+from understudy.hub.web.serving import HubServer
 
 
 def load_servers() -> ModuleType:
@@ -95,3 +102,41 @@ def hub(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hub]:
     hub = make_hub(tmp_path / "hub", url)
     yield hub
     hub.close()
+
+
+@pytest.fixture(scope="module")  # no longer: two at once are not possible in one process
+def browser() -> Iterator[Any]:
+    """A real browser."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with open_chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Path(os.environ.get("UNDERSTUDY_SCREENSHOTS") or tmp_path_factory.mktemp("stories"))
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@pytest.fixture(params=WIDTHS)
+def open_hub(
+    request: pytest.FixtureRequest, tmp_path: Path, browser: Any, folder: Path
+) -> Iterator[tuple[WebHub, Any]]:
+    """A hub that listens, and a way to sit down at a browser of this width."""
+    web = make_web_hub(tmp_path / "hub")
+    server = HubServer(web.site, "127.0.0.1", 0)
+    contexts = []
+
+    with server.running() as base:
+
+        def sit_down(**options: Any) -> Person:
+            size = {"width": request.param, "height": 900}
+            context = browser.new_context(viewport=size, **options)
+            contexts.append(context)
+            return Person(context.new_page(), base, folder, request.param)
+
+        yield web, sit_down
+        for context in contexts:
+            context.close()
+    web.site.opened.close()

@@ -15,7 +15,7 @@ from foreign_packages import make_wheel
 
 from understudy.errors import InputError
 from understudy.hub import agent as agent_module
-from understudy.hub import agents, algorithms, datasets, jobs, trail
+from understudy.hub import agents, algorithms, beats, datasets, jobs, trail
 from understudy.hub.agent import Agent, AgentClosed
 from understudy.hub.agent_link import HubAway, HubLink, HubRefuses
 from understudy.hub.agent_settings import load_settings
@@ -279,7 +279,7 @@ def test_a_hub_that_hands_a_job_out_again_gets_the_same(
 def test_a_data_set_that_is_closed_stops_its_job(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_module, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(beats, "TICK_SECONDS", 0.01)
     job = site.submit()
     agent = site.agent()
     compute = Synthesise.compute

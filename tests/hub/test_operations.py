@@ -11,16 +11,8 @@ import pytest
 from understudy.data.schema import Schema
 from understudy.errors import BudgetError, InputError
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
-from understudy.hub.operations import (
-    OPERATIONS,
-    Protected,
-    Run,
-    Use,
-    check_spec,
-    preview,
-    price,
-    read_operation,
-)
+from understudy.hub.operation_runs import Protected, Run, Use
+from understudy.hub.operations import OPERATIONS, check_spec, preview, price, read_operation
 from understudy.learners.training import TrainedModel
 from understudy.models.model import Model
 from understudy.privacy.ledger import Ledger, LedgerFile

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_stories import CHROMIUM, look, new_page, open_chromium, wait_for_text
+from browser_stories import CHROMIUM, look, new_page, wait_for_text
 from studio_stories import SECRET, make_studio, serve, write_wide
 
 from understudy.models.model import Model
@@ -16,13 +15,6 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with open_chromium() as chromium:
-        yield chromium
 
 
 def test_from_the_link_to_the_command_line(browser: Any, tmp_path: Path) -> None:

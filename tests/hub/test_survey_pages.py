@@ -163,7 +163,7 @@ class TestPersons:
         person(web).post(f"/s/{survey.id}/reports", content=report.to_json(), headers=marks)
         with web.site.db.reading() as c:
             rows = c.rows(sa.select(survey_reports).where(survey_reports.c.survey == survey.id))
-        assert set(rows[0]) == {"survey", "number", "question", "level", "answer"}
+        assert set(rows[0]) == {"survey", "number", "question", "level", "answer", "shown"}
         path = web.site.db.path
         assert path is not None
         files = [one for one in path.parent.iterdir() if one.name.startswith(path.name)]
@@ -296,6 +296,7 @@ class TestMakers:
         survey = start(web)
         with web.site.db.transaction() as c:
             write_batch(c, [(survey.id, simulate(survey.plan(), 500))])
+            surveys.close_survey(c, web.people["mary"].id, survey.id)
         mary = web.client("mary")
         document = mary.get(f"/surveys/{survey.id}/estimates").json()
         assert document["reports"] == 500

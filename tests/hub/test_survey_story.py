@@ -12,7 +12,6 @@ from browser_stories import (
     CHROMIUM,
     look,
     new_page,
-    open_chromium,
     serve_hub,
     sign_in,
     wait_for_text,
@@ -21,18 +20,12 @@ from survey_stories import LINES, simulate
 
 from understudy.hub import surveys
 from understudy.hub.survey_intake import write_batch
+from understudy.hub.worker import Worker
 
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with open_chromium() as chromium:
-        yield chromium
 
 
 @pytest.fixture
@@ -196,18 +189,32 @@ def test_the_makers_story_from_the_form_to_the_table(hub: Any, browser: Any) -> 
     with web.site.db.transaction() as c:
         plan = surveys.read_survey(c, survey).plan()
         write_batch(c, [(survey, simulate(plan, 800))])
-    wait_for_text(page, "#progress dd", lambda text: text == "800")
+    wait_for_text(page, "#progress dd", lambda text: text == "775")
     first = page.locator("#progress dd").nth(3).inner_text()
     with web.site.db.transaction() as c:
         write_batch(c, [(survey, simulate(plan, 2_000, seed=2))])
-    wait_for_text(page, "#progress dd", lambda text: text == "2,800")
+    wait_for_text(page, "#progress dd", lambda text: text == "2,775")
     second = page.locator("#progress dd").nth(3).inner_text()
     assert float(second.rstrip("%")) < float(first.rstrip("%"))
     page.reload()
     assert page.locator("#estimates .shares").count() == 3
     look(page, "survey-estimates")
     page.get_by_role("button", name="Close the survey").click()
+    assert page.locator("#progress dd").first.inner_text() == "2,800"
+    look(page, "survey-closed-first")
+    page.get_by_label("Other persons to expect").fill("500")
+    page.get_by_role("button", name="Open wave 2").click()
+    assert "Reports of wave 2" in page.inner_text("#progress")
+    with web.site.db.transaction() as c:
+        second = surveys.read_survey(c, survey).plan()
+        write_batch(c, [(survey, simulate(second, 400, seed=3))])
+    wait_for_text(page, "#progress dd", lambda text: text == "375")
+    look(page, "survey-second-wave")
+    page.get_by_role("button", name="Close the survey").click()
     page.get_by_role("button", name="Make a synthetic table").dblclick()
+    page.get_by_text("waiting for a worker").wait_for()
+    look(page, "survey-table-queued")
+    assert Worker(web.site.opened).step()
     page.get_by_role("link", name="Open the release").wait_for(timeout=60_000)
     look(page, "survey-closed")
     page.get_by_role("link", name="Open the release").click()

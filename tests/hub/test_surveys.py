@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -11,18 +13,21 @@ from core_hubs import add_user
 from survey_stories import make_spec, simulate, start_survey
 
 from understudy.errors import InputError
-from understudy.hub import releases, surveys, trail
+from understudy.hub import surveys, trail
 from understudy.hub.errors import Conflict, NotFound, Refused
 from understudy.hub.opening import Hub
 from understudy.hub.questionnaires import read_questionnaire
+from understudy.hub.survey_batches import BATCH, count_batches, show_batches
 from understudy.hub.survey_intake import Outcome, SurveyIntake, write_batch
 from understudy.hub.survey_results import (
     collect,
     estimate_items,
     foresee,
-    publish_table,
     write_estimates,
 )
+from understudy.hub.survey_tables import ask_for_table
+from understudy.hub.survey_waves import open_next_wave
+from understudy.hub.surveys import Survey
 from understudy.hub.tables import survey_invitations, survey_reports
 from understudy.local.blind_tokens import TokenRequest
 from understudy.local.checking import ReportCheck
@@ -123,7 +128,7 @@ class TestReports:
 
     def test_nothing_is_kept_beside_the_report_itself(self) -> None:
         columns = {column.name for column in survey_reports.columns}
-        assert columns == {"survey", "number", "question", "level", "answer"}
+        assert columns == {"survey", "number", "question", "level", "answer", "shown"}
         invited = {column.name for column in survey_invitations.columns}
         assert invited == {"survey", "hash", "request"}
 
@@ -397,9 +402,10 @@ class TestResults:
         assert private.worth < 500  # at the smaller epsilon a report tells less
 
     def test_estimates_have_error_bars_and_mixed_levels_count(self, sqlite_hub: Hub) -> None:
-        _, survey = start_survey(sqlite_hub)
-        with sqlite_hub.db.transaction(alone=False) as c:
-            write_batch(c, [(survey.id, simulate(survey.plan(), 3_000))])
+        maker, survey = start_survey(sqlite_hub)
+        answer(sqlite_hub, survey, 3_000)
+        close(sqlite_hub, maker, survey)
+        with sqlite_hub.db.reading() as c:
             collected = collect(c, survey)
         assert collected.reports == 3_000
         assert min(collected.reports_by_level()) > 1_000
@@ -417,35 +423,129 @@ class TestResults:
         with sqlite_hub.db.transaction() as c:
             assert estimate_items(collect(c, survey)) == ()
             surveys.close_survey(c, maker, survey.id)
-        with pytest.raises(InputError, match="Nobody"):
-            publish_table(sqlite_hub.db, sqlite_hub.vault, maker, survey.id)
+            with pytest.raises(InputError, match="Fewer than 25"):
+                ask_for_table(c, maker, survey.id)
 
-    def test_the_table_is_a_release_with_its_ledger_and_its_head(self, sqlite_hub: Hub) -> None:
+
+class TestBatches:
+    """What counts tell of one person: nothing."""
+
+    def test_no_count_changes_by_fewer_than_a_batch(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
+        maker, survey = start_survey(hub)
+        reports = simulate(survey.plan(), 180)
+        seen = [0]
+        for report in reports:
+            with hub.db.transaction(alone=False) as c:
+                write_batch(c, [(survey.id, [report])])
+            counts = show_batches(hub.db, survey.id)
+            assert not counts.shown or counts.waiting >= BATCH, "closing would show fewer"
+            seen.append(counts.shown)
+        with hub.db.transaction() as c:
+            surveys.close_survey(c, maker, survey.id)
+        seen.append(show_batches(hub.db, survey.id).shown)
+        steps = [after - before for before, after in itertools.pairwise(seen)]
+        assert all(step == 0 or step >= BATCH for step in steps)
+        assert seen[-1] == 180
+        assert seen[-2] >= 180 - 2 * BATCH, "what can be shown is not held back"
+
+    def test_who_came_last_is_not_who_is_held_back(self, sqlite_hub: Hub) -> None:
+        hub = sqlite_hub
+        _, survey = start_survey(hub)
+        reports = simulate(survey.plan(), 4 * BATCH)
+        for report in reports:
+            with hub.db.transaction(alone=False) as c:
+                write_batch(c, [(survey.id, [report])])
+            show_batches(hub.db, survey.id)
+        with hub.db.reading() as c:
+            waiting = sa.select(survey_reports.c.number).where(~survey_reports.c.shown)
+            held = {row["number"] for row in c.rows(waiting)}
+        assert held != {report.number for report in reports[-len(held) :]}
+
+    def test_fewer_than_a_batch_is_never_shown(self, sqlite_hub: Hub) -> None:
         hub = sqlite_hub
         maker, survey = start_survey(hub)
         with hub.db.transaction() as c:
-            write_batch(c, [(survey.id, simulate(survey.plan(), 400))])
-        with pytest.raises(Conflict, match="Close the survey"):
-            publish_table(hub.db, hub.vault, maker, survey.id)
-        with hub.db.transaction() as c:
+            write_batch(c, [(survey.id, simulate(survey.plan(), BATCH - 1))])
             surveys.close_survey(c, maker, survey.id)
-            stranger = add_user(c, "stranger")
-        with pytest.raises(NotFound):
-            publish_table(hub.db, hub.vault, stranger, survey.id)
-        release = publish_table(hub.db, hub.vault, maker, survey.id)
-        assert publish_table(hub.db, hub.vault, maker, survey.id).id == release.id
-        names = {file.name: file for file in release.files}
-        assert {"model.json", "synthetic.csv", "report.html", "ledger.json"} <= set(names)
-        rows = hub.vault.read(names["synthetic.csv"].object).decode().splitlines()
-        assert rows[0] == "smoker,sleep,town"
-        assert len(rows) == 401
-        ledger = json.loads(hub.vault.read(names["ledger.json"].object))
-        assert "Local differential privacy" in ledger["trust"]
-        assert release.price.numbers()[0] == 2.0
-        assert release.use["purpose"] == "teaching"
+            counts = count_batches(c, survey.id)
+            assert (counts.shown, counts.waiting) == (0, BATCH - 1)
+            assert collect(c, survey).reports == 0
+
+
+class TestWaves:
+    """What the first persons left open, asked of others."""
+
+    def test_a_second_wave_asks_others_and_both_count(self, hub: Hub) -> None:
+        maker, survey = start_survey(hub)
+        answer(hub, survey, 400)
+        with pytest.raises(Conflict, match="Close the survey"):
+            open_next_wave(hub.db, maker, survey.id, 300)
+        close(hub, maker, survey)
+        second = open_next_wave(hub.db, maker, survey.id, 300)
+        assert open_next_wave(hub.db, maker, survey.id, 300) == second, "two clicks are one wave"
+        assert (second.state, second.persons, second.plan().wave) == ("open", 300, 2)
+        assert second.plan().earlier == (survey.plan().id,)
+        answer(hub, second, 200, seed=2)
+        close(hub, maker, second)
         with hub.db.reading() as c:
-            assert releases.show(c, maker, release.id).id == release.id
-            with pytest.raises(NotFound):
-                releases.show(c, stranger, release.id)
-            heads = [trail.read_head_document(release.trail)]
-            assert trail.verify(hub.db, key=hub.keys.trail, heads=heads)
+            collected = collect(c, surveys.read_survey(c, survey.id))
+            counts = count_batches(c, survey.id)
+        assert collected.reports == 600
+        assert not collected.rejected
+        outlook = foresee(second.plan(), 300, counts.cells)
+        assert (outlook.reports, outlook.earlier) == (200, 400)
+        alone = foresee(second.plan(), 300, {})
+        assert outlook.planned[1] < alone.planned[1], "the first wave tells something"
+        assert trail.verify(hub.db, key=hub.keys.trail)
+
+    def test_a_late_report_of_the_first_wave_counts(self, sqlite_hub: Hub) -> None:
+        maker, survey = start_survey(sqlite_hub)
+        answer(sqlite_hub, survey, 60)
+        close(sqlite_hub, maker, survey)
+        intake = SurveyIntake(sqlite_hub.db)
+        first = intake.check_of(survey.id)
+        second = open_next_wave(sqlite_hub.db, maker, survey.id, 50)
+        late, new = simulate(survey.plan(), 1, 5)[0], simulate(second.plan(), 1, 6)[0]
+        with pytest.raises(Rejection, match="other plan"):
+            first.read(new.to_json().encode())
+        check = intake.check_again(survey.id)
+        assert intake.check_again(survey.id) is check, "what did not change is not read again"
+        assert check.read(new.to_json().encode()) == new
+        assert check.read(late.to_json().encode()) == late
+        posing = replace(new, plan=late.plan)
+        with pytest.raises(Rejection, match="no such question"):
+            check.read(posing.to_json().encode())
+
+    def test_only_its_maker_opens_one_and_not_once_a_table_was_asked_for(
+        self, sqlite_hub: Hub
+    ) -> None:
+        hub = sqlite_hub
+        maker, survey = start_survey(hub)
+        with hub.db.transaction() as c:
+            stranger = add_user(c, "stranger")
+        close(hub, maker, survey)
+        with pytest.raises(NotFound):
+            open_next_wave(hub.db, stranger, survey.id, 10)
+        with pytest.raises(InputError, match="No report"):
+            open_next_wave(hub.db, maker, survey.id, 10)
+        with pytest.raises(InputError, match="whole number"):
+            open_next_wave(hub.db, maker, survey.id, 0)
+        maker, survey = start_survey(hub)
+        answer(hub, survey, 40)
+        close(hub, maker, survey)
+        with hub.db.transaction() as c:
+            ask_for_table(c, maker, survey.id)
+        with pytest.raises(Conflict, match="table"):
+            open_next_wave(hub.db, maker, survey.id, 10)
+
+
+def answer(hub: Hub, survey: Survey, persons: int, seed: int = 1) -> None:
+    """Let persons answer the survey."""
+    with hub.db.transaction(alone=False) as c:
+        write_batch(c, [(survey.id, simulate(survey.plan(), persons, seed))])
+
+
+def close(hub: Hub, maker: str, survey: Survey) -> None:
+    with hub.db.transaction() as c:
+        surveys.close_survey(c, maker, survey.id)

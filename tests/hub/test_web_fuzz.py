@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from survey_stories import make_spec, simulate
 from web_hubs import WebHub, make_web_hub
 
 from understudy.hub import requests as asking
+from understudy.hub import surveys
+from understudy.hub.survey_intake import write_batch
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
@@ -39,7 +42,11 @@ def test_no_call_of_the_api_is_a_fault(web: WebHub) -> None:
         asked = asking.submit(
             c, web.people["uma"].id, dataset.id, "ask", spec, "reason", "key of the fuzz"
         )
+        made = surveys.make(c, web.people["owner"].id, make_spec(), "key of the fuzz")
+        survey = surveys.open_survey(c, web.people["owner"].id, made.id)
+        write_batch(c, [(survey.id, simulate(survey.plan(), 60))])
     known = {
+        "survey": [survey.id],
         "dataset": [dataset.id],
         "request": [asked.id],
         "other": [user.id for user in web.people.values()],

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from web_hubs import PASSWORD, WebHub, make_web_hub
 
-from understudy.hub import accounts, jobs
+from understudy.hub import credentials, jobs
 from understudy.hub import requests as asking
 from understudy.hub.records import Dataset, ReleaseFile, read_job_of
 from understudy.hub.releases import ReleaseSpec
@@ -480,7 +480,7 @@ def test_no_secret_stands_in_logs_or_answers(
     shown = uma.send("/account", {"label": "log"}, action="/account/tokens").text
     token = re.findall(r"ush_[A-Za-z0-9_-]+", shown)[0]
     with web.site.db.transaction() as c:
-        link = accounts.make_link(c, actor="hub", user=web.people["uma"].id)
+        link = credentials.make_link(c, actor="hub", user=web.people["uma"].id)
     web.client().get(f"/link/{link}")
     session = next(one.value for one in uma.client.cookies.jar if one.name == "session")
     text = "\n".join(f"{one.getMessage()} {one.args}" for one in caplog.records if ours(one))

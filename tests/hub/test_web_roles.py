@@ -251,7 +251,9 @@ def test_nobody_gets_nothing(world: World) -> None:
     schema = nobody.get("/api/v1/openapi.json").json()
     assert len(schema["paths"]) > 20
     for path, methods in schema["paths"].items():
-        for method in methods:
+        for method, route in methods.items():
+            if "answering" in route["tags"]:  # persons need no account; there is no such survey
+                continue
             address = path.replace("{", "").replace("}", "")
             answer = nobody.client.request(method.upper(), address, json={})
             assert answer.status_code == 401, (method, path)

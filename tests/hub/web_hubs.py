@@ -12,7 +12,7 @@ from argon2 import PasswordHasher
 from core_hubs import prepare_folder
 from starlette.testclient import TestClient
 
-from understudy.hub import accounts, datasets
+from understudy.hub import accounts, credentials, datasets
 from understudy.hub.accounts import User
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.keys import make_keys
@@ -59,7 +59,7 @@ class WebHub:
         """A program with somebody's token."""
         if name not in self.tokens:
             with self.site.db.transaction() as c:
-                _, self.tokens[name] = accounts.add_token(c, self.people[name], "test")
+                _, self.tokens[name] = credentials.add_token(c, self.people[name], "test")
         headers = {"authorization": f"Bearer {self.tokens[name]}"}
         return TestClient(self.app, base_url="http://127.0.0.1:8000", headers=headers)
 

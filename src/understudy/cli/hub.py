@@ -57,6 +57,14 @@ KeysFile = Annotated[
         help="The hub's keys, kept apart from its data; else the environment's, or the default.",
     ),
 ]
+Sources = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What the worker knows (TOML): [sources], names and the URLs they stand for; "
+        "[aggregator] and [services], for encrypted uploads.",
+    ),
+]
 DEFAULT_FOLDER = Path("hub-data")
 
 
@@ -84,6 +92,7 @@ def serve(
     worker: Annotated[
         bool, typer.Option(help="Whether this process computes jobs on stored rows as well.")
     ] = True,
+    sources: Sources = None,
 ) -> None:
     """Run a hub: pages and API."""
     check_packages()
@@ -113,13 +122,15 @@ def serve(
             )
         talk.say("Ctrl-C ends it.")
 
-    with run_worker(data, database, keys, worker):
+    with run_worker(data, database, keys, worker, sources):
         server.run(begin)
     hub.close()
 
 
 @contextmanager
-def run_worker(data: Path, database: str | None, keys: Path | None, wanted: bool) -> Iterator[None]:
+def run_worker(
+    data: Path, database: str | None, keys: Path | None, wanted: bool, sources: Path | None = None
+) -> Iterator[None]:
     """A process beside this one that computes, so that pages stay quick while it does."""
     if not wanted:
         yield
@@ -127,6 +138,8 @@ def run_worker(data: Path, database: str | None, keys: Path | None, wanted: bool
     command = [sys.executable, "-m", "understudy", "hub", "worker", "--data", str(data)]
     if keys is not None:
         command += ["--keys", str(keys)]
+    if sources is not None:
+        command += ["--sources", str(sources)]
     environment = dict(os.environ)
     if database is not None:
         # Not on the command line, where others on the machine could read its password.
@@ -147,21 +160,13 @@ def worker(
     data: DataFolder = DEFAULT_FOLDER,
     database: DatabaseUrl = None,
     keys: KeysFile = None,
-    sources: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="TOML with [sources]: names and the URLs they stand for."
-        ),
-    ] = None,
+    sources: Sources = None,
 ) -> None:
-    """Compute jobs on rows that the hub stores, or that it reaches by URL."""
-    check_packages()
-    from understudy.hub.opening import open_hub
-    from understudy.hub.worker import Worker, load_worker_settings
+    """Compute jobs on rows that the hub stores or reaches by URL, or on encrypted uploads."""
+    with open_existing_hub(data, database, keys) as hub:
+        from understudy.hub.worker import Worker, load_worker_settings
 
-    hub = open_hub(data, database=database, keys=keys)
-    Worker(hub, load_worker_settings(sources)).run(stop_on_signal())
-    hub.close()
+        Worker(hub, load_worker_settings(sources)).run(stop_on_signal())
 
 
 @hub_app.command(epilog=examples("understudy hub agent agent.toml"))
@@ -224,7 +229,7 @@ def user(
 ) -> None:
     """Add an account, make a new one-time link for it, close or open it, or list all."""
     check_packages()
-    from understudy.hub import accounts
+    from understudy.hub import accounts, credentials
     from understudy.hub.opening import open_hub
 
     actions = ("add", "link", "close", "open", "list")
@@ -245,7 +250,7 @@ def user(
         else:
             found = accounts.find_by_name(c, name)
         if action in ("add", "link"):
-            secret = accounts.make_link(c, actor="operator", user=found.id)
+            secret = credentials.make_link(c, actor="operator", user=found.id)
             typer.echo(f"{check_address(address)}/link/{secret}")
         else:
             accounts.set_active(c, "operator", found.id, action == "open")
@@ -338,6 +343,19 @@ def _read_head(document: Any, path: Path) -> Any:
         raise InputError(f"{path} is not the use.json of a release; it has no head.") from None
 
 
+@contextmanager
+def open_existing_hub(data: Path, database: str | None, keys: Path | None) -> Iterator[Hub]:
+    """A hub that there is, where its packages are; closed in the end."""
+    check_packages()
+    from understudy.hub.opening import open_hub
+
+    hub = open_hub(data, database=database, keys=keys)
+    try:
+        yield hub
+    finally:
+        hub.close()
+
+
 def check_packages() -> None:
     """The hub needs more than the core."""
     for module in ("fastapi", "jinja2", "sqlalchemy", "alembic", "argon2", "multipart", "uvicorn"):
@@ -353,4 +371,4 @@ def check_address(address: str) -> str:
     return address
 
 
-from understudy.cli import hub_care, hub_demo, hub_sign  # noqa: E402, F401 - add their commands
+from understudy.cli import hub_care, hub_deliver, hub_demo, hub_sign  # noqa: E402, F401 - commands

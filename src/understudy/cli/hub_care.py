@@ -17,6 +17,7 @@ from understudy.cli.hub import (
     KeysFile,
     check_packages,
     hub_app,
+    open_existing_hub,
 )
 from understudy.cli.root import examples
 from understudy.cli.talk import print_sentence
@@ -31,13 +32,10 @@ def backup(
     keys: KeysFile = None,
 ) -> None:
     """Write the whole hub into one archive, while it runs; the keys are not in it."""
-    check_packages()
-    from understudy.hub import backup as backups
-    from understudy.hub.opening import open_hub
+    with open_existing_hub(data, database, keys) as hub:
+        from understudy.hub import backup as backups
 
-    hub = open_hub(data, database=database, keys=keys)
-    made = backups.backup(hub, file)
-    hub.close()
+        made = backups.backup(hub, file)
     print_sentence(
         Console(highlight=False),
         f"{file}: {made.rows:,} rows, {made.files:,} encrypted files, up to entry "
@@ -110,13 +108,10 @@ def crate(
     keys: KeysFile = None,
 ) -> None:
     """Write who used a data set, why and with what result, as a Five Safes RO-Crate."""
-    check_packages()
-    from understudy.hub.crate import write_crate
-    from understudy.hub.opening import open_hub
-    from understudy.hub.records import read_dataset
+    with open_existing_hub(data, database, keys) as hub:
+        from understudy.hub.crate import write_crate
+        from understudy.hub.records import read_dataset
 
-    hub = open_hub(data, database=database, keys=keys)
-    with hub.db.reading() as c:
-        owner = read_dataset(c, dataset).owner
-    write_crate(hub, owner, dataset, file)
-    hub.close()
+        with hub.db.reading() as c:
+            owner = read_dataset(c, dataset).owner
+        write_crate(hub, owner, dataset, file)

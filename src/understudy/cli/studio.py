@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from understudy.cli.ledger_options import LedgerOptions
 from understudy.cli.options import LedgerPath, NewRows, SameTable, SchemaFile, SensitiveTable
 from understudy.cli.reading import reads_files
 from understudy.cli.root import app, examples
@@ -46,7 +47,6 @@ def studio(
 ) -> None:
     """Describe a table, choose a budget and release it, in a browser on this machine alone."""
     _check_packages()
-    from understudy.cli.checks import open_ledger
     from understudy.data.files import read_json
     from understudy.data.forms import Form
     from understudy.hub.studio.choices import Places
@@ -54,7 +54,7 @@ def studio(
     from understudy.hub.studio.session import Studio
 
     talk = Talk(False)
-    book = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=30.0)
+    book = LedgerOptions(path=ledger, same_table=same_table, new_rows=new_rows).open(talk)
     known = None
     if schema is not None:
         known = Form.from_dict(read_json(schema, "schema"), f"The schema {schema}").check()

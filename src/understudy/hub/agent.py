@@ -17,8 +17,7 @@ import json
 import os
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,22 +28,20 @@ from understudy.data.schema import Schema
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.hub.agent_link import HubAway, HubLink, HubRefuses
 from understudy.hub.agent_settings import AgentSettings
+from understudy.hub.beats import Beats, JobStopped, Tell
 from understudy.hub.foreign.keeper import AlgorithmFailed, ForeignMethod, method_of
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
 from understudy.hub.intake import check_columns
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
-from understudy.hub.node_log import NodeLog
-from understudy.hub.operations import ANSWERS, MODEL, Operation, Run, Synthesise, Use, check_spec
+from understudy.hub.node_log import NodeLog, describe_failure
+from understudy.hub.operation_runs import ANSWERS, MODEL, Operation, Run, Use
+from understudy.hub.operations import Synthesise, check_spec
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
 from understudy.release.sources import open_source
 
 POLL_SECONDS = 1.0
-BEAT_SECONDS = 10.0
-"""How often the hub is asked for jobs, and told that one is still being computed."""
-
-TICK_SECONDS = 0.5
-"""How soon the hub hears of a new step."""
+"""How often the hub is asked for jobs."""
 
 MAX_AWAY_SECONDS = 60.0
 """The longest pause between two tries to reach a hub that is away."""
@@ -64,10 +61,6 @@ _JOB_ID = re.compile(r"[A-Za-z0-9_-]{4,64}")
 
 class AgentClosed(InputError):  # noqa: N818 - what happened
     """The agent met what nobody foresaw, and computes nothing until it is started again."""
-
-
-class JobStopped(InputError):  # noqa: N818 - what happened
-    """The hub wants a job no more."""
 
 
 class Agent:
@@ -231,7 +224,7 @@ class Agent:
         try:
             methods = self._foreign(operation, job)
             _write(folder / OPENED, {})
-            with _Beats(self.link, name) as beats:
+            with Beats(self._teller(name)) as beats:
                 run = Run(
                     rows=settings.rows,
                     schema=self.schema,
@@ -261,6 +254,20 @@ class Agent:
                 f"{self.log.path}, and start it again."
             ) from error
 
+    def _teller(self, job: str) -> Tell:
+        """Tells the hub how far a job is."""
+
+        def tell(step: str, done: int, steps: int) -> bool:
+            try:
+                self.link.report(job, step, done, steps)
+            except HubRefuses:
+                return False
+            except HubAway:
+                pass  # it may be back before the lease runs out
+            return True
+
+        return tell
+
     def _deliver(self, folder: Path) -> None:
         """Hand in what was computed; a hub that is away gets it later."""
         name = folder.name
@@ -269,7 +276,7 @@ class Agent:
             for file in (MODEL, ANSWERS)
             if (folder / RELEASED / file).exists()
         )
-        with _Beats(self.link, name):
+        with Beats(self._teller(name)):
             try:
                 said = self.link.deliver(name, path)
             except HubRefuses as error:
@@ -411,49 +418,6 @@ class Agent:
             raise AgentClosed("The agent has closed; look into its log, and start it again.")
 
 
-class _Beats:
-    """Tells the hub now and then that a job is being computed, and hears when it must stop."""
-
-    def __init__(self, link: HubLink, job: str, every: float = BEAT_SECONDS) -> None:
-        self._link = link
-        self._job = job
-        self._every = every
-        self._latest = ("starting", 0, 0)
-        self._stopped = threading.Event()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True)
-
-    def __enter__(self) -> _Beats:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def progress(self, step: str, done: int, steps: int) -> None:
-        """Note what is being done; raises where the hub wants the job no more."""
-        self._latest = (step, done, steps)
-        if self._stopped.is_set():
-            raise JobStopped("The hub wants the job no more.")
-
-    def _beat(self) -> None:
-        told, at = None, -self._every
-        while True:
-            latest, now = self._latest, time.monotonic()
-            if latest != told or now - at >= self._every:
-                told, at = latest, now
-                try:
-                    self._link.report(self._job, *latest)
-                except HubRefuses:
-                    self._stopped.set()
-                    return
-                except HubAway:
-                    pass  # it may be back before the lease runs out
-            if self._over.wait(TICK_SECONDS):
-                return
-
-
 FORESEEN = (BudgetError, AlgorithmFailed, JobStopped, HubAway, HubRefuses)
 """Failures that do not depend on the rows: the ledger's, the algorithm's (which has paid for what
 it knows), the hub's.
@@ -506,18 +470,3 @@ def _unit(unit: Any) -> tuple[Any, Any]:
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
     replace_content(path, (json.dumps(document) + "\n").encode())
-
-
-def describe_failure(error: BaseException) -> str:
-    """Where something went wrong, without what it says: that may cite cells."""
-    trace, place = error.__traceback__, ""
-    for frame in _frames(trace):
-        place = frame
-    return f"{type(error).__name__}{place}"
-
-
-def _frames(trace: Any) -> Iterator[str]:
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        yield f" in {code.co_name} ({Path(code.co_filename).name}:{trace.tb_lineno})"
-        trace = trace.tb_next

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.hub.foreign.confinement import Limits
-from understudy.hub.operations import OPERATIONS, Operation, Protected, Synthesise, is_digest
+from understudy.hub.operation_runs import Operation, Protected
+from understudy.hub.operations import OPERATIONS, Synthesise, is_digest
 from understudy.privacy.ledger import Accepted
 
 _SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {

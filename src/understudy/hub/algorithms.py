@@ -121,3 +121,14 @@ def read_data(c: Transaction, digest: str) -> bytes:
     if data is None:
         raise NotFound("There is no such algorithm, or its provider has withdrawn it.")
     return bytes(data)
+
+
+def list_methods(c: Transaction, digest: str) -> tuple[str, ...]:
+    """The methods that a package names in its entry points; a package's own name is another."""
+    if digest not in _METHODS:
+        _METHODS[digest] = tuple(read_package(read_data(c, digest)).modules)
+    return _METHODS[digest]
+
+
+_METHODS: dict[str, tuple[str, ...]] = {}
+"""By digest: a package never changes."""

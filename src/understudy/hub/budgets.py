@@ -6,6 +6,7 @@ make a check fast, and :func:`check_sums` compares both.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from understudy.errors import BudgetError, InputError
 from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.errors import NotFound
+from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.tables import datasets, debits, user_budgets
 
 
@@ -27,6 +29,40 @@ def left_for(c: Transaction, dataset: str, user: str) -> Price:
     """What a user may still spend on it: her own rest, or the data set's if that is less."""
     row = _read_dataset(c, dataset)
     return _lesser(_left(row), _user_left(c, row, user))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserBudget:
+    """What one user may spend on a data set, and has spent.
+
+    Parameters
+    ----------
+    total
+        Her own; none: the same as everybody's.
+    left
+        What she may still spend of it; the data set may have less.
+    """
+
+    user: str
+    total: Price | None
+    spent: Price
+    left: Price
+
+
+def of_users(c: Transaction, dataset: str, page: PageOf | None = None) -> Page[UserBudget]:
+    """All who have spent something or have a budget of their own. The caller checks."""
+    row = _read_dataset(c, dataset)
+    query = sa.select(user_budgets).where(user_budgets.c.dataset == dataset)
+
+    def read(own: sa.RowMapping) -> UserBudget:
+        total = None
+        if own["total_epsilon"] is not None:
+            total = Price(own["total_epsilon"], own["total_delta"] or Fraction(0))
+        spent = Price(own["spent_epsilon"], own["spent_delta"])
+        rest = (total or _everybodys(row)) - spent
+        return UserBudget(user=own["user"], total=total, spent=spent, left=rest)
+
+    return read_page(c, query.order_by(user_budgets.c.user), page or PageOf(), read)
 
 
 def spent_by(c: Transaction, dataset: str, user: str) -> Price:
@@ -150,15 +186,20 @@ def _left(row: sa.RowMapping) -> Price:
 
 def _user_left(c: Transaction, row: sa.RowMapping, user: str) -> Price:
     own = c.first(_own(row["id"], user))
-    total = Price(
-        row["total_epsilon"] if row["user_epsilon"] is None else row["user_epsilon"],
-        row["total_delta"] if row["user_delta"] is None else row["user_delta"],
-    )
+    total = _everybodys(row)
     if own is None:
         return total
     if own["total_epsilon"] is not None:
         total = Price(own["total_epsilon"], own["total_delta"] or Fraction(0))
     return total - Price(own["spent_epsilon"], own["spent_delta"])
+
+
+def _everybodys(row: sa.RowMapping) -> Price:
+    """What a user without a budget of her own may spend."""
+    return Price(
+        row["total_epsilon"] if row["user_epsilon"] is None else row["user_epsilon"],
+        row["total_delta"] if row["user_delta"] is None else row["user_delta"],
+    )
 
 
 def _lesser(one: Price, other: Price) -> Price:

@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -66,12 +65,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -99,6 +93,28 @@ class Client:
         with Path(path).open("rb") as file:
             found: dict[str, Any] = self._send(
                 "PUT", f"/datasets/{_part(dataset)}/rows", content=file, kind="text/csv"
+            )
+        return found
+
+    def set_plan(
+        self, dataset: str, plan: Mapping[str, Any], owners: Mapping[str, str], service: str
+    ) -> dict[str, Any]:
+        """Give a data set of encrypted uploads its plan: the document, the owners' certificates
+        (PEM, by name), and what the hub's operator calls the crypto service.
+        """
+        document = {"plan": dict(plan), "owners": dict(owners), "service": service}
+        found: dict[str, Any] = self._send("PUT", f"/datasets/{_part(dataset)}/plan", json=document)
+        return found
+
+    def plan(self, dataset: str) -> dict[str, Any]:
+        """The plan of a data set of encrypted uploads, and who has delivered."""
+        return self._get(f"/datasets/{_part(dataset)}/plan")
+
+    def deliver(self, dataset: str, path: str | Path) -> dict[str, Any]:
+        """Deliver an upload that ``understudy csp encrypt`` made; twice is once."""
+        with Path(path).open("rb") as file:
+            found: dict[str, Any] = self._send(
+                "POST", f"/datasets/{_part(dataset)}/uploads", content=file, kind="application/json"
             )
         return found
 
@@ -177,6 +193,75 @@ class Client:
         if found["release"] is None:
             raise Conflict(f"The job ended without a release ({job['state']}): {job['why']}")
         return self.release(found["release"])
+
+    # ---- surveys
+
+    def make_survey(
+        self,
+        title: str,
+        items: str | Mapping[str, Any],
+        *,
+        epsilons: Sequence[float],
+        persons: int,
+        key: str | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Make a survey, as a draft: items are lines such as ``smoker = yes|no``, or a schema."""
+        document = {
+            "title": title,
+            "items": items,
+            "epsilons": list(epsilons),
+            "persons": persons,
+            "key": key or secrets.token_urlsafe(16),
+            **more,
+        }
+        return self._post("/surveys", document)
+
+    def surveys(self) -> list[dict[str, Any]]:
+        """One's own surveys, newest first."""
+        return list(self._pages("/surveys"))
+
+    def survey(self, survey: str) -> dict[str, Any]:
+        """A survey: its reports in whole batches, the error to expect, the job of its table."""
+        return self._get(f"/surveys/{_part(survey)}")
+
+    def open_survey(self, survey: str) -> dict[str, Any]:
+        """Let persons answer."""
+        return self._post(f"/surveys/{_part(survey)}/open")
+
+    def close_survey(self, survey: str) -> dict[str, Any]:
+        """Take no more reports."""
+        return self._post(f"/surveys/{_part(survey)}/close")
+
+    def open_wave(self, survey: str, persons: int) -> dict[str, Any]:
+        """Ask other persons what the reports so far leave most open."""
+        return self._post(f"/surveys/{_part(survey)}/waves", {"persons": persons})
+
+    def invite(self, survey: str, persons: int) -> list[str]:
+        """Links for as many persons; the hub does not show them again."""
+        found = self._post(f"/surveys/{_part(survey)}/invitations", {"persons": persons})
+        return list(found["links"])
+
+    def survey_plan(self, survey: str) -> dict[str, Any]:
+        """Who is asked what; ``understudy.local.plans.Plan.from_dict`` reads it."""
+        return self._get(f"/surveys/{_part(survey)}/plan")
+
+    def send_reports(self, survey: str, lines: str | bytes) -> dict[str, Any]:
+        """Send reports that were randomised where the persons are, one in each line."""
+        address = f"/surveys/{_part(survey)}/reports"
+        found: dict[str, Any] = self._send("POST", address, content=lines, kind="text/plain")
+        return found
+
+    def estimates(self, survey: str) -> dict[str, Any]:
+        """The share of persons with each answer, with its standard deviation."""
+        return self._get(f"/surveys/{_part(survey)}/estimates")
+
+    def make_table(self, survey: str, seconds: float = 600) -> dict[str, Any]:
+        """Let a worker make a synthetic table of a closed survey, wait for it, and give its
+        release.
+        """
+        job = self._post(f"/surveys/{_part(survey)}/table")
+        return self.wait(job["request"], seconds)
 
     # ---- deciding
 

@@ -155,6 +155,7 @@ def _describe_setting(dataset: Dataset) -> list[Entity]:
         "agent": "the owner's own agent; the rows never reach the hub",
         "stored": "the hub's worker; the rows are stored encrypted",
         "federated": "several owners' agents, by secure sums",
+        "encrypted": "ciphertexts at the hub, opened as noisy sums by a crypto service",
     }
     place = places.get(dataset.mode, "each person's own device")
     epsilon, delta = dataset.total.numbers()

@@ -47,7 +47,8 @@ class DatasetSpec:
     user_epsilon, user_delta
         The budget of each user; ``None``: up to the total.
     mode
-        agent (the rows stay with the owner), stored (encrypted at the hub) or federated.
+        agent (the rows stay with the owner), stored (encrypted at the hub), federated, or encrypted
+        (several owners deliver ciphertexts, which the hub cannot open).
     listed
         Whether the catalogue shows it to everybody who signs in.
     neighbours, unit
@@ -172,8 +173,7 @@ def reopen(c: Transaction, actor: str, dataset: str) -> Dataset:
 def store_rows(c: Transaction, actor: str, dataset: str, stored: str) -> Dataset:
     """Take an object of the vault as the rows of a data set in mode stored."""
     check(c, actor, Operation(name=MANAGE), dataset)
-    if read_dataset(c, dataset).mode != "stored":
-        raise InputError("This data set's rows stay with its owner; the hub does not take them.")
+    check_stored(read_dataset(c, dataset))
     here = (vault_objects.c.id == stored) & (vault_objects.c.dataset == dataset)
     if c.first(sa.select(vault_objects.c.id).where(here)) is None:
         raise NotFound("There are no such rows of this data set.")
@@ -181,6 +181,12 @@ def store_rows(c: Transaction, actor: str, dataset: str, stored: str) -> Dataset
     c.execute(sa.update(datasets).where(datasets.c.id == dataset).values(**values))
     trail.append(c, actor, "store rows", dataset, {"object": stored})
     return read_dataset(c, dataset)
+
+
+def check_stored(dataset: Dataset) -> None:
+    """Refuse rows of a data set whose rows stay with its owner."""
+    if dataset.mode != "stored":
+        raise InputError("This data set's rows stay with its owner; the hub does not take them.")
 
 
 # --------------------------------------------------------------------------- reading

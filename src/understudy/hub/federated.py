@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -28,7 +28,8 @@ from understudy.hub.errors import NotFound, Unavailable
 from understudy.hub.job_ledgers import JobLedger
 from understudy.hub.names import MANAGE
 from understudy.hub.opening import Hub
-from understudy.hub.operations import Operation, Synthesise
+from understudy.hub.operation_runs import Operation
+from understudy.hub.operations import Synthesise
 from understudy.hub.policy import Operation as Asked
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Job, read_dataset
@@ -44,7 +45,7 @@ PAUSE = 0.02
 
 
 class FederationFailed(InputError):  # noqa: N818 - what happened
-    """The agents could not work together; the sentence tells nothing private."""
+    """Several owners' data could not be put together; the sentence tells nothing private."""
 
 
 # --------------------------------------------------------------------------- who takes part
@@ -120,16 +121,22 @@ class RelayLink:
         raise HolderGone(f"The holder {self.name} did not answer in time.")
 
 
-def compute_federated(
-    hub: Hub,
-    job: Job,
-    operation: Operation,
-    ledger: JobLedger,
-    path: Path,
-    progress: Progress,
-    patience: float = PATIENCE,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SharedJob:
+    """A job over the rows of several owners."""
+
+    hub: Hub
+    job: Job
+    operation: Operation
+    ledger: JobLedger
+    path: Path
+    """Where the model goes."""
+    progress: Progress
+
+
+def compute_federated(shared: SharedJob, patience: float = PATIENCE) -> None:
     """Learn one model from the rows of all holders, and write it to a file."""
+    hub, job, operation, ledger = shared.hub, shared.job, shared.operation, shared.ledger
     with hub.db.reading() as c:
         dataset = read_dataset(c, job.dataset)
         who = list_holders(c, job.dataset)
@@ -145,7 +152,7 @@ def compute_federated(
     # From here on owners may be asked: whatever happens, the price stays.
     number = ledger.reserve("federated", epsilon, delta, protected.neighbours, protected.unit)
     try:
-        made = federate(links, schema, replace(method, refinement=0.0), progress=progress)
+        made = federate(links, schema, replace(method, refinement=0.0), progress=shared.progress)
     except UnderstudyError as error:
         raise FederationFailed(f"The owners' agents could not finish it: {error}") from error
     finally:
@@ -153,7 +160,7 @@ def compute_federated(
             relay.clear(c, job.id)
     assert isinstance(made, Model)
     ledger.settle(number, made.ledger)
-    made.save(path)
+    made.save(shared.path)
 
 
 def _open_links(hub: Hub, job: Job, who: Sequence[str], patience: float) -> list[RelayLink]:

@@ -26,24 +26,21 @@ from understudy.hub import jobs
 from understudy.hub.amounts import Price
 from understudy.hub.database import Database
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
-from understudy.hub.operations import (
+from understudy.hub.operation_runs import (
     ANSWERS,
     LEDGER,
     MODEL,
     REPORT,
     USE,
-    Ask,
-    Learn,
     Operation,
     Protected,
-    Synthesise,
     Use,
-    read_operation,
     write_release,
 )
+from understudy.hub.operations import Ask, Learn, Synthesise, read_operation
 from understudy.hub.protection import read_protected
-from understudy.hub.records import Dataset, Release, ReleaseFile, read_dataset, read_job
-from understudy.hub.releases import ReleaseSpec
+from understudy.hub.records import Dataset, Release, read_dataset, read_job
+from understudy.hub.releases import ReleaseSpec, store_file
 from understudy.hub.vault import Vault
 from understudy.models.model import Model
 from understudy.privacy.budget import exact
@@ -95,7 +92,10 @@ def take_in(db: Database, vault: Vault, job: str, worker: str, path: Path) -> Re
     try:
         taken = check_document(path, operation, dataset, found.price)
         with write_files(operation, taken, dataset, job) as folder:
-            files = [_store(vault, dataset.id, path) for path in sorted(folder.iterdir())]
+            files = [
+                store_file(vault, dataset.id, path, MEDIA[path.name])
+                for path in sorted(folder.iterdir())
+            ]
     except Forged as error:
         why = f"What was handed in was refused: {error}"
         with db.transaction() as c:
@@ -328,15 +328,3 @@ def _public_part(attribute: Attribute) -> tuple[Any, ...]:
     if isinstance(attribute, Category):
         return (*told, attribute.values, attribute.other)
     return (*told, json.dumps(attribute.to_dict(), sort_keys=True))
-
-
-def _store(vault: Vault, dataset: str, path: Path) -> ReleaseFile:
-    with path.open("rb") as file:
-        stored = vault.put(dataset, "release", file)
-    return ReleaseFile(
-        name=path.name,
-        media_type=MEDIA[path.name],
-        size=stored.size,
-        sha256=stored.sha256,
-        object=stored.id,
-    )

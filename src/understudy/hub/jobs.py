@@ -61,7 +61,7 @@ def claim(c: Transaction, worker: str, dataset_ids: Sequence[str] | None = None)
     """Take the oldest job that this worker may do, or none.
 
     An agent gets jobs of the data sets that name it; the hub's own workers get those whose rows are
-    stored or federated.
+    stored, federated or encrypted uploads, and the tables of surveys.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def check_open(c: Transaction, dataset: str) -> None:
 def _serves(worker: str) -> sa.ColumnElement[bool]:
     if worker.startswith(AGENT):
         return (datasets.c.mode == "agent") & (datasets.c.agent == worker.removeprefix(AGENT))
-    return datasets.c.mode.in_(["stored", "federated"])
+    return datasets.c.mode.in_(["stored", "federated", "encrypted", "survey"])
 
 
 def _read_own(c: Transaction, job: str, worker: str) -> Job:

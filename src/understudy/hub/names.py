@@ -6,7 +6,7 @@ import base64
 import secrets
 from typing import Literal, get_args
 
-Mode = Literal["agent", "stored", "federated", "survey"]
+Mode = Literal["agent", "stored", "federated", "encrypted", "survey"]
 DatasetState = Literal["open", "closed"]
 RequestState = Literal["waiting", "approved", "refused", "withdrawn"]
 JobState = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
@@ -15,6 +15,12 @@ MODES: tuple[str, ...] = get_args(Mode)
 JOB_STATES: tuple[str, ...] = get_args(JobState)
 ENDED = ("done", "failed", "interrupted", "cancelled")
 """States of a job that no worker changes any more."""
+
+FEDERATED = "federated"
+"""The mode of data sets whose owners' agents compute together."""
+
+ENCRYPTED = "encrypted"
+"""The mode of data sets whose owners deliver encrypted uploads and go offline."""
 
 PRICED = ("synthesise", "ask", "learn")
 """Operations that read private rows: each has a price and needs a request."""

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +94,18 @@ def _is_short(value: Any) -> bool:
 
 def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Where something went wrong, without what it says: that may cite cells."""
+    trace, place = error.__traceback__, ""
+    for frame in _frames(trace):
+        place = frame
+    return f"{type(error).__name__}{place}"
+
+
+def _frames(trace: Any) -> Iterator[str]:
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        yield f" in {code.co_name} ({Path(code.co_filename).name}:{trace.tb_lineno})"
+        trace = trace.tb_next

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 
@@ -26,6 +26,9 @@ from understudy.hub.errors import Refused, Unavailable
 
 LEEWAY = 60
 """Seconds by which clocks may differ."""
+
+NAMES = ("email", "preferred_username", "name")
+"""Claims by which people are called."""
 
 FAILED = "The sign-in could not be completed; start it again."
 
@@ -110,10 +113,12 @@ class OpenIDProvider:
                 "redirect_uri": back,
                 "code_verifier": flow.verifier,
             },
-            auth=(self.client, self.secret),
+            # RFC 6749, 2.3.1: both are encoded as in a form before they are put together.
+            auth=(quote_plus(self.client), quote_plus(self.secret)),
         )
         claims = read_claims(answer.get("id_token"))
         self._check(claims, flow)
+        claims = {**self._ask_for_names(claims, answer.get("access_token")), **claims}
         name = str(claims.get("email") or claims.get("preferred_username") or claims["sub"])
         return Identity(
             provider=self.issuer,
@@ -121,6 +126,18 @@ class OpenIDProvider:
             name=_plain_name(name),
             display=str(claims.get("name") or name)[:120],
         )
+
+    def _ask_for_names(self, claims: Mapping[str, Any], access: Any) -> dict[str, Any]:
+        """What a person is called, where the ID token does not say so: most providers tell it at
+        another address only. Who it is, the ID token alone says.
+        """
+        address = str(self._settings().get("userinfo_endpoint", ""))
+        if any(claims.get(name) for name in NAMES) or not access or not _is_safe(address):
+            return {}
+        found = self._ask("GET", address, headers={"authorization": f"Bearer {access}"})
+        if found.get("sub") != claims["sub"]:
+            raise Refused(FAILED)
+        return {name: found[name] for name in NAMES if isinstance(found.get(name), str)}
 
     def _check(self, claims: Mapping[str, Any], flow: Flow) -> None:
         audience = claims.get("aud")
@@ -144,7 +161,7 @@ class OpenIDProvider:
     def _settings(self) -> dict[str, Any]:
         found = self._ask("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         for name in ("authorization_endpoint", "token_endpoint"):
-            if not str(found.get(name, "")).startswith(("https://", "http://127.0.0.1")):
+            if not _is_safe(str(found.get(name, ""))):
                 raise Unavailable(f"{self.label} cannot be used to sign in: no {name} with TLS.")
         return found
 
@@ -182,10 +199,15 @@ def read_provider(environment: Mapping[str, str] | None = None) -> OpenIDProvide
     if not all(given):
         raise InputError(f"To sign in by OpenID Connect, set all of {', '.join(names)}.")
     issuer, client, secret = given
-    if not issuer.startswith(("https://", "http://127.0.0.1")):
+    if not _is_safe(issuer):
         raise InputError(f"{names[0]} must begin with https://.")
     label = found.get("UNDERSTUDY_HUB_OIDC_LABEL", "your institution")
     return OpenIDProvider(issuer=issuer, client=client, secret=secret, label=label)
+
+
+def _is_safe(address: str) -> bool:
+    """Whether nobody on the way can read along."""
+    return address.startswith("https://") or urlsplit(address).hostname == "127.0.0.1"
 
 
 def _plain_name(name: str) -> str:

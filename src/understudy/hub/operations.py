@@ -4,16 +4,13 @@ A request describes the operation by a *spec*, a plain JSON object. It is read s
 against the data set's schema, priced and previewed without a row: by the hub when it is asked for,
 and again by whoever computes it. Running it goes through the same functions that the command line
 uses, with the owner's ledger file, and leaves a folder of files that may leave the owner.
+What all of them have in common is in :mod:`understudy.hub.operation_runs`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import secrets
-import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -28,13 +25,23 @@ from understudy.data.schema import Schema
 from understudy.engines.urls import is_url
 from understudy.errors import InputError
 from understudy.hub.foreign.confinement import python_folders
+from understudy.hub.operation_runs import (
+    ANSWERS,
+    MODEL,
+    REPORT,
+    ROWS,
+    Operation,
+    Protected,
+    Run,
+    Use,
+)
 from understudy.models.constraining import check_constraints
-from understudy.models.model import MAX_ROWS_PER_SAMPLE, Model
-from understudy.privacy.budget import Neighbours, check_delta, check_epsilon, check_neighbours
-from understudy.privacy.ledger import Ledger, LedgerFile, Unit, check_rows_per_person
+from understudy.models.documents import MAX_ROWS_PER_SAMPLE
+from understudy.models.model import Model
+from understudy.privacy.budget import check_delta, check_epsilon
+from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.privacy.plan import plan
-from understudy.release.callbacks import Notify, Progress, no_progress
-from understudy.reports.release import About, report
+from understudy.reports.release import report
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import file_parameters
 from understudy.synthesizers.registry import DEFAULT, find_method
@@ -44,16 +51,6 @@ OPERATIONS = ("synthesise", "ask", "learn")
 
 MAX_ROWS_PER_RELEASE = 5_000_000
 """Synthetic rows that a hub keeps of one release; a model gives more on the user's own machine."""
-
-MODEL, ROWS, LEDGER, REPORT, USE, ANSWERS = (
-    "model.json",
-    "synthetic",
-    "ledger.json",
-    "report.html",
-    "use.json",
-    "answers.json",
-)
-"""The files of a release; that of the rows ends in their format."""
 
 FORMATS = ("csv", "parquet")
 
@@ -69,160 +66,6 @@ _SHARED_PARAMETERS = (
     "discovery",
 )
 """Parameters of methods that the request or the data set says elsewhere."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protected:
-    """Whom all releases of a data set protect.
-
-    Parameters
-    ----------
-    neighbours
-        "add_remove" or "replace"; the same for all releases of a data set.
-    person
-        The column that says whose row it is.
-    max_rows_per_person
-        How many rows of a person count.
-    """
-
-    neighbours: Neighbours = "add_remove"
-    person: str | None = None
-    max_rows_per_person: int = 1
-
-    def __post_init__(self) -> None:
-        check_neighbours(self.neighbours)
-        check_rows_per_person(self.max_rows_per_person)
-
-    @property
-    def unit(self) -> Unit:
-        """A row, or a person with all rows of theirs."""
-        if self.person is None and self.max_rows_per_person == 1:
-            return "row"
-        return "person"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Use:
-    """What travels with every release: what the data may be used for, and whom to ask."""
-
-    title: str = ""
-    purpose: str = ""
-    conditions: str = ""
-    contact: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As it stands in ``use.json``."""
-        return {"understudy_use": 1, **asdict(self)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseFiles:
-    """What an operation leaves: files that may go out, and what they cost.
-
-    Parameters
-    ----------
-    folder
-        Where they are.
-    names
-        Their names in it.
-    ledger
-        What was spent.
-    """
-
-    folder: Path
-    names: tuple[str, ...]
-    ledger: Ledger
-
-    def paths(self) -> dict[str, Path]:
-        """The files by their names."""
-        return {name: self.folder / name for name in self.names}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """What running an operation takes beside its spec.
-
-    Parameters
-    ----------
-    rows
-        The private rows: a file, a frame, or a URL.
-    schema
-        The data set's schema.
-    protected
-        Whom the guarantee protects.
-    ledger_file
-        The ledger of whoever computes.
-    folder
-        Where the files go; it is new, and appears only when all of them are written.
-    use
-        What travels with the release.
-    progress, notify
-        Called with progress, and with sentences for the owner's eyes alone.
-    methods
-        Methods that are not in the registry: those of foreign algorithms, by digest.
-    seed
-        By which synthetic rows are drawn from the model; it has no bearing on privacy.
-    """
-
-    rows: Frame
-    schema: Schema
-    ledger_file: LedgerFile
-    folder: Path
-    protected: Protected = field(default_factory=Protected)
-    use: Use = field(default_factory=Use)
-    progress: Progress = no_progress
-    notify: Notify = lambda sentence: None
-    methods: Mapping[str, type[Synthesizer]] = field(default_factory=dict)
-    seed: int | None = None
-
-
-class Operation(ABC):
-    """One of the operations, read from a spec."""
-
-    name: ClassVar[str]
-    epsilon: float
-    delta: float
-
-    @abstractmethod
-    def check(self, schema: Schema, protected: Protected) -> None:
-        """Refuse what cannot be done with the schema; reads no row."""
-
-    @abstractmethod
-    def price(self) -> tuple[float, float]:
-        """The whole (epsilon, delta), debited before it starts."""
-
-    @abstractmethod
-    def preview(self, schema: Schema, protected: Protected, rows: int | None) -> dict[str, Any]:
-        """What to expect of it; ``rows`` is a public guess of how many there are."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The spec, with all that was left out."""
-
-    @abstractmethod
-    def compute(self, run: Run) -> Any:
-        """Ask the rows: a model, or the document of answers."""
-
-    @abstractmethod
-    def write(self, made: Any, folder: Path, use: Use, seed: int | None) -> Ledger:
-        """Write what was made, and what follows from it, into a folder."""
-
-    def run(self, run: Run) -> ReleaseFiles:
-        """Compute and write; the folder appears whole or not at all."""
-        self.check(run.schema, run.protected)
-        if run.folder.exists():
-            raise InputError(f"There is something at {run.folder} already; name a new folder.")
-        beside = run.folder.with_name(f".{secrets.token_hex(4)}.{run.folder.name}")
-        beside.mkdir(mode=0o700, parents=True)
-        try:
-            made = self.compute(run)
-            run.progress("writing the release", 0, 1)
-            ledger = write_release(self, made, beside, run.use, run.seed)
-            names = tuple(sorted(path.name for path in beside.iterdir()))
-            os.replace(beside, run.folder)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-        return ReleaseFiles(folder=run.folder, names=names, ledger=ledger)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,7 +160,7 @@ class Synthesise(Operation):
         if rows is None and model.draws is None and model.rows is not None:
             rows = min(model.rows, MAX_ROWS_PER_RELEASE)  # a model may say anything
         model.write(folder / f"{ROWS}.{self.format}", rows, seed)
-        write_text(folder / REPORT, report(model, _about(use)), "report")
+        write_text(folder / REPORT, report(model, use.about()), "report")
         return model.ledger
 
     def make_method(self, protected: Protected) -> Synthesizer:
@@ -600,16 +443,6 @@ def preview(
     return operation.preview(schema, protected, rows)
 
 
-def write_release(
-    operation: Operation, made: Any, folder: Path, use: Use, seed: int | None = None
-) -> Ledger:
-    """Write all files of a release into a folder: those of the operation, the ledger, the use."""
-    ledger = operation.write(made, folder, use, seed)
-    write_json(folder / LEDGER, ledger.to_dict(), "ledger")
-    write_json(folder / USE, use.to_dict(), "use", indent=2)
-    return ledger
-
-
 def is_digest(text: Any) -> bool:
     """Whether a text is a SHA-256 in lower-case hexadecimal."""
     return isinstance(text, str) and len(text) == 64 and not set(text) - set("0123456789abcdef")
@@ -655,12 +488,6 @@ def _plain_fields(operation: Any) -> dict[str, Any]:
 
 def _list(names: Any) -> str:
     return ", ".join(names)
-
-
-def _about(use: Use) -> About:
-    return About(
-        title=use.title, contact=use.contact, purpose=use.purpose, conditions=use.conditions
-    )
 
 
 assert MAX_ROWS_PER_RELEASE <= MAX_ROWS_PER_SAMPLE

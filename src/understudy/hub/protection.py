@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.hub.operations import Protected
+from understudy.hub.operation_runs import Protected
 from understudy.privacy.budget import check_neighbours
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,12 +28,13 @@ from understudy.hub.records import (
     read_release_rows,
 )
 from understudy.hub.tables import datasets, release_files, releases, vault_objects
+from understudy.hub.vault import Vault
 
 MAX_FILES = 20
 RELEASE_VERSION = 1
 WITHDRAWN = "The release was withdrawn by the data set's owner."
 USE_FILE = "use.json"
-"""Written anew for each download: it carries the head of the trail, which no job knows."""
+"""Written for each download: it carries the head of the trail, which no job knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +51,15 @@ class ReleaseSpec:
         The ledger's document: every question that was asked, with its price.
     summary
         Public facts for pages: rows, method, the answer of a question.
+    price
+        What it cost where that is not the job's price: the persons of a survey paid themselves.
     """
 
     title: str
     files: Sequence[ReleaseFile] = ()
     ledger: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
+    price: Price | None = None
 
     def digest(self) -> str:
         """The same for the same content, wherever the vault put the files."""
@@ -70,41 +75,24 @@ class ReleaseSpec:
 
 def add(c: Transaction, worker: str, job: Job, spec: ReleaseSpec) -> Release:
     """Enter the release of a running job; :func:`understudy.hub.jobs.finish` calls it."""
-    made = {"job": job.id, "user": job.user, "operation": job.operation}
-    return _enter(c, worker, job.dataset, made, job.price, spec)
-
-
-def publish(c: Transaction, actor: str, dataset: str, price: Price, spec: ReleaseSpec) -> Release:
-    """Enter a release that no job made: the table of a survey, whose persons paid themselves."""
-    check(c, actor, Operation(name=MANAGE), dataset)
-    made = {"job": None, "user": actor, "operation": "survey"}
-    return _enter(c, actor, dataset, made, price, spec)
-
-
-def _enter(
-    c: Transaction,
-    actor: str,
-    dataset: str,
-    made: Mapping[str, Any],
-    price: Price,
-    spec: ReleaseSpec,
-) -> Release:
-    """Enter a release, with its files and its place in the trail."""
+    dataset, price = job.dataset, spec.price or job.price
     _check_files(c, dataset, spec.files)
     release = new_id()
     details = {
         "release": release,
-        "job": made["job"],
-        "operation": made["operation"],
+        "job": job.id,
+        "operation": job.operation,
         "price": str(price),
         "files": {file.name: file.sha256 for file in spec.files},
     }
-    head = trail.append(c, actor, "release", dataset, details)
+    head = trail.append(c, worker, "release", dataset, details)
     c.execute(
         sa.insert(releases).values(
             id=release,
             dataset=dataset,
-            **made,
+            job=job.id,
+            user=job.user,
+            operation=job.operation,
             title=spec.title[:200],
             use=read_dataset(c, dataset).use,
             ledger=dict(spec.ledger),
@@ -222,6 +210,19 @@ def describe(release: Release) -> dict[str, Any]:
         "files": {file.name: file.sha256 for file in release.files if file.name != USE_FILE},
         "trail": dict(release.trail),
     }
+
+
+def store_file(vault: Vault, dataset: str, path: Path, media_type: str) -> ReleaseFile:
+    """Put a file of a release into the vault."""
+    with path.open("rb") as file:
+        stored = vault.put(dataset, "release", file)
+    return ReleaseFile(
+        name=path.name,
+        media_type=media_type,
+        size=stored.size,
+        sha256=stored.sha256,
+        object=stored.id,
+    )
 
 
 def _check_files(c: Transaction, dataset: str, files: Sequence[ReleaseFile]) -> None:

@@ -92,6 +92,16 @@ class SurveyIntake:
             self._checks[survey] = made
         return made
 
+    def check_again(self, survey: str) -> ReportCheck:
+        """The same, with the plan read again: another process may have opened a wave."""
+        with self._db.reading() as c:
+            now = survey_service.read_survey(c, survey)
+        known = self._checks.get(survey)
+        if known is not None and list(known.plan.earlier) == now.plan_document["earlier"]:
+            return known
+        self._checks.pop(survey, None)
+        return self.check_of(survey)
+
     def put(self, survey: str, reports: Sequence[Report]) -> Future[Outcome]:
         """Let checked reports be written; the future has its result once they are on disk."""
         waiting = _Waiting(survey=survey, reports=reports)

@@ -1,52 +1,30 @@
-"""What a survey tells: the error to expect, estimates with their error bars, a synthetic table.
+"""What a survey tells: the error to expect, and estimates with their error bars.
 
-All of it is made of reports that persons randomised themselves, so that nothing here costs anything
-and nothing needs to be kept from the maker.
+All of it is made of reports that persons randomised themselves, so that nothing here costs
+anything; which of them are told of already is up to :mod:`understudy.hub.survey_batches`.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
-from understudy.data.files import write_json
 from understudy.data.marginals import marginal
-from understudy.errors import InputError
-from understudy.hub import datasets, releases, trail
 from understudy.hub import surveys as survey_service
-from understudy.hub.amounts import Price
-from understudy.hub.database import Database, Transaction
-from understudy.hub.datasets import DatasetSpec
-from understudy.hub.errors import Conflict
-from understudy.hub.records import Release, ReleaseFile
-from understudy.hub.releases import ReleaseSpec
+from understudy.hub.database import Transaction
+from understudy.hub.survey_batches import Cells
 from understudy.hub.surveys import Survey
-from understudy.hub.tables import surveys
-from understudy.hub.vault import Vault
 from understudy.local.collected import Collected, even_variance
 from understudy.local.collecting import Collector
 from understudy.local.curator import LocalCurator
 from understudy.local.planning import expect_errors
 from understudy.local.plans import Plan
-from understudy.local.release import local_epsilon, open_local_ledger, synthesize_reports
-from understudy.models.model import Model
+from understudy.local.release import local_epsilon, open_local_ledger
 from understudy.privacy.budget import Budget
-from understudy.release.callbacks import Progress, no_progress
-from understudy.reports.release import write_report
 
-MEDIA_TYPES = {
-    "model.json": "application/json",
-    "synthetic.csv": "text/csv; charset=utf-8",
-    "report.html": "text/html; charset=utf-8",
-    "ledger.json": "application/json",
-    "tables.json": "application/json",
-}
 CURVE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Parts of the expected number of persons at which the error to expect is drawn."""
 
@@ -58,7 +36,9 @@ class SurveyOutlook:
     Attributes
     ----------
     reports
-        How many there are.
+        How many there are of this wave.
+    earlier
+        How many there are of earlier waves.
     worth
         To how many reports at the usual level they are worth: those at a more private level tell
         less.
@@ -71,6 +51,7 @@ class SurveyOutlook:
     """
 
     reports: int
+    earlier: int
     worth: float
     planned: tuple[float, float]
     now: tuple[float, float] | None
@@ -95,7 +76,7 @@ class ItemEstimate:
     shares: tuple[Share, ...]
 
 
-def foresee(plan: Plan, persons: int, cells: Mapping[tuple[int, int], int]) -> SurveyOutlook:
+def foresee(plan: Plan, persons: int, cells: Cells) -> SurveyOutlook:
     """The error to expect with as many persons as planned, and with the reports so far.
 
     Parameters
@@ -103,33 +84,36 @@ def foresee(plan: Plan, persons: int, cells: Mapping[tuple[int, int], int]) -> S
     plan
         Who is asked what.
     persons
-        How many are expected.
+        How many are expected in this wave.
     cells
         How many reports there are to each question at each level.
     """
-    reports = sum(cells.values())
     worth = _weigh(plan, cells)
-    planned = expect_errors(plan, persons)
+    waves = [question.wave for question in plan.questions]
+    known = {place: value for place, value in worth.items() if waves[place] < plan.wave}
+    worth_now = sum(worth.values()) - sum(known.values())
+
+    def expect(number: float) -> tuple[float, float]:
+        found = expect_errors(plan, max(1, round(number)), known)
+        return found.one_way, found.two_way
+
     now = None
-    if worth >= 1:
-        expected = expect_errors(plan, max(1, round(worth)))
-        now = (expected.one_way, expected.two_way)
-    curve = []
-    for part in CURVE:
-        number = max(1, round(part * persons))
-        expected = expect_errors(plan, number)
-        curve.append((number, expected.one_way, expected.two_way))
+    if worth_now >= 1:
+        now = expect(worth_now)
+    reports = sum(n for (question, _), n in cells.items() if waves[question] == plan.wave)
+    numbers = [max(1, round(part * persons)) for part in CURVE]
     return SurveyOutlook(
         reports=reports,
-        worth=worth,
-        planned=(planned.one_way, planned.two_way),
+        earlier=sum(cells.values()) - reports,
+        worth=worth_now,
+        planned=expect(persons),
         now=now,
-        curve=tuple(curve),
+        curve=tuple((number, *expect(number)) for number in numbers),
     )
 
 
-def _weigh(plan: Plan, cells: Mapping[tuple[int, int], int]) -> float:
-    """To how many reports at the usual level the reports are worth, by their variances."""
+def _weigh(plan: Plan, cells: Cells) -> dict[int, float]:
+    """To how many reports at the usual level those to each question are worth, by variance."""
     known: dict[Any, float] = {}
 
     def variance(randomiser: Any) -> float:
@@ -137,15 +121,16 @@ def _weigh(plan: Plan, cells: Mapping[tuple[int, int], int]) -> float:
             known[randomiser] = even_variance(randomiser, 1)
         return known[randomiser]
 
-    worth = 0.0
+    worth: dict[int, float] = {}
     for (question, level), reports in cells.items():
         randomisers = plan.questions[question].randomisers
-        worth += reports * variance(randomisers[0]) / variance(randomisers[level])
+        ratio = variance(randomisers[0]) / variance(randomisers[level])
+        worth[question] = worth.get(question, 0.0) + reports * ratio
     return worth
 
 
 def collect(c: Transaction, survey: Survey) -> Collected:
-    """Add up the reports of a survey; their tokens were checked when they arrived."""
+    """Add up the reports that are shown; their tokens were checked when they arrived."""
     with Collector(survey.plan(), checked=True) as collector:
         for chunk in survey_service.read_lines(c, survey):
             collector.add_lines(chunk)
@@ -214,116 +199,3 @@ def write_estimates(collected: Collected, items: Iterable[ItemEstimate]) -> dict
             if found is not None
         ],
     }
-
-
-# --------------------------------------------------------------------------- the synthetic table
-
-
-def publish_table(
-    db: Database, vault: Vault, actor: str, survey: str, progress: Progress = no_progress
-) -> Release:
-    """Make a synthetic table of a closed survey, and put it into the catalogue; once.
-
-    Parameters
-    ----------
-    db, vault
-        The hub's.
-    actor
-        Its maker.
-    survey
-        Which one.
-    progress
-        Called while learning.
-    """
-    with db.reading() as c:
-        found = survey_service.show(c, actor, survey)
-        if found.state != "closed":
-            raise Conflict("Close the survey first: the table is of all its reports.")
-        if published := read_published(c, actor, found):
-            return published
-        collected = collect(c, found)
-    if not collected.reports:
-        raise InputError("Nobody has answered; there is nothing to make a table of.")
-    model = synthesize_reports(collected, progress=progress)
-    with db.transaction() as c:
-        dataset = _register(c, actor, found, model)
-    # Files go into the vault of a data set that exists, outside of any transaction.
-    with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
-        files = _store_files(vault, dataset, Path(folder), found, collected, model)
-    epsilon, delta = model.ledger.promise()
-    spec = ReleaseSpec(
-        title=f"{found.title}: synthetic table from {collected.reports:,} reports"[:200],
-        files=files,
-        ledger=model.ledger.to_dict(),
-        summary={
-            "rows": collected.reports,
-            "method": model.method["name"],
-            "statement": model.ledger.statement(),
-            "survey": survey,
-        },
-    )
-    with db.transaction() as c:
-        now = survey_service.show(c, actor, survey)
-        if published := read_published(c, actor, now):  # another click was faster
-            return published
-        return releases.publish(c, actor, dataset, Price.of(epsilon, delta), spec)
-
-
-def _register(c: Transaction, actor: str, survey: Survey, model: Model) -> str:
-    """The data set that stands for the survey in the catalogue; it has no rows and no budget."""
-    now = survey_service.show(c, actor, survey.id)
-    if now.dataset is not None:  # another click was faster
-        return now.dataset
-    document = survey.document
-    dataset = datasets.register(
-        c,
-        survey.maker,
-        DatasetSpec(
-            name=survey.title[:100],
-            description=survey.introduction,
-            schema=survey.plan().schema.to_dict(),
-            purpose=document["purpose"],
-            conditions=document["conditions"],
-            contact=document["contact"],
-            epsilon=0.0,
-            mode="survey",
-            neighbours="replace",
-        ),
-    )
-    change = sa.update(surveys).where(surveys.c.id == survey.id)
-    c.execute(change.values(dataset=dataset.id))
-    trail.append(c, actor, "publish survey", survey.id, {"dataset": dataset.id})
-    return dataset.id
-
-
-def _store_files(
-    vault: Vault, dataset: str, folder: Path, survey: Survey, collected: Collected, model: Model
-) -> list[ReleaseFile]:
-    model.save(folder / "model.json")
-    model.write(folder / "synthetic.csv", collected.reports)
-    contact = str(survey.document["contact"])
-    write_report(model, folder / "report.html", title=survey.title, contact=contact)
-    write_json(folder / "ledger.json", model.ledger.to_dict(), "ledger")
-    collected.save(folder / "tables.json")
-    files = []
-    for name, kind in MEDIA_TYPES.items():
-        with (folder / name).open("rb") as content:
-            stored = vault.put(dataset, "release", content)
-        files.append(
-            ReleaseFile(
-                name=name,
-                media_type=kind,
-                size=stored.size,
-                sha256=stored.sha256,
-                object=stored.id,
-            )
-        )
-    return files
-
-
-def read_published(c: Transaction, viewer: str, survey: Survey) -> Release | None:
-    """The release of a survey's table, if there is one."""
-    if survey.dataset is None:
-        return None
-    found = releases.list_of(c, viewer, survey.dataset).items
-    return found[0] if found else None

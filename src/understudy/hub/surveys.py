@@ -19,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from understudy.errors import InputError
-from understudy.hub import trail
+from understudy.hub import survey_batches, trail
 from understudy.hub.access import read_subject
 from understudy.hub.database import Transaction
 from understudy.hub.errors import Conflict, NotFound, Refused
@@ -33,6 +33,7 @@ MAX_INVITATIONS = 100_000
 """Of one survey, in one go."""
 
 MAX_TEXT = 5_000
+MAX_PERSONS = 100_000_000
 CODE_BYTES = 16
 
 
@@ -98,6 +99,11 @@ class Survey:
         """What persons read first."""
         return str(self.document["introduction"])
 
+    @property
+    def wave(self) -> int:
+        """Which wave is asked, the first being 1."""
+        return 1 + len(self.plan_document["earlier"])
+
     def plan(self) -> Plan:
         """Who is asked what."""
         return Plan.from_dict(self.plan_document)
@@ -159,7 +165,7 @@ def _check(spec: SurveySpec) -> None:
     for name in ("introduction", "purpose", "conditions", "contact"):
         if len(getattr(spec, name)) > MAX_TEXT:
             raise InputError(f"The {name} has more than {MAX_TEXT:,} letters; shorten it.")
-    if not 1 <= spec.persons <= 100_000_000:
+    if not 1 <= spec.persons <= MAX_PERSONS:
         raise InputError("Say how many persons you expect: a whole number above 0.")
     if any(not 0 < epsilon <= 20 for epsilon in spec.epsilons):
         raise InputError("A level of privacy is an epsilon above 0 and at most 20.")
@@ -178,13 +184,14 @@ def open_survey(c: Transaction, actor: str, survey: str) -> Survey:
 
 
 def close_survey(c: Transaction, actor: str, survey: str) -> Survey:
-    """Take no more reports, for good."""
+    """Take no more reports, unless another wave is opened."""
     found = _own(c, actor, survey)
     if found.state == "draft":
         raise Conflict("The survey was never open.")
     if found.state == "open":
         change = sa.update(surveys).where(surveys.c.id == survey)
         c.execute(change.values(state="closed", closed_at=c.now))
+        survey_batches.show_rest(c, survey)
         details = {"plan": found.plan().id, "reports": count_reports(c, survey)}
         trail.append(c, actor, "close survey", survey, details)
     return read_survey(c, survey)
@@ -206,6 +213,14 @@ def show(c: Transaction, viewer: str, survey: str) -> Survey:
     return _own(c, viewer, survey)
 
 
+def show_public(c: Transaction, survey: str) -> Survey:
+    """A survey for whoever has its link; of a draft there is nothing to see."""
+    found = read_survey(c, survey)
+    if found.state == "draft":
+        raise NotFound("There is no such survey.")
+    return found
+
+
 def list_of(c: Transaction, viewer: str, page: PageOf | None = None) -> Page[Survey]:
     """The surveys of a maker, newest first; an administrator sees all."""
     query = sa.select(surveys).order_by(surveys.c.created_at.desc(), surveys.c.id)
@@ -220,27 +235,19 @@ def count_reports(c: Transaction, survey: str) -> int:
     return int(c.value(query.select_from(survey_reports)))
 
 
-def count_cells(c: Transaction, survey: str) -> dict[tuple[int, int], int]:
-    """How many reports there are to each question at each level."""
-    places = survey_reports.c.question, survey_reports.c.level
-    query = (
-        sa.select(*places, sa.func.count().label("reports"))
-        .where(survey_reports.c.survey == survey)
-        .group_by(*places)
-    )
-    return {(row["question"], row["level"]): row["reports"] for row in c.rows(query)}
-
-
 def read_lines(c: Transaction, survey: Survey, at_a_time: int = 20_000) -> Iterator[bytes]:
-    """The reports as they travelled, in chunks of lines, in the order of their random numbers."""
-    plan, last = survey.plan().id, ""
+    """The reports that are shown, as they travelled, in chunks of lines, in the order of their
+    random numbers.
+    """
+    plan, last = survey.plan(), ""
+    names = [plan.ids_by_wave[question.wave - 1] for question in plan.questions]
     columns = (
         survey_reports.c.number,
         survey_reports.c.question,
         survey_reports.c.level,
         survey_reports.c.answer,
     )
-    query = sa.select(*columns).where(survey_reports.c.survey == survey.id)
+    query = sa.select(*columns).where(survey_reports.c.survey == survey.id, survey_reports.c.shown)
     while True:
         after = query.where(survey_reports.c.number > last).order_by(survey_reports.c.number)
         rows = c.execute(after.limit(at_a_time)).all()
@@ -248,7 +255,8 @@ def read_lines(c: Transaction, survey: Survey, at_a_time: int = 20_000) -> Itera
             return
         last = rows[-1][0]
         yield "\n".join(
-            f'{{"v":1,"p":"{plan}","q":{question},"e":{level},"r":"{answer}","n":"{number}"}}'
+            f'{{"v":1,"p":"{names[question]}","q":{question},"e":{level},"r":"{answer}",'
+            f'"n":"{number}"}}'
             for number, question, level, answer in map(tuple, rows)
         ).encode()
 

@@ -247,6 +247,27 @@ relay = sa.Table(  # messages of a secure federation on their way to agents, and
     sa.UniqueConstraint("job", "agent", "number"),
 )
 
+collections = sa.Table(  # what the owners of encrypted uploads agreed on
+    "collections",
+    metadata,
+    sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
+    _json("plan"),
+    _json("owners"),  # their certificates, by name
+    _text("service"),  # a name that the worker's own settings explain
+    _time("created_at"),
+)
+
+deliveries = sa.Table(  # the upload of each of them
+    "deliveries",
+    metadata,
+    sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.id"), primary_key=True),
+    sa.Column("owner", sa.Text, primary_key=True),
+    _text("digest"),  # of what its owner signed
+    _text("object"),  # where the vault has it
+    _to("users", "user"),  # who brought it
+    _time("created_at"),
+)
+
 roles = sa.Table(
     "roles",
     metadata,
@@ -428,7 +449,7 @@ vault_objects = sa.Table(
     metadata,
     _id(),
     _to("datasets", "dataset", index=True),
-    _text("kind"),  # rows, release, package
+    _text("kind"),  # rows, release, package, upload
     _count("size"),  # of the plain bytes
     _text("mac"),  # HMAC-SHA256 over the encrypted file
     _time("created_at"),
@@ -476,6 +497,7 @@ survey_reports = sa.Table(  # no time, no address and no order: a report is foun
     sa.Column("question", sa.Integer, nullable=False),
     sa.Column("level", sa.Integer, nullable=False),
     _text("answer"),
+    _flag("shown"),  # whether its maker has been told of it, in a batch
     sqlite_with_rowid=False,
 )
 

@@ -132,10 +132,14 @@ def append(
     return head
 
 
+_HEAD = sa.select(trail_head.c.number, trail_head.c.digest, trail_head.c.mac).where(
+    trail_head.c.id == 1
+)
+
+
 def read_head(c: Transaction) -> Head:
     """The head of the trail."""
-    columns = trail_head.c.number, trail_head.c.digest, trail_head.c.mac
-    row = c.first(sa.select(*columns).where(trail_head.c.id == 1))
+    row = c.first(_HEAD)
     if row is None:
         raise InputError("The database has no trail; it was not made by the hub.")
     return Head(**row)

@@ -36,7 +36,14 @@ from understudy.hub.database import Database, Transaction
 from understudy.hub.errors import NotFound, Unavailable
 from understudy.hub.keys import KEY_BYTES, Keys
 from understudy.hub.names import new_id
-from understudy.hub.tables import datasets, release_files, settings, vault_keys, vault_objects
+from understudy.hub.tables import (
+    datasets,
+    deliveries,
+    release_files,
+    settings,
+    vault_keys,
+    vault_objects,
+)
 
 MAGIC = b"understudy vault 1\n"
 SALT_BYTES = 32
@@ -126,7 +133,7 @@ class Vault:
         return len(names)
 
     def sweep(self, older_than_seconds: float = 86_400) -> int:
-        """Remove files that no release and no data set names; what a broken upload left behind."""
+        """Remove files that nothing in the database names; what a broken upload left behind."""
         with self.db.transaction() as c:
             before = c.now - dt.timedelta(seconds=older_than_seconds)
             released = sa.select(release_files.c.object)
@@ -136,6 +143,7 @@ class Vault:
                     vault_objects.c.created_at < before,
                     vault_objects.c.id.not_in(released),
                     vault_objects.c.id.not_in(rows),
+                    vault_objects.c.id.not_in(sa.select(deliveries.c.object)),
                 )
             )
             for row in orphans:

@@ -17,10 +17,9 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -28,35 +27,30 @@ from understudy.data.schema import Schema
 from understudy.engines.urls import is_url
 from understudy.errors import BudgetError, InputError, UnderstudyError
 from understudy.hub import algorithms, jobs, tables
-from understudy.hub.agent import JobStopped, describe_failure
 from understudy.hub.amounts import Price
+from understudy.hub.beats import BEAT_SECONDS, Beats, JobStopped, Tell
+from understudy.hub.encrypted.aggregator import AGGREGATOR, SERVICES, Aggregator, read_aggregator
+from understudy.hub.encrypted.computing import compute_encrypted
 from understudy.hub.errors import Conflict, NotFound, Refused, Unavailable
-from understudy.hub.federated import FederationFailed, compute_federated
+from understudy.hub.federated import FederationFailed, SharedJob, compute_federated
 from understudy.hub.foreign.confinement import Limits
 from understudy.hub.foreign.keeper import AlgorithmFailed, ForeignMethod, method_of
 from understudy.hub.foreign.packages import check_signature, digest_of, read_package
 from understudy.hub.intake import protected_of, seed_of, take_in, use_of
 from understudy.hub.job_ledgers import JobLedger, find_job, open_books
-from understudy.hub.node_log import NodeLog
+from understudy.hub.names import ENCRYPTED, FEDERATED
+from understudy.hub.node_log import NodeLog, describe_failure
 from understudy.hub.opening import Hub
-from understudy.hub.operations import (
-    ANSWERS,
-    MODEL,
-    Operation,
-    ReleaseFiles,
-    Run,
-    Synthesise,
-    read_operation,
-)
+from understudy.hub.operation_runs import ANSWERS, MODEL, Operation, ReleaseFiles, Run
+from understudy.hub.operations import Synthesise, read_operation
 from understudy.hub.records import Dataset, Job, read_dataset
+from understudy.hub.survey_tables import TableFailed, make_table
 from understudy.privacy.budget import exact
 
 LEDGERS = "ledgers"
 LOG = "worker.log"
 
 POLL_SECONDS = 1.0
-BEAT_SECONDS = 10.0
-TICK_SECONDS = 0.5
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 20.0)
 """Seconds between tries to hand in what was computed."""
@@ -84,14 +78,19 @@ class WorkerSettings:
         Where rows are that the hub does not store: a URL by the name that data sets have for it.
     limits
         What a foreign algorithm may use.
+    aggregator
+        Who the hub is to crypto services, and which of these it asks.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: Limits = field(default_factory=Limits)
+    aggregator: Aggregator = field(default_factory=Aggregator)
 
 
 def load_worker_settings(path: Path | None) -> WorkerSettings:
-    """Read a worker's settings: a file of TOML with ``[sources]``, names and URLs."""
+    """Read a worker's settings: a file of TOML with ``[sources]``, names and URLs, and with
+    ``[aggregator]`` and ``[services]`` for encrypted uploads.
+    """
     if path is None:
         return WorkerSettings()
     try:
@@ -99,12 +98,15 @@ def load_worker_settings(path: Path | None) -> WorkerSettings:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"The worker's settings {path} cannot be read: {error}.") from error
     sources = document.get("sources", {})
-    if set(document) - {"sources"} or not isinstance(sources, dict):
-        raise InputError(f"The worker's settings {path} hold [sources], and nothing else.")
+    if set(document) - {"sources", AGGREGATOR, SERVICES} or not isinstance(sources, dict):
+        raise InputError(
+            f"The worker's settings {path} hold [sources], [aggregator] and [services], and "
+            "nothing else."
+        )
     for name, url in sources.items():
         if not isinstance(url, str) or not (is_url(url) or Path(url).is_absolute()):
             raise InputError(f"The source {name!r} in {path} must be a URL or an absolute path.")
-    return WorkerSettings(sources=sources)
+    return WorkerSettings(sources=sources, aggregator=read_aggregator(document, path))
 
 
 class Worker:
@@ -197,15 +199,30 @@ class Worker:
             self.log("released", job=job.id)
 
     def _compute(self, job: Job, dataset: Dataset) -> None:
+        if dataset.mode == "survey":
+            with Beats(self._teller(job)) as beats:
+                make_table(self.hub, job, self.name, beats.progress)
+            return
         operation = read_operation(job.operation, dict(job.spec))
         ledger = self._open_ledger(job, dataset, operation)
-        if dataset.mode == "federated":
-            with self._beats(job) as progress, _private_folder() as folder:
-                compute_federated(self.hub, job, operation, ledger, folder / MODEL, progress)
+        if dataset.mode in (FEDERATED, ENCRYPTED):
+            with Beats(self._teller(job)) as beats, _private_folder() as folder:
+                shared = SharedJob(
+                    hub=self.hub,
+                    job=job,
+                    operation=operation,
+                    ledger=ledger,
+                    path=folder / MODEL,
+                    progress=beats.progress,
+                )
+                if dataset.mode == ENCRYPTED:
+                    compute_encrypted(shared, self.settings.aggregator)
+                else:
+                    compute_federated(shared)
                 self._hand_in(job, folder / MODEL)
             return
         with (
-            self._beats(job) as progress,
+            Beats(self._teller(job)) as beats,
             self._rows(dataset) as rows,
             _private_folder() as folder,
         ):
@@ -216,7 +233,7 @@ class Worker:
                 ledger_file=ledger,
                 folder=folder / "release",
                 use=use_of(dataset),
-                progress=progress,
+                progress=beats.progress,
                 methods=self._foreign(operation, dataset),
                 seed=seed_of(job.id),
             )
@@ -304,41 +321,20 @@ class Worker:
         with self.hub.db.transaction() as c, contextlib.suppress(Conflict, NotFound):
             jobs.fail(c, job.id, self.name, why, spent)
 
-    @contextlib.contextmanager
-    def _beats(self, job: Job) -> Iterator[Callable[[str, int, int], None]]:
-        """Keeps the lease while a job is computed, and stops it where the hub says so."""
-        latest: list[Any] = [("starting", 0, 0)]
-        over, stopped = threading.Event(), threading.Event()
+    def _teller(self, job: Job) -> Tell:
+        """Says how far a job is, which keeps its lease."""
 
-        def beat() -> None:
-            told, at = None, -BEAT_SECONDS
-            while True:
-                now = time.monotonic()
-                if latest[0] != told or now - at >= BEAT_SECONDS:
-                    told, at = latest[0], now
-                    try:
-                        with self.hub.db.transaction() as c:
-                            jobs.report(c, job.id, self.name, *told)
-                    except (Conflict, NotFound):
-                        stopped.set()
-                        return
-                    except Unavailable:
-                        pass
-                if over.wait(TICK_SECONDS):
-                    return
+        def tell(step: str, done: int, steps: int) -> bool:
+            try:
+                with self.hub.db.transaction() as c:
+                    jobs.report(c, job.id, self.name, step, done, steps)
+            except (Conflict, NotFound):
+                return False
+            except Unavailable:
+                pass
+            return True
 
-        def progress(step: str, done: int, steps: int) -> None:
-            latest[0] = (step, done, steps)
-            if stopped.is_set():
-                raise JobStopped("The hub wants the job no more.")
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield progress
-        finally:
-            over.set()
-            thread.join()
+        return tell
 
 
 @contextlib.contextmanager
@@ -382,7 +378,7 @@ def _private_folder() -> Iterator[Path]:
 
 def _sentence(error: UnderstudyError) -> str:
     """What of an error others may read: sentences about files and cells they may not."""
-    if isinstance(error, AlgorithmFailed | JobStopped | FederationFailed):
+    if isinstance(error, AlgorithmFailed | JobStopped | FederationFailed | TableFailed):
         return str(error)
     if isinstance(error, BudgetError):
         return NOT_ALLOWED

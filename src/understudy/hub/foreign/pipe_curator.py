@@ -40,9 +40,8 @@ class PipeCurator(Curator):
         kind = "gray" if bits.gray else "binary"
         return PipeCurator(self._pipe, Domain(bits.schema), self.ledger, self.rows, kind)
 
-    def answer(self, question: Question) -> Any:
+    def _answer(self, question: Question) -> Any:
         """What the curator on the other side answers."""
-        question.check(self.domain)
         self._pipe.send(write_question(question, self._bits))
         heard = self._pipe.receive()
         if heard.kind == "refused":

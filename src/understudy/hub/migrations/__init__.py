@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from understudy.errors import InputError
 
-LAYOUT = "0002"
+LAYOUT = "0004"
 """Today's layout."""
 
 _LOCK = 0x756E646572737475

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from understudy.data.files import read_json, remove, write_json
+from understudy.data.files import remove, write_json
 from understudy.data.forms import Form, lacks
-from understudy.data.interview import Interview
+from understudy.data.interview import Interview, resume_interview
 from understudy.data.schema import check_columns
 from understudy.engines.headers import read_columns
 from understudy.engines.urls import is_url
@@ -59,10 +59,10 @@ class Studio:
         check_columns(tuple(declared), f"The table {places.table}")
         form = Form({name: {"kind": None} for name in declared})
         if known is not None:
-            form = form.filled_from(known).check()
+            form = form.fill_from(known).check()
         self.places = places
         self.choices = Choices(accept=accept)
-        self.interview = _resume(places.interview, Interview(form, declared))
+        self.interview = resume_interview(places.interview, Interview(form, declared))
         self.lock = threading.RLock()
         self.release: Task | None = None
         self.comparison: Task | None = None
@@ -341,14 +341,3 @@ class Studio:
         """The columns that lack something."""
         entries = self.interview.form.entries
         return tuple(name for name, entry in entries.items() if lacks(entry))
-
-
-def _resume(saved: Path, new: Interview) -> Interview:
-    """The interview that was saved, if there is one about the same columns."""
-    if not saved.exists():
-        return new
-    source = f"The saved interview {saved}"
-    found = Interview.from_dict(read_json(saved, "saved interview"), source)
-    if found.declared != new.declared:
-        raise InputError(f"{source} is about other columns; remove it to begin again.")
-    return found

@@ -128,7 +128,7 @@ class DatasetSent(Sent):
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     user_epsilon: Annotated[float, Field(gt=0, le=1e6)] | None = None
     user_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
-    mode: Literal["agent", "stored", "federated"] = "agent"
+    mode: Literal["agent", "stored", "federated", "encrypted"] = "agent"
     listed: bool = True
     neighbours: Name = "add_remove"
     person: Name | None = None
@@ -175,6 +175,9 @@ class UserChange(Sent):
 
     active: bool | None = None
     administrator: bool | None = None
+    attributes: dict[Name, Name] | None = Field(
+        default=None, description="What the administrator vouches for, such as an institution."
+    )
 
 
 class TokenSent(Sent):
@@ -195,6 +198,36 @@ class BudgetSent(Sent):
 
     epsilon: Annotated[float, Field(gt=0, le=1e6)] | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
+class SurveySent(Sent):
+    """A survey; the same key is the same survey."""
+
+    title: Name
+    introduction: Text = ""
+    items: Annotated[str, Field(min_length=1, max_length=200_000)] | dict[str, Any] = Field(
+        description='Lines such as "smoker = yes|no -- Do you smoke?", or a schema.'
+    )
+    epsilons: Annotated[list[float], Field(min_length=1, max_length=20)]
+    persons: Annotated[int, Field(ge=1, le=100_000_000)]
+    invited: bool = True
+    purpose: Text = ""
+    conditions: Text = ""
+    contact: Text = ""
+    key: Annotated[str, Field(min_length=8, max_length=90)]
+
+
+class PersonsSent(Sent):
+    """A number of persons."""
+
+    persons: Annotated[int, Field(ge=1, le=100_000_000)]
+
+
+class TokenAsked(Sent):
+    """A blinded request for the token of an invitation."""
+
+    code: Annotated[str, Field(max_length=200)]
+    request: Annotated[str, Field(max_length=200)]
 
 
 class AlgorithmSent(Sent):

@@ -12,7 +12,8 @@ MAX_BODY = 2_000_000
 """Bytes of a form or of a JSON document; a schema of 1,000 columns has some 200,000."""
 
 UPLOADS = re.compile(
-    r"^/api/(agent/jobs/[^/]+/release|agent/relay/[^/]+/answer|v1/datasets/[^/]+/rows)$"
+    r"^/(api/agent/jobs/[^/]+/release|api/agent/relay/[^/]+/answer"
+    r"|api/v1/datasets/[^/]+/(rows|uploads)|mine/[^/]+/rows)$"
 )
 """Where whole tables and models come in: read piece by piece, once it is known who sends them. What
 other addresses take is read whole into memory before anybody has shown a token.

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from understudy.hub.access import check
 from understudy.hub.database import Transaction
+from understudy.hub.jobs import AGENT
 from understudy.hub.names import MANAGE
-from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation
-from understudy.hub.records import Job, Release, Request, read_priced_row, read_release_rows
-from understudy.hub.tables import agents, datasets, holders, jobs, releases, requests, users
+from understudy.hub.records import Release, read_release_rows
+from understudy.hub.tables import agents, datasets, holders, jobs, releases, surveys, users
 
 
 def dataset_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
@@ -23,11 +23,31 @@ def dataset_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
     return {row["id"]: row["name"] for row in c.rows(query)}
 
 
+def survey_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
+    """What surveys are called."""
+    query = sa.select(surveys.c.id, surveys.c.title).where(surveys.c.id.in_(list(ids)))
+    return {row["id"]: row["title"] for row in c.rows(query)}
+
+
 def user_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
     """How accounts are shown."""
     columns = users.c.id, users.c.name, users.c.display_name
     query = sa.select(*columns).where(users.c.id.in_(list(ids)))
     return {row["id"]: row["display_name"] or row["name"] for row in c.rows(query)}
+
+
+def actor_names(c: Transaction, actors: Iterable[str]) -> dict[str, str]:
+    """Who did something, in words: a person, an agent, a worker, a standing rule."""
+    actors = set(actors)
+    named = user_names(c, actors)
+    ids = [one.removeprefix(AGENT) for one in actors if one.startswith(AGENT)]
+    query = sa.select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
+    named |= {f"{AGENT}{row['id']}": f"{row['name']} (agent)" for row in c.rows(query)}
+    for one in actors - set(named):
+        kind = one.partition(":")[0]
+        words = {"worker": "a worker of the hub", "rule": "a standing rule", "hub": "the hub"}
+        named[one] = words.get(kind, one)
+    return named
 
 
 def job_states(c: Transaction, ids: Sequence[str]) -> dict[str, str]:
@@ -42,25 +62,6 @@ def release_of_job(c: Transaction, job: str) -> Release | None:
     if row is None:
         return None
     return read_release_rows(c, [row])[0]
-
-
-def count_waiting(c: Transaction, owner: str) -> int:
-    """How many requests wait for an owner's decision."""
-    query = (
-        sa.select(sa.func.count())
-        .select_from(requests.join(datasets, datasets.c.id == requests.c.dataset))
-        .where(datasets.c.owner == owner, requests.c.state == "waiting")
-    )
-    return int(c.value(query))
-
-
-def jobs_of_dataset(
-    c: Transaction, actor: str, dataset: str, page: PageOf | None = None
-) -> Page[Job]:
-    """Which algorithm touched a data set, for whom and when, newest first; for its owner."""
-    check(c, actor, Operation(name=MANAGE), dataset)
-    query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.place.desc())
-    return read_page(c, query, page or PageOf(), lambda row: read_priced_row(Job, row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,23 +94,6 @@ def holders_of(c: Transaction, actor: str, dataset: str) -> list[Holder]:
         )
         for row in rows
     ]
-
-
-def requests_of(c: Transaction, user: str, dataset: str, most: int = 5) -> list[Request]:
-    """A user's last requests for one data set."""
-    mine = sa.select(requests).where(requests.c.user == user, requests.c.dataset == dataset)
-    newest = mine.order_by(requests.c.created_at.desc()).limit(most)
-    return [read_priced_row(Request, row) for row in c.rows(newest)]
-
-
-def requests_for(
-    c: Transaction, actor: str, dataset: str, page: PageOf | None = None
-) -> Page[Request]:
-    """All requests for one data set, newest first; for its owner."""
-    check(c, actor, Operation(name=MANAGE), dataset)
-    query = sa.select(requests).where(requests.c.dataset == dataset)
-    newest = query.order_by(requests.c.created_at.desc(), requests.c.id)
-    return read_page(c, newest, page or PageOf(), lambda row: read_priced_row(Request, row))
 
 
 def sign_in_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:

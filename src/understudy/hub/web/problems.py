@@ -53,6 +53,16 @@ def status_of(error: UnderstudyError) -> int:
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
+def status_on_page(error: UnderstudyError) -> int:
+    """The HTTP status of the page that the sentence stands on; who may not see that page gets the
+    error.
+    """
+    status = status_of(error)
+    if status in (403, 404):
+        raise error
+    return status
+
+
 def answer_problem(request: Request, status: int, sentence: str, kind: str = "") -> Response:
     """The sentence as a page or as JSON, by who asks."""
     headers = {}

@@ -43,6 +43,7 @@ SENTENCES = {
     "role": "The role is saved.",
     "removed": "It is removed.",
     "rows": "The rows are stored, encrypted.",
+    "delivered": "The upload is stored; you may go offline.",
 }
 """What a page says after a form; the address names the sentence, so that nobody can put words into
 the hub's mouth by a link.
@@ -57,21 +58,6 @@ class Link:
     address: str
     current: bool = False
     count: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageOf:
-    """One page of a long list."""
-
-    items: list[Any]
-    number: int
-    size: int
-    total: int
-
-    @property
-    def pages(self) -> int:
-        """How many pages there are."""
-        return max(1, -(-self.total // self.size))
 
 
 @cache

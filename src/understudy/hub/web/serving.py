@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from understudy.errors import InputError, UnderstudyError
-from understudy.hub import accounts, jobs
+from understudy.hub import accounts, credentials, jobs
 from understudy.hub.opening import Hub
 from understudy.hub.web.app import make_app
 from understudy.hub.web.state import Site
@@ -129,5 +129,5 @@ def make_first_link(site: Site) -> str | None:
     with site.db.transaction() as c:
         if accounts.count_users(c):
             return None
-        secret = accounts.make_link(c, actor="hub", user=None)
+        secret = credentials.make_link(c, actor="hub", user=None)
     return f"{site.address}/link/{secret}"

@@ -12,12 +12,15 @@ from understudy.hub.amounts import Price
 from understudy.hub.protection import read_protected
 from understudy.hub.records import Dataset
 from understudy.hub.web.forms import Form
+from understudy.synthesizers.parameters import Parameter, file_parameters
+from understudy.synthesizers.registry import Method, find_method
 
 LABELS = {
     "access": "Access",
     "synthesise": "A synthetic table",
     "ask": "A number, with its error",
     "learn": "A trained model",
+    "survey": "The table of a survey",
 }
 MAX_PLANNED_TABLES = 12
 
@@ -57,6 +60,8 @@ def read_spec(form: Form, operation: str) -> dict[str, Any]:
         spec["method"] = foreign
         if digest:
             spec["algorithm"] = digest
+        elif parameters := _read_options(form, foreign):
+            spec["parameters"] = parameters
         if form.text("rows", "The number of rows", required=False):
             spec["rows"] = form.whole("rows", "The number of rows")
     elif operation == "ask":
@@ -70,6 +75,29 @@ def read_spec(form: Form, operation: str) -> dict[str, Any]:
     else:
         raise InputError("There is nothing of this kind to ask for.")
     return spec
+
+
+def list_options(method: Method) -> list[Parameter]:
+    """The parameters of a method that a form has fields for."""
+    hidden = file_parameters(method.kind)
+    return [one for one in method.parameters if one.option is not None and one.name not in hidden]
+
+
+def _read_options(form: Form, name: str) -> dict[str, Any]:
+    """The options of a method that were typed; the others stay at their defaults."""
+    found: dict[str, Any] = {}
+    for one in list_options(find_method(name)):
+        typed = form.text(f"option_{name}_{one.name}", one.name, required=False, most=1000)
+        if not typed:
+            continue
+        try:
+            if one.constraint.repeatable:
+                found[one.name] = [one.constraint.parse(part) for part in typed.split(";")]
+            else:
+                found[one.name] = one.constraint.parse(typed)
+        except (ValueError, TypeError):
+            raise InputError(f"{one.name} must be {one.constraint}, not {typed!r}.") from None
+    return found
 
 
 def preview(operation: str, spec: dict[str, Any], dataset: Dataset) -> Preview:
@@ -93,15 +121,21 @@ def _sentences(operation: str, found: dict[str, Any], dataset: Dataset) -> list[
         return [str(one["sentence"]) for one in found.get("answers", ())]
     if operation == "learn":
         return [f"It is fitted to {len(found.get('features', ()))} columns."]
-    rounds = found.get("rounds")
-    if rounds is None:
+    rounds, network = found.get("rounds"), found.get("network")
+    if rounds is None or network is None:
         return [
             "The owner has not said how many rows there are, so that the error is not foreseen."
         ]
+    # An error must be that of one table: the largest one worth measuring grows with epsilon, and
+    # so does its error, which reads as if more epsilon made things worse.
+    pair = network["typical_size"] ** 2
+    error = min(rounds["error"] * pair / rounds["cells"], 1.0)
+    noise = f"noise of ±{rounds['deviation']:.3g} rows per cell"
     return [
-        f"With about {dataset.about_rows:,} rows: noise of ±{rounds['deviation']:.3g} rows per "
-        f"cell; tables of up to {rounds['cells']:,} cells are worth measuring, and such a table is "
-        f"off by {rounds['error']:.1%} in total."
+        f"With about {dataset.about_rows:,} rows: a table of two typical columns ({pair:,} cells) "
+        f"is off by about {100 * error:.2g}% in total, with {noise}.",
+        f"Tables of up to {rounds['cells']:,} cells are worth measuring: more epsilon makes this "
+        "number larger and the error smaller.",
     ]
 
 

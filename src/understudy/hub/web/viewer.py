@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from understudy.hub import accounts
+from understudy.hub import accounts, credentials
 from understudy.hub.accounts import User
 from understudy.hub.errors import Refused
 from understudy.hub.web.state import Site
@@ -38,13 +38,13 @@ def find_viewer(request: Request) -> User | None:
     if not secret:
         return None
     with hub.db.reading() as c:
-        found = accounts.find_session(c, secret)
+        found = credentials.find_session(c, secret)
     if found is None:
         return None
     user, note = found
     if note:
         with hub.db.transaction() as c:
-            accounts.note_session(c, secret)
+            credentials.note_session(c, secret)
     request.state.viewer = user
     return user
 
@@ -71,7 +71,7 @@ def token_bearer(request: Request) -> User:
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         with get_hub(request).db.reading() as c:
-            user = accounts.find_token(c, secret.strip())
+            user = credentials.find_token(c, secret.strip())
         if user is not None:
             request.state.viewer = user
             return user

@@ -22,9 +22,9 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 def make_router() -> APIRouter:
     """All calls."""
-    from understudy.hub.web.api import asking, owning, people, released
+    from understudy.hub.web.api import asking, encrypted, owning, people, released, surveying
 
     router = APIRouter(responses=ANSWERS)
-    for module in (people, owning, asking, released):
+    for module in (people, owning, encrypted, asking, released, surveying):
         router.include_router(module.router)
     return router

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
-import anyio.from_thread
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from understudy.data.schema import Schema
-from understudy.hub import accounts, budgets, datasets, federated, roles
+from understudy.hub import accounts, budgets, datasets, federated, jobs, roles
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_roles
-from understudy.hub.accounts import User
 from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.datasets import DatasetSpec
@@ -36,7 +33,7 @@ from understudy.hub.web.documents import (
     write_time,
 )
 from understudy.hub.web.pages.trail import make_export
-from understudy.hub.web.state import Site
+from understudy.hub.web.uploads import check_takes_rows, keep_rows, pull_chunks
 from understudy.hub.web.viewer import Bearer, TheHub
 
 router = APIRouter()
@@ -121,36 +118,16 @@ def reopen(hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
 )
 async def store_rows(request: Request, hub: TheHub, user: Bearer, dataset: Id) -> dict[str, Any]:
     """Store the rows of a data set whose mode is stored: encrypted as they come in."""
-    await run_in_threadpool(_check_manages, hub, user, dataset)
-    stream = request.stream()
-
-    async def read_chunk() -> bytes | None:
-        return await anext(stream, None)
-
-    def chunks() -> Iterator[bytes]:
-        # In the thread that encrypts: no plain byte is on the disk, and little in memory.
-        while (chunk := anyio.from_thread.run(read_chunk)) is not None:
-            yield chunk
-
-    return await run_in_threadpool(_store, hub, user, dataset, chunks())
-
-
-def _check_manages(hub: Site, user: User, dataset: str) -> None:
-    with hub.db.reading() as c:
-        check(c, user.id, Operation(name=MANAGE), dataset)
-
-
-def _store(hub: Site, user: User, dataset: str, content: Iterator[bytes]) -> dict[str, Any]:
-    stored = hub.vault.put(dataset, "rows", content)
-    with hub.db.transaction() as c:
-        return write_dataset(datasets.store_rows(c, user.id, dataset, stored.id))
+    await run_in_threadpool(check_takes_rows, hub, user, dataset)
+    chunks = pull_chunks(request.stream())
+    return write_dataset(await run_in_threadpool(keep_rows, hub, user, dataset, chunks))
 
 
 @router.get("/datasets/{dataset}/requests", tags=["owners"])
 def list_requests(hub: TheHub, user: Bearer, dataset: Id, page: PageNumber = 1) -> Listing:
     """All requests for a data set; for its owner."""
     with hub.db.reading() as c:
-        found = lists.requests_for(c, user.id, dataset, PageOf(number=page))
+        found = asking.for_dataset(c, user.id, dataset, PageOf(number=page))
     return Listing.of(found, [write_request(one) for one in found.items])
 
 
@@ -158,7 +135,7 @@ def list_requests(hub: TheHub, user: Bearer, dataset: Id, page: PageNumber = 1) 
 def list_jobs(hub: TheHub, user: Bearer, dataset: Id, page: PageNumber = 1) -> Listing:
     """Which algorithm touched the data set, for whom and when; for its owner."""
     with hub.db.reading() as c:
-        found = lists.jobs_of_dataset(c, user.id, dataset, PageOf(number=page))
+        found = jobs.of_dataset(c, user.id, dataset, PageOf(number=page))
     return Listing.of(found, [write_job(one) for one in found.items])
 
 

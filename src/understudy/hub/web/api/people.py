@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from understudy.errors import InputError
-from understudy.hub import accounts, agents, algorithms
+from understudy.hub import accounts, agents, algorithms, credentials
 from understudy.hub.accounts import User
 from understudy.hub.pages import Page, PageOf
 from understudy.hub.web.documents import (
@@ -45,7 +45,7 @@ def list_tokens(hub: TheHub, user: Bearer) -> list[dict[str, Any]]:
                 "created_at": write_time(token.created),
                 "expires_at": write_time(token.expires),
             }
-            for token in accounts.list_tokens(c, user.id)
+            for token in credentials.list_tokens(c, user.id)
         ]
 
 
@@ -53,7 +53,7 @@ def list_tokens(hub: TheHub, user: Bearer) -> list[dict[str, Any]]:
 def add_token(hub: TheHub, user: Bearer, sent: TokenSent) -> dict[str, Any]:
     """A new token; its secret is in this answer and nowhere else."""
     with hub.db.transaction() as c:
-        token, secret = accounts.add_token(c, user, sent.label, sent.days)
+        token, secret = credentials.add_token(c, user, sent.label, sent.days)
     return {"id": token.id, "secret": secret}
 
 
@@ -61,7 +61,7 @@ def add_token(hub: TheHub, user: Bearer, sent: TokenSent) -> dict[str, Any]:
 def revoke_token(hub: TheHub, user: Bearer, token: Id) -> dict[str, str]:
     """Make a token of one's own useless."""
     with hub.db.transaction() as c:
-        accounts.revoke_token(c, user, token)
+        credentials.revoke_token(c, user, token)
     return {"state": "revoked"}
 
 
@@ -87,16 +87,23 @@ def add_user(hub: TheHub, user: Bearer, sent: UserSent) -> dict[str, Any]:
             display=sent.display,
             administrator=sent.administrator,
         )
-        secret = accounts.make_link(c, actor=user.id, user=made.id)
+        secret = credentials.make_link(c, actor=user.id, user=made.id)
     return write_user(made) | {"link": f"{hub.address}/link/{secret}"}
 
 
 @router.patch("/users/{other}", tags=["people"])
 def change_user(hub: TheHub, user: Bearer, other: Id, sent: UserChange) -> dict[str, Any]:
-    """Close or open an account, give or take the role of administrator; for administrators."""
+    """Close or open an account, give or take the role of administrator, or set its attributes; for
+    administrators.
+    """
     with hub.db.transaction() as c:
         changed = accounts.change_user(
-            c, user, other, active=sent.active, administrator=sent.administrator
+            c,
+            user,
+            other,
+            active=sent.active,
+            administrator=sent.administrator,
+            attributes=sent.attributes,
         )
     return write_user(changed)
 
@@ -107,7 +114,7 @@ def make_link(hub: TheHub, user: Bearer, other: Id) -> dict[str, str]:
     accounts.require_administrator(user)
     with hub.db.transaction() as c:
         accounts.find_user(c, other)
-        secret = accounts.make_link(c, actor=user.id, user=other)
+        secret = credentials.make_link(c, actor=user.id, user=other)
     return {"link": f"{hub.address}/link/{secret}"}
 
 
@@ -173,6 +180,7 @@ def write_user(user: User) -> dict[str, Any]:
         "display": user.display,
         "administrator": user.administrator,
         "active": user.active,
+        "attributes": dict(user.attributes),
         "created_at": write_time(user.created),
     }
 

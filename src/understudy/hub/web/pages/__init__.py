@@ -7,17 +7,20 @@ from fastapi import APIRouter
 
 def routers() -> list[APIRouter]:
     """What all pages answer to."""
-    from understudy.hub.web import survey_pages
+    from understudy.hub.web import survey_answers, survey_pages
     from understudy.hub.web.pages import (
         account,
         algorithms,
         api,
         asking,
+        budgets,
         catalogue,
+        encrypted,
         mine,
         oidc,
         releases,
         requests,
+        rows,
         signing_in,
         trail,
         users,
@@ -28,7 +31,10 @@ def routers() -> list[APIRouter]:
         signing_in,
         account,
         mine,
+        budgets,
+        rows,
         catalogue,
+        encrypted,
         asking,
         requests,
         oidc,
@@ -37,6 +43,7 @@ def routers() -> list[APIRouter]:
         algorithms,
         users,
         survey_pages,
+        survey_answers,
         api,
     )
     return [module.router for module in modules]

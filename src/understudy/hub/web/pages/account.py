@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from understudy.errors import InputError, UnderstudyError
-from understudy.hub import accounts
+from understudy.hub import credentials, signing_in
 from understudy.hub.accounts import User
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import SentForm
@@ -36,7 +36,7 @@ def change_password(request: Request, hub: TheHub, viewer: Viewer, form: SentFor
     try:
         if new != again:
             raise InputError("The two new passwords differ; type the same one twice.")
-        accounts.change_password(hub.db, hub.passwords, viewer, old, new, client_address(request))
+        signing_in.change_password(hub.db, hub.passwords, viewer, old, new, client_address(request))
     except UnderstudyError as error:
         return _page(request, hub, viewer, status_of(error), problem=str(error))
     return start(hub, viewer, "/account?said=password")
@@ -49,7 +49,7 @@ def add_token(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> 
         label = form.text("label", "What the token is for", most=100)
         days = form.whole("days", "The number of days", 90)
         with hub.db.transaction() as c:
-            _, secret = accounts.add_token(c, viewer, label, days)
+            _, secret = credentials.add_token(c, viewer, label, days)
     except UnderstudyError as error:
         return _page(request, hub, viewer, status_of(error), problem=str(error))
     return _page(request, hub, viewer, secret=secret)
@@ -59,7 +59,7 @@ def add_token(request: Request, hub: TheHub, viewer: Viewer, form: SentForm) -> 
 def revoke_token(hub: TheHub, viewer: Viewer, token: Id, form: SentForm) -> Response:
     """Make a token useless."""
     with hub.db.transaction() as c:
-        accounts.revoke_token(c, viewer, token)
+        credentials.revoke_token(c, viewer, token)
     return go_to("/account", said="revoked")
 
 
@@ -67,7 +67,7 @@ def _page(
     request: Request, hub: Site, viewer: User, status: int = 200, secret: str = "", **values: Any
 ) -> Response:
     with hub.db.reading() as c:
-        tokens = accounts.list_tokens(c, viewer.id)
+        tokens = credentials.list_tokens(c, viewer.id)
     return render(
         request, "account.html", status, title="Account", tokens=tokens, secret=secret, **values
     )

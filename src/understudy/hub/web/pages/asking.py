@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -12,6 +12,7 @@ from understudy.errors import UnderstudyError
 from understudy.hub import algorithms, budgets, datasets
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_object, read_subject
+from understudy.hub.database import Transaction
 from understudy.hub.names import ACCESS, PRICED
 from understudy.hub.policy import Decision, Operation, allowed
 from understudy.hub.records import Dataset
@@ -19,7 +20,7 @@ from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
 from understudy.hub.web.problems import answer_problem, status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.specs import LABELS, Preview, preview, read_spec
+from understudy.hub.web.specs import LABELS, Preview, list_options, preview, read_spec
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -73,6 +74,10 @@ def show_ask(
     if operation not in PRICED:
         return answer_problem(request, 404, "There is nothing of this kind to ask for.")
     typed = {**STARTS[operation], **request.query_params}
+    if operation == "learn" and "target" not in typed:
+        with hub.db.reading() as c:
+            found = datasets.show(c, viewer.id, dataset)
+        typed["target"] = _likely_target(Schema.from_dict(dict(found.schema), "The schema"))
     form = Form({name: [value] for name, value in typed.items()}, {})
     return _page(request, hub, viewer, dataset, operation, form)
 
@@ -115,9 +120,15 @@ def _page(
 ) -> Response:
     with hub.db.reading() as c:
         found = datasets.show(c, viewer.id, dataset)
-        check(c, viewer.id, Operation(name=operation), dataset)
+        _check_may_ask(c, viewer.id, operation, dataset)
         mine = budgets.left_for(c, dataset, viewer.id)
-        offered = algorithms.listed(c).items if operation == "synthesise" else ()
+        offered = []
+        if operation == "synthesise":
+            offered = [
+                (method, one)
+                for one in algorithms.listed(c).items
+                for method in algorithms.list_methods(c, one.digest)
+            ]
         subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
     decides = "nobody yet"
     try:
@@ -141,9 +152,18 @@ def _page(
         preview=seen,
         fits=seen.price.fits(mine),
         decides=decides,
-        **_options(operation, found, offered),
+        **_options(operation, found, offered, form.typed()),
         **values,
     )
+
+
+def _check_may_ask(c: Transaction, viewer: str, operation: str, dataset: str) -> None:
+    """Refuse whom no rule allows the operation with any algorithm; the form chooses which."""
+    subject, thing = read_subject(c, viewer), read_object(c, dataset)
+    mine = [rule for role in thing.roles if role.includes(subject) for rule in role.rules]
+    names = {name for rule in mine if rule.operation == operation for name in rule.algorithms or ()}
+    if not any(allowed(subject, Operation(name=operation, algorithm=one), thing) for one in names):
+        check(c, viewer, Operation(name=operation), dataset)
 
 
 def _who_decides(decision: Decision) -> str:
@@ -154,27 +174,48 @@ def _who_decides(decision: Decision) -> str:
     return f"nobody: {decision.why}"
 
 
-def _options(operation: str, dataset: Dataset, offered: Any) -> dict[str, Any]:
+def _has_options(typed: dict[str, str], method: str) -> bool:
+    return any(value and name.startswith(f"option_{method}_") for name, value in typed.items())
+
+
+def _options(
+    operation: str, dataset: Dataset, offered: Any, typed: dict[str, str]
+) -> dict[str, Any]:
     """What the fields of a form offer to choose from."""
     schema = Schema.from_dict(dict(dataset.schema), "The schema")
     if operation == "synthesise":
-        from understudy.synthesizers.registry import methods_for
+        from understudy.synthesizers.registry import CuratorKind, methods_for
 
-        kind: Literal["central", "federated"] = "central"
+        kind: CuratorKind = "central"
         if dataset.mode == "federated":
             kind = "federated"
+        elif dataset.mode == "encrypted":
+            kind = "encrypted"
         built_in = [(one.name, f"{one.name}: {one.summary}") for one in methods_for(kind)]
         foreign = [
-            (f"{one.name}@{one.digest}", f"{one.name} {one.version}, offered by others")
-            for one in offered
+            (f"{name}@{one.digest}", f"{name}, of {one.name} {one.version}, offered by others")
+            for name, one in offered
         ]
-        return {"methods": [*built_in, *foreign]}
+        options = [(one.name, list_options(one)) for one in methods_for(kind)]
+        return {
+            "methods": [*built_in, *foreign],
+            "options": [(name, found) for name, found in options if found],
+            "typed_options": {name for name, _ in options if _has_options(typed, name)},
+        }
     if operation == "ask":
         return {"example": example_condition(schema)}
     from understudy.learners.training import LEARNERS
 
     targets = [("", "none (clusters, components)"), *((a.name, a.name) for a in schema.modelled)]
     return {"learners": [(name, name) for name in LEARNERS], "targets": targets}
+
+
+def _likely_target(schema: Schema) -> str:
+    """The last column with a few values: many tables have what they are about at their end."""
+    for column in reversed(list(schema.modelled)):
+        if isinstance(column, Category):
+            return column.name
+    return ""
 
 
 def example_condition(schema: Schema) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.hub import accounts, budgets, datasets, releases
+from understudy.hub import requests as asking
 from understudy.hub.access import read_object, read_subject
 from understudy.hub.names import USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Object, Operation, Subject, allowed
-from understudy.hub.web import lists
 from understudy.hub.web.documents import Id
+from understudy.hub.web.kept import show_kept
 from understudy.hub.web.rendering import render
 from understudy.hub.web.viewer import TheHub, Viewer
 
@@ -27,9 +28,13 @@ def show_catalogue(
     request: Request, hub: TheHub, viewer: Viewer, q: str = "", page: int = 1
 ) -> Response:
     """The data sets that the viewer may know of."""
-    with hub.db.reading() as c:
-        found = datasets.catalogue(c, viewer.id, PageOf(number=page, size=20), q)
-    return render(request, "catalogue.html", title="Catalogue", page=found, q=q)
+
+    def make() -> HTMLResponse:
+        with hub.db.reading() as c:
+            found = datasets.catalogue(c, viewer.id, PageOf(number=page, size=20), q)
+        return render(request, "catalogue.html", title="Catalogue", page=found, q=q)
+
+    return show_kept(request, hub, request.app.state.kept_pages, make)
 
 
 @router.get("/datasets/{dataset}")
@@ -43,7 +48,7 @@ def show_dataset(
         mine = budgets.left_for(c, dataset, viewer.id)
         released = releases.list_of(c, viewer.id, dataset, PageOf(number=page, size=10))
         owner = accounts.find_user(c, found.owner).display
-        asked = lists.requests_of(c, viewer.id, dataset)
+        asked = asking.of_user(c, viewer.id, PageOf(size=5), dataset=dataset).items
     schema = Schema.from_dict(dict(found.schema), "The schema")
     return render(
         request,

@@ -9,13 +9,14 @@ from fastapi.responses import Response
 
 from understudy.data.schema import Schema
 from understudy.errors import InputError, UnderstudyError
-from understudy.hub import accounts, agents, datasets, federated, roles
+from understudy.hub import accounts, agents, datasets, federated, jobs, roles
 from understudy.hub import requests as asking
 from understudy.hub.access import check, read_object
 from understudy.hub.accounts import User
 from understudy.hub.database import Transaction
 from understudy.hub.datasets import DatasetSpec
-from understudy.hub.names import MANAGE, USES
+from understudy.hub.encrypted import collecting
+from understudy.hub.names import ENCRYPTED, MANAGE, USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Operation, Role
 from understudy.hub.records import Dataset, read_dataset
@@ -24,7 +25,7 @@ from understudy.hub.web import lists
 from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
 from understudy.hub.web.pages.requests import list_lines
-from understudy.hub.web.problems import status_of
+from understudy.hub.web.problems import status_of, status_on_page
 from understudy.hub.web.rendering import go_to, render
 from understudy.hub.web.specs import LABELS
 from understudy.hub.web.state import Site
@@ -44,6 +45,7 @@ MODE_LABELS = (
     ("agent", "With me: my agent computes, the hub never sees a row"),
     ("stored", "In the hub, encrypted: the hub's worker computes"),
     ("federated", "With several owners: their agents compute together"),
+    ("encrypted", "With several owners, who encrypt tables once and go offline"),
 )
 
 
@@ -99,7 +101,7 @@ def change(request: Request, hub: TheHub, viewer: Viewer, dataset: Id, form: Sen
             before = read_dataset(c, dataset)
             datasets.change(c, viewer.id, dataset, read_dataset_form(form, before))
     except UnderstudyError as error:
-        return _failed(request, hub, viewer, dataset, error)
+        return _page(request, hub, viewer, dataset, status_on_page(error), problem=str(error))
     return go_to(f"/mine/{dataset}", said="changed")
 
 
@@ -125,7 +127,7 @@ def set_role(
             check(c, viewer.id, Operation(name=MANAGE), dataset)
             roles.set_role(c, viewer.id, dataset, read_role_form(c, form))
     except UnderstudyError as error:
-        return _failed(request, hub, viewer, dataset, error)
+        return _page(request, hub, viewer, dataset, status_on_page(error), problem=str(error))
     return go_to(f"/mine/{dataset}", said="role")
 
 
@@ -147,7 +149,7 @@ def invite_holder(
         with hub.db.transaction() as c:
             federated.invite(c, viewer.id, dataset, agent)
     except InputError as error:
-        return _failed(request, hub, viewer, dataset, error)
+        return _page(request, hub, viewer, dataset, status_on_page(error), problem=str(error))
     return go_to(f"/mine/{dataset}", said="changed")
 
 
@@ -277,15 +279,6 @@ def _new_page(
     )
 
 
-def _failed(
-    request: Request, hub: Site, viewer: User, dataset: Id, error: UnderstudyError
-) -> Response:
-    status = status_of(error)
-    if status in (403, 404):
-        raise error
-    return _page(request, hub, viewer, dataset, status, problem=str(error))
-
-
 def _page(
     request: Request,
     hub: Site,
@@ -298,8 +291,8 @@ def _page(
     with hub.db.reading() as c:
         check(c, viewer.id, Operation(name=MANAGE), dataset)
         found = read_dataset(c, dataset)
-        asked = list_lines(c, lists.requests_for(c, viewer.id, dataset, PageOf(size=10)))
-        done = lists.jobs_of_dataset(c, viewer.id, dataset, PageOf(number=page, size=10))
+        asked = list_lines(c, asking.for_dataset(c, viewer.id, dataset, PageOf(size=10)))
+        done = jobs.of_dataset(c, viewer.id, dataset, PageOf(number=page, size=10))
         thing = read_object(c, dataset)
         people = {user for role in thing.roles for user in role.members}
         people |= {job.user for job in done.items}
@@ -307,6 +300,7 @@ def _page(
         logins = lists.sign_in_names(c, people)
         mine = [(agent.id, agent.name) for agent in agents.listed(c, viewer.id)]
         holders = lists.holders_of(c, viewer.id, dataset)
+        uploads = _count_uploads(c, viewer, found)
     return render(
         request,
         "managed.html",
@@ -314,6 +308,7 @@ def _page(
         title=found.name,
         address=hub.address,
         holders=holders,
+        uploads=uploads,
         dataset=found,
         asked=asked,
         page=done,
@@ -324,6 +319,16 @@ def _page(
         agents=mine,
         **values,
     )
+
+
+def _count_uploads(c: Transaction, viewer: User, dataset: Dataset) -> dict[str, Any] | None:
+    """How many owners of encrypted tables have delivered; ``None`` for other data sets."""
+    if dataset.mode != ENCRYPTED:
+        return None
+    agreed, delivered = collecting.show_collection(c, viewer.id, dataset.id)
+    if agreed is None:
+        return {"agreed": False}
+    return {"agreed": True, "owners": len(agreed.owners), "delivered": len(delivered)}
 
 
 def _show_role(role: Role, names: dict[str, str], logins: dict[str, str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from understudy.errors import InputError
-from understudy.hub import accounts
+from understudy.hub import signing_in
 from understudy.hub.errors import NotFound, Refused
 from understudy.hub.oidc import FAILED, Flow
 from understudy.hub.web.pages.signing_in import start
@@ -49,7 +49,7 @@ def end(request: Request, hub: TheHub, state: str = "", code: str = "") -> Respo
     identity = hub.provider.identify(flow, code, _back(hub.address))
     try:
         with hub.db.transaction() as c:
-            user = accounts.sign_in_by(c, identity)
+            user = signing_in.sign_in_by(c, identity)
     except InputError as error:  # the name is somebody else's: a local account is never taken over
         raise Refused(f"{error} Ask an administrator of the hub.") from None
     answer = start(hub, user, "/")

@@ -43,6 +43,7 @@ WHAT = {
     "ledger.json": "what was asked of the rows, and what it cost",
     "use.json": "purpose, conditions, contact",
     "answers.json": "the answers with their errors",
+    "tables.json": "the reports of the survey, added up",
 }
 
 
@@ -96,7 +97,7 @@ def show_release(
         answers=answers,
         examples=examples,
         example="count where ...",
-        files=[describe_file(file) for file in found.files],
+        files=[describe_file(file, found.operation) for file in found.files],
         has_report=REPORT in names,
         owns=dataset.owner == viewer.id,
     )
@@ -201,11 +202,14 @@ def load_model(hub: Site, release: Release) -> Model:
     return model
 
 
-def describe_file(file: ReleaseFile) -> dict[str, str]:
+def describe_file(file: ReleaseFile, operation: str) -> dict[str, str]:
     """A file as a line of the list."""
+    what = WHAT.get(file.name, "")
+    if (operation, file.name) == ("learn", MODEL):
+        what = "the trained model, for understudy predict"
     size = f"{file.size:,} bytes"
     if file.size >= 1_000_000:
         size = f"{file.size / 1e6:.1f} MB"
     elif file.size >= 1_000:
         size = f"{file.size / 1e3:.0f} kB"
-    return {"name": file.name, "what": WHAT.get(file.name, ""), "size": size}
+    return {"name": file.name, "what": what, "size": size}

@@ -113,6 +113,9 @@ def _page(
         who = accounts.find_user(c, asked.user)
         left_for = budgets.left_for(c, asked.dataset, asked.user)
         roles = [(role.id, role.name) for role in read_object(c, asked.dataset).roles]
+        computer = ""
+        if job is not None and job.worker is not None:
+            computer = lists.actor_names(c, [job.worker])[job.worker]
     seen = Preview()
     if asked.operation != ACCESS and asked.state == "waiting":
         seen = preview(asked.operation, dict(asked.spec), dataset)
@@ -127,6 +130,7 @@ def _page(
         asked=asked,
         dataset=dataset,
         job=job,
+        computer=computer,
         release=release,
         who=who,
         mine=asked.user == viewer.id,

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from understudy.errors import InputError, UnderstudyError
-from understudy.hub import accounts
-from understudy.hub.accounts import SESSION_LASTS, User
+from understudy.hub import accounts, credentials, signing_in
+from understudy.hub.accounts import User
+from understudy.hub.credentials import SESSION_LASTS
 from understudy.hub.web.forms import SentForm
 from understudy.hub.web.problems import status_of
 from understudy.hub.web.rendering import go_to, render, set_cookie
@@ -45,9 +46,9 @@ def sign_in(request: Request, hub: TheHub, form: SentForm) -> Response:
     name = form.text("name", "The name", required=False, most=100)
     password = form.fields.get("password", [""])[0]
     following = form.text("next", "The page", required=False, most=300)
-    user = accounts.sign_in(hub.db, hub.passwords, name, password, client_address(request))
+    user = signing_in.sign_in(hub.db, hub.passwords, name, password, client_address(request))
     if user is None:
-        return _sign_in_page(request, hub, 403, name=name, next=following, problem=accounts.WRONG)
+        return _sign_in_page(request, hub, 403, name=name, next=following, problem=signing_in.WRONG)
     return start(hub, user, safe_path(following))
 
 
@@ -56,7 +57,7 @@ def sign_out(request: Request, hub: TheHub, form: SentForm) -> Response:
     """End the session."""
     secret = request.cookies.get(hub.session_cookie, "")
     with hub.db.transaction() as c:
-        accounts.end_session(c, secret)
+        credentials.end_session(c, secret)
     answer = go_to("/signin", said="out")
     answer.delete_cookie(hub.session_cookie, path="/", secure=hub.https, httponly=True)
     return answer
@@ -66,7 +67,7 @@ def sign_out(request: Request, hub: TheHub, form: SentForm) -> Response:
 def show_link(request: Request, hub: TheHub, secret: str) -> Response:
     """The form behind a one-time link."""
     with hub.db.reading() as c:
-        user = accounts.find_link(c, secret)
+        user = credentials.find_link(c, secret)
     return render(request, "link.html", title="Set a password", user=user, typed={})
 
 
@@ -74,7 +75,7 @@ def show_link(request: Request, hub: TheHub, secret: str) -> Response:
 def use_link(request: Request, hub: TheHub, secret: str, form: SentForm) -> Response:
     """Set the password of an account, or make the first account of a hub."""
     with hub.db.reading() as c:
-        user = accounts.find_link(c, secret)
+        user = credentials.find_link(c, secret)
     try:
         name, display = "", ""
         if user is None:
@@ -82,7 +83,7 @@ def use_link(request: Request, hub: TheHub, secret: str, form: SentForm) -> Resp
             display = form.text("display", "Your full name", required=False, most=200)
         hashed = hub.passwords.hash(_new_password(form))
         with hub.db.transaction() as c:
-            user = accounts.use_link(c, secret, name, display, hashed)
+            user = credentials.use_link(c, secret, name, display, hashed)
     except UnderstudyError as error:
         return render(
             request,
@@ -106,7 +107,7 @@ def _new_password(form: SentForm) -> str:
 def start(hub: Site, user: User, address: str) -> Response:
     """Start a session, with a secret that no earlier cookie had."""
     with hub.db.transaction() as c:
-        secret = accounts.start_session(c, user.id)
+        secret = credentials.start_session(c, user.id)
     answer = go_to(address)
     seconds = int(SESSION_LASTS.total_seconds())
     set_cookie(hub, answer, hub.session_cookie, secret, seconds)

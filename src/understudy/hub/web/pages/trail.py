@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,26 +92,38 @@ def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Pag
     if objects is not None:
         query = query.where(entries.c.object.in_(objects))
     found = read_page(c, query, page, lambda row: row)
-    people = lists.user_names(c, {row["actor"] for row in found.items})
-    names = lists.dataset_names(c, {row["object"] for row in found.items})
+    about = {row["object"] for row in found.items}
+    actors = {row["actor"] for row in found.items}
+    people = lists.actor_names(c, actors | {_worker_of(row["details"]) for row in found.items})
+    accounts = lists.user_names(c, {one.removeprefix("user:") for one in about})
+    names = lists.dataset_names(c, about) | lists.survey_names(c, about)
+    names |= {f"user:{user}": name for user, name in accounts.items()}
     items = tuple(
         Line(
             number=row["number"],
             at=dt.datetime.fromisoformat(row["at"]),
-            who=people.get(row["actor"], row["actor"]),
+            who=people[row["actor"]],
             action=row["action"],
             object=names.get(row["object"], row["object"]),
-            details=describe_details(row["details"]),
+            details=describe_details(row["details"], people),
         )
         for row in found.items
     )
     return Page(items=items, number=found.number, size=found.size, total=found.total)
 
 
-def describe_details(text: str) -> str:
-    """Details as a line."""
+def _worker_of(text: str) -> str:
+    return str(json.loads(text).get("worker", "hub"))
+
+
+def describe_details(text: str, people: Mapping[str, str]) -> str:
+    """Details as a line, with names instead of ids; digests of files are in the download."""
     parts = []
     for name, value in json.loads(text).items():
+        if name == "worker":
+            value = people.get(str(value), value)
+        if name == "files" and isinstance(value, dict):
+            value = ", ".join(value)
         if isinstance(value, dict | list):
             value = json.dumps(value, ensure_ascii=False)
         parts.append(f"{name.replace('_', ' ')}: {value}")

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from understudy.errors import UnderstudyError
-from understudy.hub import accounts
+from understudy.errors import InputError, UnderstudyError
+from understudy.hub import accounts, credentials
 from understudy.hub.accounts import User
 from understudy.hub.pages import Page
 from understudy.hub.web.documents import Id
@@ -43,7 +43,7 @@ def add_user(request: Request, hub: TheHub, viewer: Administrator, form: SentFor
                 display=display,
                 administrator=form.checked("administrator"),
             )
-            secret = accounts.make_link(c, actor=viewer.id, user=made.id)
+            secret = credentials.make_link(c, actor=viewer.id, user=made.id)
     except UnderstudyError as error:
         return _page(
             request, hub, viewer, 1, status_of(error), typed=form.typed(), problem=str(error)
@@ -58,7 +58,7 @@ def make_link(
     """A new one-time link for somebody who lost a password; the old password stays until then."""
     with hub.db.transaction() as c:
         found = accounts.find_user(c, user)
-        secret = accounts.make_link(c, actor=viewer.id, user=user)
+        secret = credentials.make_link(c, actor=viewer.id, user=user)
     return _page(request, hub, viewer, 1, link=secret, link_for=found.name)
 
 
@@ -73,6 +73,32 @@ def change_user(hub: TheHub, viewer: Administrator, user: Id, form: SentForm) ->
         else:
             accounts.change_user(c, viewer, user, administrator=change == "administrator")
     return go_to("/users", said="changed")
+
+
+@router.post("/users/{user}/attributes")
+def set_attributes(
+    request: Request, hub: TheHub, viewer: Administrator, user: Id, form: SentForm
+) -> Response:
+    """Say what is vouched for about an account."""
+    try:
+        typed = form.text("attributes", "The attributes", required=False)
+        with hub.db.transaction() as c:
+            accounts.change_user(c, viewer, user, attributes=_read_attributes(typed))
+    except InputError as error:
+        return _page(request, hub, viewer, 1, status_of(error), problem=str(error))
+    return go_to("/users", said="changed")
+
+
+def _read_attributes(typed: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in typed.splitlines():
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not line.strip():
+            continue
+        if not colon or name in found:
+            raise InputError("Write each attribute once, in a line such as institution: Uni A.")
+        found[name] = value
+    return found
 
 
 def _page(
