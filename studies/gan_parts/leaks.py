@@ -24,8 +24,8 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SystemNoise
 from understudy.privacy.vectors import VectorSum
 from understudy.synthesizers.checkpoints import Checkpoint
-from understudy.synthesizers.gan import Columns, count_labels
 from understudy.synthesizers.gan_images import ImageNetworks
+from understudy.synthesizers.generated_tables import Columns, Task, count_labels
 from understudy.synthesizers.image_tables import table_of_images
 
 WAYS = ("noise on the loss", "noise layer", "DP-SGD")
@@ -117,7 +117,9 @@ def _train_by_curator(images: Images, epsilon: float, steps: int) -> Any:
     columns = Columns.of(schema, None)
     counts, rest = ledger.left.split(0.02, 0.98)
     label, rows = count_labels(curator, columns.label, counts, Checkpoint())
-    networks = ImageNetworks(method, schema, columns, label)
+    networks = ImageNetworks(
+        method, schema, Task(columns=columns, label=label, rows=rows, checkpoint=Checkpoint())
+    )
     price = rest.equally(steps)[0]
     for step in range(steps):
         asked = VectorSum(

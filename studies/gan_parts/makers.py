@@ -10,19 +10,10 @@ import numpy as np
 
 from understudy import GAN, MERF, Gaussian, Model
 from understudy.data.image_files import Images
-from understudy.privacy.mechanisms import Counts, SeededNoise
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.image_tables import images_of_model, table_of_images
 
 DELTA = 1e-5
-
-
-class NoNoise(SeededNoise):
-    """Samples, and no noise: what a GAN could learn if nobody were protected."""
-
-    def gaussian(self, counts: Counts, scale: float) -> Counts:
-        """The counts as they are."""
-        return counts
 
 
 def quiet(sentence: str) -> None:
@@ -80,20 +71,6 @@ def gan(epsilon: float, steps: int, hidden: int = 16, preview: str | None = None
         preview=preview,
     )
     return Recipe(name="gan", method=method)
-
-
-def gan_without_noise(steps: int, hidden: int = 16, seed: int = 1) -> Recipe:
-    method = GAN(
-        epsilon=100.0,
-        delta=DELTA,
-        steps=steps,
-        hidden=hidden,
-        sampling_rate=0.008,
-        clip=1000.0,
-        discriminator_steps=1,
-        learning_rate=0.0005,
-    )
-    return Recipe(name="gan, no noise", method=method, options={"noise": NoNoise(seed)})
 
 
 def few(images: Images, per_label: int = 10) -> Images:

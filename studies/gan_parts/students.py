@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from understudy.data.image_files import Images, read_images
 
-TRAINING = 8_000
 ROUNDS = 8
 
 
@@ -65,7 +64,7 @@ def thesis_network(torch: Any) -> Any:
 
 
 def convolutional_network(torch: Any) -> Any:
-    """Two convolutions, as in the benchmark of Gaussians."""
+    """Two convolutions and two dense layers."""
     nn = torch.nn
     return nn.Sequential(
         nn.Conv2d(1, 16, 5, padding=2),

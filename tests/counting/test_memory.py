@@ -402,7 +402,7 @@ def test_every_distinct_row_has_its_own_weight_beyond_the_first_block(
     assert counter.distinct_rows > 2 * kernels.BLOCK
     # Collapsed a second time, as rows without some attributes are.
     for names in (("a0", "a1"), ("a0", "a2")):
-        fewer = counter.rolled_up(names)
+        fewer = counter.roll_up(names)
         assert fewer is not None
         for axes, counts in zip([marginal(*names)], fewer.count([marginal(*names)]), strict=True):
             np.testing.assert_array_equal(counts, table.reference(axes))

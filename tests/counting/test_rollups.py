@@ -67,7 +67,7 @@ def test_weights_that_make_no_sense_are_refused() -> None:
 def test_rolled_up_rows_are_the_distinct_ones_of_fewer_attributes() -> None:
     codes = rows(3000)
     counter = MemoryCounter(codes, HALVES, SIZES, collapse=True)
-    fewer = counter.rolled_up({"a", "c", "f"})
+    fewer = counter.roll_up({"a", "c", "f"})
     assert fewer is not None
     assert fewer.attributes == ("a", "c", "f")
     assert fewer.rows == 3000
@@ -75,8 +75,8 @@ def test_rolled_up_rows_are_the_distinct_ones_of_fewer_attributes() -> None:
     asked = [marginal("a", ("f", 1)), marginal("c"), marginal("f", "a", "c")]
     np.testing.assert_array_equal(fewer.count_flat(asked)[0], counter.count_flat(asked)[0])
     assert fewer.nbytes == fewer.distinct_rows * (1 + 1 + 2 + 4)
-    assert counter.rolled_up({"a", "c", "f"}, fewer.nbytes) is not None
-    assert counter.rolled_up({"a", "c", "f"}, fewer.nbytes - 1) is None
+    assert counter.roll_up({"a", "c", "f"}, fewer.nbytes) is not None
+    assert counter.roll_up({"a", "c", "f"}, fewer.nbytes - 1) is None
 
 
 def test_the_order_begins_with_what_tells_most_rows_apart() -> None:

@@ -295,6 +295,73 @@ def test_two_runs_on_one_checkpoint_ask_no_step_twice(tmp_path, answers):
     assert file.left() == (0.0, 0.0)
 
 
+def stop_at(step):
+    """A progress that interrupts the training."""
+
+    def stop(what, done, steps):
+        if what == "training" and done == step:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+@pytest.fixture
+def long_run(tmp_path, monkeypatch):
+    """A run that a ledger file pays for, interrupted twice; and its older state."""
+    monkeypatch.setattr("understudy.synthesizers.checkpoints.CLAIMED_TOGETHER", 5)
+    file = LedgerFile.create(tmp_path / "t.ledger", epsilon=2.0, delta=1e-5)
+    state = tmp_path / "run.state"
+    method = GAN(epsilon=2.0, checkpoint=str(state), **{**QUICK, "steps": 40})
+    older = []
+    for step in (5, 15):
+        with pytest.raises(KeyboardInterrupt):
+            method.fit(make_table(300), SCHEMA, ledger=file, progress=stop_at(step))
+        older.append(state.read_bytes())
+    return method, file, state, older
+
+
+def test_an_older_copy_of_a_state_is_refused_before_it_asks(long_run, answers):
+    method, file, state, (older, newest) = long_run
+    state.write_bytes(older)
+    before = len(answers)
+    with pytest.raises(InputError, match="older copy"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    assert len(answers) == before
+    assert file.left() == (0.0, 0.0)
+    state.write_bytes(newest)
+    method.fit(make_table(300), SCHEMA, ledger=file)
+    assert before < len(answers) <= 40
+
+
+def test_two_copies_of_the_newest_state_go_on_once(long_run, answers):
+    method, file, state, (_, newest) = long_run
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(make_table(300), SCHEMA, ledger=file, progress=stop_at(20))
+    state.write_bytes(newest)
+    before = len(answers)
+    with pytest.raises(InputError, match="older copy"):
+        method.fit(make_table(300), SCHEMA, ledger=file)
+    assert len(answers) == before
+
+
+def test_a_crash_between_state_and_books_loses_no_run(long_run, answers, monkeypatch):
+    """The state was written, the books were not: what it claims was not asked for."""
+    method, file, *_ = long_run
+    before = len(answers)
+
+    def crash(self, known, new):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("understudy.privacy.ledger.claims.ReservedClaims.move", crash)
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                method.fit(make_table(300), SCHEMA, ledger=file)
+    assert len(answers) == before
+    method.fit(make_table(300), SCHEMA, ledger=file)
+    assert len(answers) <= 40
+
+
 def test_a_run_that_ended_while_it_counted_does_not_count_again(tmp_path, monkeypatch):
     measured = []
     measure = CentralCurator.measure

@@ -12,9 +12,10 @@ from understudy.data.encoding import encode  # noqa: E402
 from understudy.data.image_files import Images  # noqa: E402
 from understudy.models.network import Node  # noqa: E402
 from understudy.privacy.mechanisms import SeededNoise  # noqa: E402
-from understudy.privacy.vectors import BLOCK, GRID, exact_sum  # noqa: E402
-from understudy.synthesizers.gan import Columns  # noqa: E402
+from understudy.privacy.vectors import GRID, exact_sum  # noqa: E402
+from understudy.synthesizers.checkpoints import Checkpoint  # noqa: E402
 from understudy.synthesizers.gan_images import ImageNetworks  # noqa: E402
+from understudy.synthesizers.generated_tables import Columns, Task  # noqa: E402
 from understudy.synthesizers.image_tables import images_of_model, table_of_images  # noqa: E402
 
 RNG = np.random.default_rng(1)
@@ -33,9 +34,21 @@ TABLE, SCHEMA = table_of_images(make_images(), "gan")
 METHOD = GAN(epsilon=10.0, delta=1e-5, hidden=4, steps=4, sampling_rate=0.2)
 
 
+def as_images(rows, labels=2, side=8):
+    """Rows as images whose further channels tell the label."""
+    given = torch.from_numpy(rows)
+    told = given[:, -labels:, None, None].expand(-1, -1, side, side)
+    return torch.cat([given[:, :-labels].reshape(-1, 1, side, side), told], dim=1)
+
+
 def start(method=METHOD):
-    columns = Columns.of(SCHEMA, None)
-    return ImageNetworks(method, SCHEMA, columns, Node("label", (), np.ones(2))), columns
+    task = make_task(SCHEMA)
+    return ImageNetworks(method, SCHEMA, task), task.columns
+
+
+def make_task(schema):
+    label = Node("label", (), np.ones(2))
+    return Task(columns=Columns.of(schema, None), label=label, rows=200.0, checkpoint=Checkpoint())
 
 
 def test_gradients_are_those_of_automatic_differentiation():
@@ -45,18 +58,20 @@ def test_gradients_are_those_of_automatic_differentiation():
         function = ConvolutionGradient(**{**vars(function), "loss": loss})
         function.check(SCHEMA)
         rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(5))
-        found = np.concatenate(function.vectors(rows), axis=1)
-        given = {name: part.clone().requires_grad_() for name, part in function.parameters.items()}
+        found = [vector.copy() for vector in function.vectors(rows)]
+        given = {
+            name: torch.from_numpy(part.copy()).requires_grad_()
+            for name, part in function.parameters.items()
+        }
         for line, row in zip(found, rows, strict=True):
-            image = function.images(row[None])
-            seen = image
+            seen = as_images(row[None])
             for name, mask in zip(("first", "second"), function.masks, strict=True):
                 weights = given[name].reshape(len(given[name]), -1, 5, 5)
                 seen = torch.nn.functional.conv2d(
                     seen, weights, given[f"{name}_bias"], stride=2, padding=2
                 )
                 seen = torch.nn.functional.leaky_relu(seen, 0.2)
-                seen = seen * mask.reshape(1, *seen.shape[1:])
+                seen = seen * torch.from_numpy(mask).reshape(1, *seen.shape[1:])
             output = seen.flatten() @ given["dense"] + given["dense_bias"]
             value = -output if loss == "wasserstein" else torch.nn.functional.softplus(-output)
             parts = torch.autograd.grad(value.sum(), list(given.values()))
@@ -80,13 +95,13 @@ def test_opacus_finds_the_same_gradients():
     )
     with torch.no_grad():
         for part, name in zip(judge.parameters(), ConvolutionGradient.NAMES, strict=True):
-            part.copy_(given[name].reshape(part.shape))
+            part.copy_(torch.from_numpy(given[name]).reshape(part.shape))
     kept = grad_sample.GradSampleModule(judge, loss_reduction="sum")
-    nn.functional.softplus(-kept(function.images(rows))).sum().backward()
+    nn.functional.softplus(-kept(as_images(rows))).sum().backward()
     theirs = np.concatenate(
         [part.grad_sample.reshape(6, -1).numpy() for part in kept.parameters()], axis=1
     )
-    ours = np.concatenate(function.vectors(rows), axis=1)
+    ours = np.array([vector.copy() for vector in function.vectors(rows)])
     assert ours == pytest.approx(theirs, abs=1e-5)
 
 
@@ -94,7 +109,7 @@ def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():
     networks, columns = start()
     function = networks.gradient()
     matrix = RowMatrix(columns.inputs, encode(TABLE, SCHEMA))
-    count = 2 * BLOCK + 3
+    count = 35
     alone = [exact_sum(function, matrix, np.array([i]), 0.1) for i in range(count)]
     for places in (np.arange(count), np.arange(count)[::-1].copy(), np.arange(5)):
         together = exact_sum(function, matrix, places, 0.1)
@@ -105,8 +120,7 @@ def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():
 def test_the_layers_are_those_of_the_thesis():
     _, schema = table_of_images(make_images(4, 28), "gan")
     method = GAN(epsilon=10.0, delta=1e-5)
-    columns = Columns.of(schema, None)
-    networks = ImageNetworks(method, schema, columns, Node("label", (), np.ones(2)))
+    networks = ImageNetworks(method, schema, make_task(schema))
     judge = {name: tuple(part.shape) for name, part in networks._judge.items()}
     assert judge["first"] == (64, 3 * 25)  # one channel of pixels, two of labels
     assert judge["second"] == (128, 64 * 25)

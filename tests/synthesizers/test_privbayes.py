@@ -357,7 +357,7 @@ def test_the_paper_is_exponential_the_default_permutes_and_flips_and_a_delta_is_
     assert mechanisms(PrivBayes(epsilon=1.0)) == ({"permute and flip"}, {"discrete Laplace"})
     assert mechanisms(PrivBayes(epsilon=1.0, delta=1e-6)) == (
         {"exponential"},
-        {"discrete Gaussian"},
+        {"rounded Gaussian"},
     )
     assert mechanisms(PrivBayes(epsilon=1.0, rule="exponential")) == (
         {"exponential"},

@@ -1,4 +1,4 @@
-"""Gradients of a convolutional discriminator, row by row; needs torch.
+"""Gradients of a convolutional discriminator, row by row, on NumPy.
 
 The network of a DCGAN: two convolutions of 5 x 5 with steps of 2 and a leaky rectifier and dropout
 after each, then a dense layer of one unit. There is no batch normalisation, which would make the
@@ -6,21 +6,31 @@ gradient of one image depend on others. Dropout leaves out the same units for al
 which ones is public, so an image's gradient depends on that image alone.
 
 Gradients are worked out layer by layer, as products of what goes into a layer and what comes back
-out of it: there is nothing that a library's automatic differentiation would have to keep apart.
+out of it: there is nothing that a library's automatic differentiation would have to keep apart. A
+convolution is a product of its weights and the patches that it sees, and the same patches give the
+gradient of its weights. A label is a channel that is 1 everywhere: its patches are the same for all
+images, so what the weights of each label do is worked out once for a step.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from understudy.counting.row_functions import SLOPE, Floats, Loss, RowInputs
+from understudy.counting.row_functions import (
+    SLOPE,
+    Floats,
+    Loss,
+    RowInputs,
+    make_aligned,
+    one_by_one,
+    slope_of_real,
+)
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 
@@ -48,8 +58,8 @@ class ConvolutionGradient:
     height, width_in_pixels
         The size of images.
     parameters
-        ``first``, ``first_bias``, ``second``, ``second_bias``, ``dense``, ``dense_bias``: torch
-        tensors; convolutions as (filters, channels x 25). The label is as many channels, of which
+        ``first``, ``first_bias``, ``second``, ``second_bias``, ``dense``, ``dense_bias``;
+        convolutions as (filters, channels x 25). The label is as many channels, of which
         the one of its code is all 1.
     masks
         What dropout does to the units of the two convolutions: 0, or one over the share that stays.
@@ -60,8 +70,8 @@ class ConvolutionGradient:
     inputs: RowInputs
     height: int
     width_in_pixels: int
-    parameters: Mapping[str, Any]
-    masks: tuple[Any, Any] | None = None
+    parameters: Mapping[str, Floats]
+    masks: tuple[Floats, Floats] | None = None
     loss: Loss = "gan"
 
     NAMES = ("first", "first_bias", "second", "second_bias", "dense", "dense_bias")
@@ -69,11 +79,10 @@ class ConvolutionGradient:
     @cached_property
     def width(self) -> int:
         """How many parameters the network has."""
-        return sum(int(self.parameters[name].numel()) for name in self.NAMES)
+        return sum(self.parameters[name].size for name in self.NAMES)
 
     def check(self, schema: Schema) -> None:
         """Refuse layers that do not fit the schema or each other."""
-        torch = load_torch()
         self.inputs.check(schema)
         labels = self.inputs.width(schema) - self.height * self.width_in_pixels
         if len(self.inputs.scaled) != self.height * self.width_in_pixels:
@@ -90,76 +99,140 @@ class ConvolutionGradient:
         }
         for name, shape in shapes.items():
             part = self.parameters[name]
-            if tuple(part.shape) != shape or not bool(torch.isfinite(part).all()):
+            if part.shape != shape or not np.isfinite(part).all():
                 raise InputError("The layers of the network do not fit each other.")
 
-    def images(self, rows: Floats) -> Any:
-        """Rows as images whose further channels tell the label."""
-        torch = load_torch()
-        given = torch.from_numpy(np.ascontiguousarray(rows))
-        pixels = self.height * self.width_in_pixels
-        image = given[:, :pixels].reshape(-1, 1, self.height, self.width_in_pixels)
-        labels = given[:, pixels:, None, None].expand(-1, -1, self.height, self.width_in_pixels)
-        return torch.cat([image, labels], dim=1)
+    def vectors(self, rows: Floats) -> Iterator[Floats]:
+        """The gradient of each image, parameter after parameter."""
+        for row in one_by_one(rows):
+            self._work.fill(row)
+            yield self._work.vector
 
-    def vectors(self, rows: Floats) -> list[NDArray[np.float32]]:
-        """Gradients, parameter after parameter."""
-        torch = load_torch()
-        with torch.inference_mode():
-            found = self._gradients(torch, self.images(rows))
-            return [part.reshape(len(rows), -1).numpy() for part in found]
-
-    def _gradients(self, torch: Any, images: Any) -> list[Any]:
-        """In the order of NAMES, image by image."""
-        functional, given, count = torch.nn.functional, self.parameters, len(images)
-        step = {"stride": STRIDE, "padding": PADDING}
-        kernels = {
-            name: given[name].reshape(len(given[name]), -1, KERNEL, KERNEL)
-            for name in ("first", "second")
-        }
-        first = functional.conv2d(images, kernels["first"], given["first_bias"], **step)
-        after_first = self._rectify(torch, first, 0)
-        second = functional.conv2d(after_first, kernels["second"], given["second_bias"], **step)
-        after_second = self._rectify(torch, second, 1).reshape(count, -1)
-        output = after_second @ given["dense"] + given["dense_bias"]
-        slope = -torch.ones_like(output)
-        if self.loss == "gan":
-            slope = -torch.sigmoid(-output)
-        back = slope[:, None] * given["dense"]
-        back = self._slope(torch, second, back.reshape(second.shape), 1)
-        to_first = functional.conv_transpose2d(
-            back, kernels["second"], output_padding=STRIDE - 1, **step
-        )
-        to_first = self._slope(torch, first, to_first, 0)
-        return [
-            _products(functional, to_first, images),
-            to_first.sum(dim=(2, 3)),
-            _products(functional, back, after_first),
-            back.sum(dim=(2, 3)),
-            slope[:, None] * after_second,
-            slope,
-        ]
-
-    def _rectify(self, torch: Any, values: Any, place: int) -> Any:
-        rectified = torch.nn.functional.leaky_relu(values, SLOPE)
-        if self.masks is None:
-            return rectified
-        return rectified * self.masks[place].reshape(1, *values.shape[1:])
-
-    def _slope(self, torch: Any, values: Any, back: Any, place: int) -> Any:
-        """What comes back through dropout and rectifier."""
-        if self.masks is not None:
-            back = back * self.masks[place].reshape(1, *values.shape[1:])
-        return torch.where(values > 0, back, SLOPE * back)
+    @cached_property
+    def _work(self) -> _Work:
+        return _Work(self)
 
     def describe(self) -> str:
         """What is summed."""
         return f"gradients of {self.width:,} weights"
 
 
-def _products(functional: Any, back: Any, seen: Any) -> Any:
-    """The gradient of a convolution's weights for each image: what comes back, times the patches
-    that each unit saw.
+class _Work:
+    """What the gradient of an image is worked out with: the same room for every image.
+
+    Parameters
+    ----------
+    function
+        The network.
     """
-    patches = functional.unfold(seen, kernel_size=KERNEL, stride=STRIDE, padding=PADDING)
-    return back.flatten(2) @ patches.transpose(1, 2)
+
+    def __init__(self, function: ConvolutionGradient) -> None:
+        given = function.parameters
+        self._given, self._loss = given, function.loss
+        filters, second = len(given["first"]), len(given["second"])
+        self._pixels = function.height * function.width_in_pixels
+        self._outer = _Patches(1, function.height, function.width_in_pixels)
+        self._inner = _Patches(filters, *self._outer.units)
+        self._of_image = given["first"].reshape(filters, -1, KERNEL**2)[:, 0].copy()
+        everywhere = self._outer.take(np.ones((1, self._pixels), dtype=np.float32)).copy()
+        self._everywhere = np.ascontiguousarray(everywhere.T)
+        of_labels = given["first"].reshape(filters, -1, KERNEL**2)[:, 1:].transpose(1, 0, 2)
+        self._labels = (of_labels @ everywhere).reshape(len(of_labels), -1)
+        self._backwards = np.ascontiguousarray(given["second"].T)
+        self._dense = given["dense"].reshape(second, -1)
+        masks = function.masks
+        if masks is None:
+            masks = np.ones((1, 1), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
+        self._passed = [(mask, np.float32(SLOPE) * mask) for mask in masks]
+        self._first = make_aligned(filters * self._outer.count).reshape(filters, -1)
+        self._second = make_aligned(second * self._inner.count).reshape(second, -1)
+        self._columns = make_aligned(self._backwards.shape[0] * self._inner.count)
+        self._told = make_aligned(self._first.size)
+        self._square = make_aligned(filters * KERNEL**2).reshape(filters, -1)
+        self.vector = make_aligned(function.width)
+        ends = np.cumsum([given[name].size for name in function.NAMES])[:-1]
+        self._parts = {
+            name: piece.reshape(given[name].shape)
+            for name, piece in zip(function.NAMES, np.split(self.vector, ends), strict=True)
+        }
+
+    def fill(self, row: Floats) -> None:
+        """Write the gradient of one image."""
+        given, parts, first, second = self._given, self._parts, self._first, self._second
+        label = row[self._pixels :]
+        of_image = self._outer.take(row[None, : self._pixels])
+        np.matmul(self._of_image, of_image, out=first)
+        first += given["first_bias"][:, None]
+        if label.size:
+            first += np.matmul(label, self._labels, out=self._told).reshape(first.shape)
+        passed_first = np.where(first > 0, *self._passed[0])
+        first *= passed_first
+        of_first = self._inner.take(first)
+        np.matmul(given["second"], of_first, out=second)
+        second += given["second_bias"][:, None]
+        passed_second = np.where(second > 0, *self._passed[1])
+        second *= passed_second
+        slope = -1.0
+        if self._loss == "gan":
+            output = np.dot(second.reshape(-1), given["dense"]) + given["dense_bias"][0]
+            slope = slope_of_real(float(output))
+        np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"])
+        parts["dense_bias"][0] = slope
+        back = np.multiply(self._dense, passed_second, out=second)
+        back *= np.float32(slope)
+        np.matmul(back, of_first.T, out=parts["second"])
+        back.sum(axis=1, out=parts["second_bias"])
+        columns = self._columns.reshape(len(self._backwards), -1)
+        to_first = self._inner.put_back(np.matmul(self._backwards, back, out=columns))
+        to_first *= passed_first
+        to_first.sum(axis=1, out=parts["first_bias"])
+        weights = parts["first"].reshape(len(first), -1, KERNEL**2)
+        weights[:, 0] = np.matmul(to_first, of_image.T, out=self._square)
+        if label.size:
+            everywhere = np.matmul(to_first, self._everywhere, out=self._square)
+            np.multiply(label[None, :, None], everywhere[:, None], out=weights[:, 1:])
+
+
+class _Patches:
+    """What each unit of a convolution sees of its input, a column each; and the way back.
+
+    Parameters
+    ----------
+    channels, height, width
+        Of the input.
+    """
+
+    def __init__(self, channels: int, height: int, width: int) -> None:
+        self._shape = channels, height, width
+        self.units = height // STRIDE, width // STRIDE
+        self.count = self.units[0] * self.units[1]
+        padded = channels, height + 2 * PADDING, width + 2 * PADDING
+        self._padded = np.zeros(padded, dtype=np.float32)
+        self._back = np.zeros(padded, dtype=np.float32)
+        places = np.arange(self._padded.size).reshape(padded)
+        seen = np.lib.stride_tricks.sliding_window_view(places, (KERNEL, KERNEL), axis=(1, 2))
+        seen = seen[:, ::STRIDE, ::STRIDE][:, : self.units[0], : self.units[1]]
+        self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * KERNEL**2, -1).copy()
+        self._columns = make_aligned(self._places.size).reshape(self._places.shape)
+        self._summed = make_aligned(channels * height * width).reshape(self._shape)
+
+    def take(self, values: Floats) -> Floats:
+        """The patches of an input, whose channels are lines."""
+        self._inside(self._padded)[:] = values.reshape(self._shape)
+        return np.take(self._padded.reshape(-1), self._places, out=self._columns, mode="clip")
+
+    def put_back(self, columns: Floats) -> Floats:
+        """The sum, for each number of the input, of what came back to it from all patches."""
+        channels, high, wide = self._shape[0], *self.units
+        self._back[:] = 0
+        pieces = columns.reshape(channels, KERNEL, KERNEL, high, wide)
+        for i in range(KERNEL):
+            for j in range(KERNEL):
+                rows = slice(i, i + STRIDE * high, STRIDE)
+                self._back[:, rows, j : j + STRIDE * wide : STRIDE] += pieces[:, i, j]
+        self._summed[:] = self._inside(self._back)
+        return self._summed.reshape(channels, -1)
+
+    def _inside(self, padded: Floats) -> Floats:
+        _, height, width = self._shape
+        return padded[:, PADDING : PADDING + height, PADDING : PADDING + width]

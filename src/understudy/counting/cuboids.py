@@ -57,7 +57,7 @@ class CodedRows(Protocol):
     def distinct(self) -> int:
         """How many distinct rows there are, at most."""
 
-    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+    def group(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         """A cuboid for each set of attributes, in one pass over the rows."""
 
     def missing_cells(self) -> NDArray[np.int64]:
@@ -66,7 +66,7 @@ class CodedRows(Protocol):
     def summer(self) -> Summer:
         """What sums over the rows."""
 
-    def explained(self) -> list[str]:
+    def explain(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
 
 
@@ -185,11 +185,11 @@ class CuboidCounter(Counter):
             )
         return cells
 
-    def explained(self) -> list[str]:
+    def explain(self) -> list[str]:
         """How the rows were counted, in sentences: for the owner, since it depends on how many rows
         there are.
         """
-        return [*self._source.explained(), *(plan.explained() for plan in self.plans)]
+        return [*self._source.explain(), *(plan.explain() for plan in self.plans)]
 
     # ---- cuboids
 
@@ -212,7 +212,7 @@ class CuboidCounter(Counter):
         ordered = [
             tuple(name for name in self._base_sizes if name in attributes) for attributes in sets
         ]
-        for names, cuboid in zip(ordered, self._source.grouped(ordered), strict=True):
+        for names, cuboid in zip(ordered, self._source.group(ordered), strict=True):
             self._held[frozenset(names)] = RollUps(self._counter(names, cuboid), self._room)
         for attributes in list(self._held):
             if self._room.left >= 0 or attributes in sets:

@@ -200,7 +200,7 @@ class MemoryCounter(Counter):
         """How much memory the rows take up."""
         return self._codes.nbytes + self._packed.words.nbytes + self._weights.nbytes
 
-    def rolled_up(self, kept: Collection[str], room: int | None = None) -> MemoryCounter | None:
+    def roll_up(self, kept: Collection[str], room: int | None = None) -> MemoryCounter | None:
         """The same rows without some attributes, equal ones collapsed; None where they need more
         room (in bytes).
         """

@@ -10,6 +10,7 @@ column, in any order and any batches, so memory and all engines count the same.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.inside_files import decimals_of
+from understudy.data.public_words import is_listed
 from understudy.data.tables import MARKS
 from understudy.data.time_formats import EPOCH
 
@@ -63,8 +65,17 @@ DATETIME_GRIDS = (86400.0, *TIME_GRIDS)
 A step need not be a multiple of the next: no multiple of 25 but those of 100 is one of 20.
 """
 
-FIXED_PLACES = (2, 3, 4)
-"""Reals may all be written with this many places after the point: 3.00, not 3."""
+FIXED_PLACES = ("0.00", "0.000", "0.0000")
+"""Reals may all be written with as many places after the point: 3.00, not 3."""
+
+SHORTEST = "0"
+"""Or with those that they need: 3, not 3.0."""
+
+MIN_SHORTEST_STEP = 0.001
+"""Reals with a smaller step may be written with powers of ten, which ``SHORTEST`` does not read."""
+
+PADDED = tuple("0" * width for width in range(2, 11))
+"""Whole numbers may all be written with as many digits, as codes are: 01067 beside 99998."""
 
 SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999, 9998, 9999, 99999)
 """Numbers that may lie far from the rest, since they stand for something else."""
@@ -74,6 +85,16 @@ SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 0, 77, 88, 99, 777, 888, 998, 999
 
 MAX_UNIT_EDGE = 130
 """Up to here, ranges of whole numbers may end anywhere."""
+
+LEAST_BESIDE_ZERO, LEAST_OF_BOTH_SIGNS = 0.05, 0.01
+"""As a part of the other end: an end that is closer to zero is zero, or one. Of both signs, ends
+may differ by more: what lies below zero often lies close to it.
+"""
+
+BELOW_ZERO_ODDS = -8.0
+"""What speaks against reals below zero: an end just below it hardly makes a range wider, so the
+odds of widths say nothing against it.
+"""
 
 _MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
@@ -144,18 +165,18 @@ def _integer_ends() -> Ends:
     highs |= dict.fromkeys([*(year + 1 for year in years)], -1.0)
     highs |= dict.fromkeys([1 - number for number in large[::2]], -2.0)
     alone = {edge for value in SENTINELS for edge in (value, value + 1)}
-    ends = _pair(lows, highs, sorted(alone))
+    ends = _numbers(_pair(lows, highs, sorted(alone)))
     # A number that stands for something else has a cell of its own, between two edges.
     return replace(ends, round=ends.round | np.isin(ends.edges, sorted(alone)))
 
 
 def _real_ends() -> Ends:
     positive = _decades(-6, 15)
-    lows = dict.fromkeys([-number for number in positive[::2]], -3.0) | {0.0: 0.0}
+    lows = dict.fromkeys([-number for number in positive[::2]], BELOW_ZERO_ODDS) | {0.0: 0.0}
     lows |= dict.fromkeys(positive[::2], -2.5) | {1.0: -2.0}
     highs = dict.fromkeys(positive, 0.0) | {0.0: -2.0}
     highs |= dict.fromkeys([-number for number in positive[::2]], -3.0)
-    return _pair(lows, highs)
+    return _numbers(_pair(lows, highs))
 
 
 def _year_ends(unit: int) -> Ends:
@@ -172,19 +193,33 @@ def _year_ends(unit: int) -> Ends:
 def _pair(
     lows: Mapping[float, float], highs: Mapping[float, float], finer: Sequence[float] = ()
 ) -> Ends:
-    """All ranges between ends, with the odds of each end; ends of very different size are as good
-    as one at zero or one, and are left out.
-    """
+    """All ranges between ends, with the odds of each end."""
     edges = np.array(sorted({*lows, *highs, *finer}), dtype=np.float64)
     low, high = (grid.ravel() for grid in np.meshgrid([*lows], [*highs], indexing="ij"))
     odds = np.add.outer([*lows.values()], [*highs.values()]).ravel()
-    small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
-    kept = (high > low) & ((small >= 1e-3 * large) | np.isin(small, (0.0, 1.0)))
+    kept = high > low
     low, high, odds = low[kept], high[kept], odds[kept]
     after_another = np.append(False, np.diff(edges) == 1) & (edges > MAX_UNIT_EDGE)
     after_another |= np.isin(edges, finer)
     lows_at, highs_at = np.searchsorted(edges, low), np.searchsorted(edges, high)
     return Ends(edges, lows_at, highs_at, high - low, odds, ~after_another)
+
+
+def _numbers(ends: Ends) -> Ends:
+    """The ranges that are worth asking for among numbers: ends of very different size are as good
+    as one at zero or one.
+    """
+    low, high = ends.edges[ends.lows], ends.edges[ends.highs]
+    small, large = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
+    least = np.where((low < 0) & (high > 0), LEAST_OF_BOTH_SIGNS, LEAST_BESIDE_ZERO)
+    kept = (small >= least * large) | np.isin(small, (0.0, 1.0))
+    return replace(
+        ends,
+        lows=ends.lows[kept],
+        highs=ends.highs[kept],
+        widths=ends.widths[kept],
+        end_odds=ends.end_odds[kept],
+    )
 
 
 # --------------------------------------------------------------------------- formats of a word
@@ -240,6 +275,7 @@ def _samples(form: Format) -> list[str]:
     return words
 
 
+PLAIN_INTEGER = Format("integer")
 PLAIN_DATE, PLAIN_DATETIME = Format("date"), Format("datetime")
 
 
@@ -262,6 +298,8 @@ class FormatTally:
     """Numbers but zero of each spacing, in the order of :func:`spacings_of`."""
     cells: Counts
     """Of each stretch between ends of its kind."""
+    padded_cells: Counts
+    """The same for codes with leading zeros, which a column of plain integers may hold, too."""
     values: list[tuple[NDArray[np.float64], Counts]] = field(default_factory=list)
     """Integers and reals one by one, and how often each occurs."""
 
@@ -292,6 +330,8 @@ class Tally:
         """Of each way to write that a value is missing."""
         self.words: Counter[str] = Counter()
         """Texts that are not empty."""
+        self.public_words: Counter[str] = Counter()
+        """Those on public lists, also such as occur once."""
         self.vocabularies = np.zeros(len(VOCABULARIES), dtype=np.int64)
         self.formats: dict[int, FormatTally] = {}
         """By their places in ``CANDIDATES``; those that no word has are absent."""
@@ -311,6 +351,8 @@ class Tally:
                 self.zeros += count
             if count >= self.fewest:
                 self.words[word] += count
+            if bare[0].isalpha() and is_listed(word):
+                self.public_words[word] += count
             for place in listed.get(word, ()):
                 self.vocabularies[place] += count
             skeleton = _skeleton(bare)
@@ -326,26 +368,35 @@ class Tally:
     def _add_format(self, place: int, words: Sequence[str], counts: Counts) -> None:
         form = CANDIDATES[place]
         numbers = _read_exact(form, words)
+        padded = np.zeros(len(words), dtype=bool)
+        if form == PLAIN_INTEGER:
+            padded = np.array([_is_padded(word) for word in words], dtype=bool)
+            numbers[padded] = [float(word) for word in itertools.compress(words, padded)]
         if np.isnan(numbers).all():
             return
         there = np.isfinite(numbers)
-        numbers, weights = numbers[there], counts[there]
+        words = list(itertools.compress(words, there))
+        numbers, weights, padded = numbers[there], counts[there], padded[there]
         ends = ends_of(form.kind)
         if place not in self.formats:
             spacings = len(spacings_of(form))
             nothing = np.zeros(len(ends.edges) + 1, dtype=np.int64)
-            self.formats[place] = FormatTally(np.zeros(spacings, dtype=np.int64), nothing)
+            self.formats[place] = FormatTally(
+                np.zeros(spacings, dtype=np.int64), nothing, nothing.copy()
+            )
         tally = self.formats[place]
-        # Zero lies on all grids and tells nothing.
-        telling = numbers != 0
+        # Zero lies on all grids and tells nothing, but for how it is written.
+        telling = (numbers != 0) | np.array(["." in word for word in words], dtype=bool)
         on_grids = dict(zip(grids_of(form.kind), _on_grids(form.kind, numbers), strict=True))
-        decimals = np.array([_count_decimals(word) for word in words])[there]
+        written = {"": ~padded}
         for spacing_place, spacing in enumerate(spacings_of(form)):
-            having = on_grids[spacing.step] & telling
-            if spacing.places is not None:
-                having &= decimals == spacing.places
+            if spacing.notation not in written:
+                written[spacing.notation] = _written_as(spacing.notation, words)
+            having = on_grids[spacing.step] & telling & written[spacing.notation]
             tally.on_grid[spacing_place] += int(weights[having].sum())
-        np.add.at(tally.cells, ends.places(numbers), weights)
+        places = ends.places(numbers)
+        np.add.at(tally.cells, places[~padded], weights[~padded])
+        np.add.at(tally.padded_cells, places[padded], weights[padded])
         if form.kind in ("integer", "real"):
             tally.values.append((numbers, weights))
 
@@ -357,26 +408,29 @@ class Tally:
 
 @dataclass(frozen=True)
 class Spacing:
-    """How far apart the values of a column are, and how their fractions are written."""
+    """How far apart the values of a column are, and how they are written."""
 
     step: float
-    places: int | None = None
-    """How many digits are written after the point, where that is always the same."""
+    notation: str = ""
+    """As for :class:`understudy.data.formats.Format`, where all of them are written alike."""
 
 
 @cache
 def spacings_of(form: Format) -> tuple[Spacing, ...]:
     """What values of a format may have, coarsest step first; then the same for reals that all have
-    as many places after the point.
+    as many places after the point, or those they need, and for codes of as many digits.
     """
     found = [Spacing(step) for step in grids_of(form.kind)]
     if form == Format("real"):
         found += [
-            Spacing(step, places)
-            for places in FIXED_PLACES
+            Spacing(step, notation)
+            for notation in FIXED_PLACES
             for step in REAL_GRIDS[1:-1]
-            if decimals_of(step) <= places
+            if decimals_of(step) <= len(notation) - 2
         ]
+        found += [Spacing(step, SHORTEST) for step in REAL_GRIDS[1:] if step >= MIN_SHORTEST_STEP]
+    if form == PLAIN_INTEGER:
+        found += [Spacing(INTEGER_GRIDS[-1], notation) for notation in PADDED]
     return tuple(found)
 
 
@@ -389,6 +443,27 @@ def grids_of(kind: str) -> tuple[float, ...]:
         "datetime": DATETIME_GRIDS,
     }
     return grids.get(kind, (1.0,))
+
+
+_SHORTEST = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
+
+
+def _is_padded(word: str) -> bool:
+    """Whether a word is a number with leading zeros, as codes have."""
+    is_code = word[0] == "0" and 1 < len(word) <= len(PADDED[-1])
+    return is_code and word.isascii() and word.isdecimal()
+
+
+def _written_as(notation: str, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which numbers are written as the notation of a spacing writes them."""
+    if notation in PADDED:
+        found = [len(word) == len(notation) and word.isdecimal() for word in words]
+    elif notation == SHORTEST:
+        found = [_SHORTEST.fullmatch(word) is not None for word in words]
+    else:
+        places = len(notation) - 2
+        found = [_count_decimals(word) == places for word in words]
+    return np.array(found, dtype=bool)
 
 
 def _count_decimals(word: str) -> int:

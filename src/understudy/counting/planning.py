@@ -24,7 +24,7 @@ class GroupingPlan:
     tables: int
     """How many sets of attributes were asked for; all of them can be summed from these."""
 
-    def explained(self) -> str:
+    def explain(self) -> str:
         """The plan in a sentence."""
         sets = [" x ".join(sorted(attributes)) for query in self.queries for attributes in query]
         queries = f"{len(self.queries)} quer{'y' if len(self.queries) == 1 else 'ies'}"

@@ -148,7 +148,7 @@ class RollUps(Counter):
         if node.entries * WORKING_BYTES > self._room.left:
             return None
         kept = node.attributes - {name}
-        counter = node.counter.rolled_up(kept, self._room.left)
+        counter = node.counter.roll_up(kept, self._room.left)
         if counter is None:
             return None
         self._room.left -= counter.nbytes

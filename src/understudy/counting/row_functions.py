@@ -7,7 +7,8 @@ the function is: nothing here needs to be believed for the guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -30,6 +31,8 @@ MAX_WIDTH = 1 << 24
 """Numbers in the vector of a row."""
 
 MAX_INPUTS = 1 << 16
+
+CACHE_LINE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,31 @@ def _scale(rows: Coded, name: str) -> NDArray[np.float64]:
     return np.clip((known - middle) / half, -1.0, 1.0)
 
 
+def make_aligned(size: int) -> Floats:
+    """Room for numbers that begins a line of the processor's cache: libraries may take another way
+    where it does not.
+    """
+    room = np.empty(size + CACHE_LINE // 4, dtype=np.float32)
+    start = -room.ctypes.data % CACHE_LINE // 4
+    return room[start : start + size]
+
+
+def one_by_one(rows: Floats) -> Iterator[Floats]:
+    """Each row by itself, always at the same place."""
+    row = make_aligned(rows.shape[1])
+    for line in rows:
+        row[:] = line
+        yield row
+
+
+def add_products(rows: Floats, weights: Floats) -> Floats:
+    """The product of two matrices, by operations on numbers in a fixed order."""
+    found = np.zeros((len(rows), weights.shape[1]), dtype=np.float32)
+    for place, line in enumerate(weights):
+        found += rows[:, place, None] * line
+    return found
+
+
 class RowFunction(Protocol):
     """A public function that gives each row a vector."""
 
@@ -123,9 +151,13 @@ class RowFunction(Protocol):
     def check(self, schema: Schema) -> None:
         """Refuse what does not fit the schema."""
 
-    def vectors(self, rows: Floats) -> list[Floats]:
-        """The vectors of some rows, a line each, in parts that stand side by side; each depends on
-        its own row alone.
+    def vectors(self, rows: Floats) -> Iterator[Floats]:
+        """The vector of each row in turn, for the caller to write over before the next.
+
+        To the last bit, a vector must not depend on the other rows, nor on the place of its own.
+        There are two ways to that: only operations that IEEE 754 rounds exactly, number by number
+        and in a fixed order; or libraries that are given one row at a time, always at the same
+        place of the memory (:func:`one_by_one`).
         """
 
     def describe(self) -> str:
@@ -176,30 +208,47 @@ class DenseGradient:
         if self.width > MAX_WIDTH:
             raise InputError(f"A network has at most {MAX_WIDTH:,} parameters.")
 
-    def vectors(self, rows: Floats) -> list[Floats]:
-        """Gradients: of each layer the weights, then its biases."""
+    def vectors(self, rows: Floats) -> Iterator[Floats]:
+        """Gradients: of each layer the weights, then its biases. Sums are added up in a fixed
+        order, for all rows side by side: no library decides about it.
+        """
         seen, before = [rows], rows
+        last = len(self.weights) - 1
         for place, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
-            before = before @ weights + biases
-            if place < len(self.weights) - 1:
-                before = np.where(before > 0, before, SLOPE * before)
+            before = add_products(before, weights) + biases
+            if place < last:
+                before = np.maximum(before, SLOPE * before)
                 seen.append(before)
-        slope = -np.ones_like(before)
+        slope = np.full_like(before, -1.0)
         if self.loss == "gan":
-            slope = (-1 / (1 + np.exp(np.clip(before, -80, 80)))).astype(np.float32)
-        parts: list[Floats] = []
-        for place in reversed(range(len(self.weights))):
-            parts.insert(0, slope)
-            outer = seen[place][:, :, None] * slope[:, None, :]
-            parts.insert(0, outer.reshape(len(rows), -1))
-            if place:
-                slope = slope @ self.weights[place].T
-                slope = np.where(seen[place] > 0, slope, SLOPE * slope)
-        return [part.astype(np.float32, copy=False) for part in parts]
+            slope[:, 0] = [slope_of_real(float(output)) for output in before[:, 0]]
+        slopes = [slope]
+        for place in range(last, 0, -1):
+            slope = add_products(slope, self.weights[place].T)
+            slope = np.where(seen[place] > 0, slope, SLOPE * slope)
+            slopes.insert(0, slope)
+        vector = np.empty(self.width, dtype=np.float32)
+        for row in range(len(rows)):
+            self._fill(vector, [part[row] for part in seen], [part[row] for part in slopes])
+            yield vector
+
+    def _fill(self, vector: Floats, seen: Sequence[Floats], slopes: Sequence[Floats]) -> None:
+        """Write what goes into each layer, times what comes back out of it."""
+        end = 0
+        for given, slope in zip(seen, slopes, strict=True):
+            start, end = end, end + given.size * slope.size
+            np.multiply.outer(given, slope, out=vector[start:end].reshape(given.size, -1))
+            start, end = end, end + slope.size
+            vector[start:end] = slope
 
     def describe(self) -> str:
         """What is summed."""
         return f"gradients of {self.width:,} weights"
+
+
+def slope_of_real(output: float) -> float:
+    """That of log(1 + exp(-output))."""
+    return -1 / (1 + math.exp(min(max(output, -80.0), 80.0)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,14 +291,22 @@ class RandomFeatures:
         if not np.isfinite(self.directions).all() or not 1 <= self.width <= MAX_WIDTH:
             raise InputError(f"Directions are finite, with at most {MAX_WIDTH:,} features in all.")
 
-    def vectors(self, rows: Floats) -> list[Floats]:
-        """Features of the rows; those of other labels than a row's own are 0."""
+    def vectors(self, rows: Floats) -> Iterator[Floats]:
+        """Features of each row; those of other labels than its own are 0."""
         seen = len(self.directions)
-        features = fourier_features(rows[:, :seen], self.directions)
-        if self.labels == 1:
-            return [features]
-        own = rows[:, seen:]
-        return [(own[:, :, None] * features[:, None, :]).reshape(len(rows), -1)]
+        angles = make_aligned(self.directions.shape[1])
+        features = make_aligned(2 * angles.size)
+        vector = np.empty((self.labels, features.size), dtype=np.float32)
+        for row in one_by_one(rows):
+            np.dot(row[:seen], self.directions, out=angles)
+            np.cos(angles, out=features[: angles.size])
+            np.sin(angles, out=features[angles.size :])
+            features /= np.float32(np.sqrt(angles.size))
+            if self.labels == 1:
+                yield features
+            else:
+                np.multiply.outer(row[seen:], features, out=vector)
+                yield vector.reshape(-1)
 
     def describe(self) -> str:
         """What is summed."""

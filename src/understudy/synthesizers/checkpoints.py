@@ -6,9 +6,13 @@ they are asked for, some at a time. A run that goes on begins after the last ste
 steps that were claimed and lost in a crash are not asked again.
 
 The file holds released values only. Of two runs that go on from one file at the same time, the one
-that claims first goes on, and the other stops before it asks for more. It is as good as its one
-copy: whoever goes on from an older copy asks again what was asked since, which a ledger file
-notices once the release is settled, and not before.
+that claims first goes on, and the other stops before it asks for more.
+
+**Older copies.** Each state has a mark of its own, and the owner's ledger file holds the mark of
+the newest. A claim moves it on, so a run that goes on from an older copy is refused before it asks
+for anything. The state is written first and the mark moved afterwards: a crash between the two
+leaves a state whose claim was not used yet, which may go on (it knows the mark before its own).
+Without a ledger file nobody adds up several runs, on copies or not: each keeps its own promise.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +34,9 @@ from numpy.typing import NDArray
 from understudy.data.files import read_json, write_json
 from understudy.errors import InputError
 from understudy.models.generators import pack_array, unpack_array
+from understudy.privacy.ledger import Claims
 
-VERSION = 2
+VERSION = 3
 
 CLAIMED_TOGETHER = 100
 """Steps that are claimed at a time: a crash loses as many at most."""
@@ -55,6 +61,10 @@ class Checkpoint:
         The number of the release in the owner's ledger file, where there is one.
     counting
         Whether the counts may have been asked for.
+    mark, mark_before
+        Of this state, and what the owner's books said when it was written.
+    claims
+        The owner's books, where there are any.
     """
 
     path: Path | None = None
@@ -65,16 +75,21 @@ class Checkpoint:
     deviation: float = 0.0
     release: str | None = None
     counting: bool = False
+    mark: str | None = None
+    mark_before: str | None = None
+    claims: Claims | None = None
     _known: str | None = None
 
     @classmethod
-    def open(cls, path: str | None, parameters: Mapping[str, Any]) -> Checkpoint:
+    def open(
+        cls, path: str | None, parameters: Mapping[str, Any], claims: Claims | None = None
+    ) -> Checkpoint:
         """The state that a file holds, or the beginning where there is none; refuses the state of
-        another budget or of other parameters.
+        another budget or of other parameters, and an older copy of it.
         """
         if path is None:
             return cls()
-        found = cls(path=Path(path), parameters=dict(parameters))
+        found = cls(path=Path(path), parameters=dict(parameters), claims=claims)
         if not found.path or not found.path.exists():
             return found
         document = read_json(found.path, "checkpoint")
@@ -93,6 +108,8 @@ class Checkpoint:
                 f"The checkpoint {path} is of a run with another {changed[0]}: what was paid for "
                 "is that run. Go on with the same parameters, or name another file."
             )
+        if claims is not None:
+            found._check_newest(claims.mark())
         return found
 
     def _read(self, document: Mapping[str, Any]) -> None:
@@ -101,6 +118,7 @@ class Checkpoint:
             raise ValueError("it does not say how many steps were asked for")
         self.claimed, self.release = claimed, document["release"]
         self.counting, self._known = document["counting"] is not False, document["check"]
+        self.mark, self.mark_before = document["mark"], document["mark_before"]
         if document["state"] is not None:
             self.state = {name: unpack_array(a) for name, a in document["state"].items()}
         if document["counts"] is not None:
@@ -109,7 +127,7 @@ class Checkpoint:
 
     def write(self) -> None:
         """Put the state into the file, whole or not at all; refuses where another run has written
-        to it since.
+        to it since, or where the owner's books know a newer state.
         """
         if self.path is None:
             return
@@ -119,9 +137,24 @@ class Checkpoint:
                     f"Another run has gone on from the checkpoint {self.path}: this one stops, or "
                     "steps would be asked twice."
                 )
+            if self.claims is not None:
+                self._check_newest(self.claims.mark())
+            self.mark = secrets.token_hex(8)
             document = self._document()
             write_json(self.path, document, "checkpoint")
             self._known = document["check"]
+            if self.claims is not None:
+                self.claims.move(self.mark_before, self.mark)
+
+    def _check_newest(self, mark: str | None) -> None:
+        """Refuse to go on where the books know a newer state; note what they say."""
+        if mark not in (self.mark, self.mark_before):
+            raise InputError(
+                f"The checkpoint {self.path} is an older copy: its release has gone on since, and "
+                "steps would be asked twice. Go on from the newest copy, or remove this one and "
+                "begin again."
+            )
+        self.mark_before = mark
 
     def _is_ours(self) -> bool:
         """Whether the file is as this run has left it."""
@@ -144,17 +177,20 @@ class Checkpoint:
             "counting": self.counting,
             "counts": counts,
             "deviation": self.deviation,
+            "mark": self.mark,
+            "mark_before": self.mark_before,
             "state": state,
         }
         document["check"] = _check(document)
         return document
 
-    def begin(self, release: str) -> None:
+    def begin(self, release: str, claims: Claims) -> None:
         """Remember the number of the release, before anything is asked; what another release has
         left is not gone on with.
         """
         self.release, self.claimed, self.state, self.counts = release, 0, None, None
-        self.counting = False
+        self.counting, self.claims = False, claims
+        self.mark = self.mark_before = None
         self.write()
 
     def claim_counts(self) -> None:

@@ -24,20 +24,18 @@ from understudy.counting.row_functions import SLOPE, Loss, RowFunction
 from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.models.generators import Generator, Layer
-from understudy.models.network import Node
 from understudy.synthesizers.checkpoints import State
+from understudy.synthesizers.gan_tables import WEIGHT_BOUND
+from understudy.synthesizers.generated_tables import Task
 from understudy.synthesizers.image_columns import ImageColumns
 
 if TYPE_CHECKING:
-    from understudy.synthesizers.gan import GAN, Columns
+    from understudy.synthesizers.gan import GAN
 
 LATENT = 100
 DROPOUT = 0.3
 BATCH = 64
 """Made-up images of a step."""
-
-WEIGHT_BOUND = 0.1
-"""Of the discriminator's weights under the Wasserstein loss."""
 
 
 def require_torch() -> None:
@@ -48,7 +46,7 @@ def require_torch() -> None:
 class ImageNetworks:
     """Convolutional networks for images."""
 
-    def __init__(self, method: GAN, schema: Schema, columns: Columns, label: Node | None) -> None:
+    def __init__(self, method: GAN, schema: Schema, task: Task) -> None:
         self._torch = torch = load_torch()
         size = ImageColumns.of(schema)
         assert size is not None
@@ -57,17 +55,14 @@ class ImageNetworks:
                 f"The networks need images whose sides are multiples of 4, not {size.height} x "
                 f"{size.width}; crop or pad them."
             )
-        if columns.coded:
+        if task.columns.coded:
             raise InputError(
-                f"Images go with one label; {columns.coded[0]!r} is one more column. Drop it."
+                f"Images go with one label; {task.columns.coded[0]!r} is one more column. Drop it."
             )
-        self._method, self._columns, self._size = method, columns, size
+        self._method, self._columns, self._size = method, task.columns, size
         self._random = torch.Generator().manual_seed(0)
-        self._labels, told = None, 0
-        if label is not None:
-            self._labels = torch.tensor(label.table.ravel() / label.table.sum())
-            told = label.table.size
-        self._told = told
+        self._labels = torch.tensor(task.label_shares)
+        self._told = told = task.label_size
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             self._maker = _generator(torch, method.hidden, size, LATENT + told)
@@ -101,12 +96,13 @@ class ImageNetworks:
         loss: Loss = "gan"
         if self._method.loss == "wasserstein":
             loss = "wasserstein"
+        first, second = self._masks()
         return ConvolutionGradient(
             inputs=self._columns.inputs,
             height=self._size.height,
             width_in_pixels=self._size.width,
-            parameters={name: part.clone() for name, part in self._judge.items()},
-            masks=self._masks(),
+            parameters={name: part.numpy().copy() for name, part in self._judge.items()},
+            masks=(first.numpy(), second.numpy()),
             loss=loss,
         )
 
@@ -124,10 +120,8 @@ class ImageNetworks:
         """Random numbers, and labels with a 1 at their code."""
         torch = self._torch
         latent = torch.randn((BATCH, LATENT), generator=self._random)
-        told = torch.zeros((BATCH, self._told))
-        if self._labels is not None:
-            codes = torch.multinomial(self._labels, BATCH, replacement=True, generator=self._random)
-            told[torch.arange(BATCH), codes] = 1
+        codes = torch.multinomial(self._labels, BATCH, replacement=True, generator=self._random)
+        told = torch.eye(len(self._labels))[codes, : self._told]
         return torch.cat([latent, told], dim=1), told
 
     def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
@@ -144,24 +138,35 @@ class ImageNetworks:
             seen = seen * mask.reshape(1, len(weights), *seen.shape[2:])
         return seen.flatten(1) @ given["dense"] + given["dense_bias"]
 
+    def mean_gradient(self, images: Any, told: Any, sign: int = -1) -> NDArray[np.float64]:
+        """The mean gradient of images' loss: of real ones (sign -1), or of made-up ones (sign 1).
+        Of private images it protects nobody.
+        """
+        torch = self._torch
+        parts = list(self._judge.values())
+        for part in parts:
+            part.requires_grad_(True)
+        output = sign * self._judged(images, told, self._masks())
+        loss = output.mean()
+        if self._method.loss == "gan":
+            loss = torch.nn.functional.softplus(output).mean()
+        found = torch.autograd.grad(loss, parts)
+        for part in parts:
+            part.requires_grad_(False)
+        flat: NDArray[np.float64] = torch.cat([part.flatten() for part in found]).double().numpy()
+        return flat
+
     def step_discriminator(self, real: NDArray[np.float64]) -> None:
         """A step by the noisy mean gradient of real images, and that of made-up ones."""
         torch = self._torch
         with torch.no_grad():
             latent, told = self._draw()
             images = self._maker(latent)
+        total = real + self.mean_gradient(images, told, 1)
         parts = list(self._judge.values())
-        for part in parts:
-            part.requires_grad_(True)
-        output = self._judged(images, told, self._masks())
-        loss = output.mean()
-        if self._method.loss == "gan":
-            loss = torch.nn.functional.softplus(output).mean()
-        of_made = torch.autograd.grad(loss, parts)
-        pieces = torch.from_numpy(real.astype(np.float32)).split([p.numel() for p in parts])
-        for part, made, piece in zip(parts, of_made, pieces, strict=True):
-            part.requires_grad_(False)
-            part.grad = made + piece.reshape(part.shape)
+        pieces = torch.from_numpy(total.astype(np.float32)).split([p.numel() for p in parts])
+        for part, piece in zip(parts, pieces, strict=True):
+            part.grad = piece.reshape(part.shape)
         self._of_judge.step()
         if self._method.loss == "wasserstein":
             for part in parts:

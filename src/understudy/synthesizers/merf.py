@@ -9,36 +9,26 @@ takes as many steps as one likes and costs nothing more. (Harder, Adamczewski an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.counting.row_functions import Floats, RandomFeatures, fourier_features
 from understudy.data.schema import Schema
-from understudy.models.generator_rows import network_of
 from understudy.models.generators import Generator
-from understudy.models.model import Model
-from understudy.models.network import Node
 from understudy.privacy.budget import Budget
 from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
-from understudy.synthesizers.checkpoints import Checkpoint
 from understudy.synthesizers.dense_networks import Adam, DenseNetwork
-from understudy.synthesizers.gan import (
+from understudy.synthesizers.generated_tables import (
     Columns,
-    check_generated,
-    check_noisy_sums,
-    complete_network,
-    count_labels,
+    GeneratorSynthesizer,
+    Task,
     dense_generator,
 )
-from understudy.synthesizers.parameters import ColumnName, Number, Optional, WholeNumber, parameter
+from understudy.synthesizers.parameters import Number, WholeNumber, parameter
 from understudy.synthesizers.registry import register
-
-COUNTS_SHARE = 0.02
-"""Of the budget, for the number of rows, with each label where there is one."""
 
 LATENT = 16
 BATCH = 512
@@ -51,14 +41,11 @@ BATCH = 512
     curators=("central", "federated"),
 )
 @dataclass(frozen=True, kw_only=True)
-class MERF(Synthesizer):
+class MERF(GeneratorSynthesizer):
     """Mean embeddings with random features.
 
     Parameters
     ----------
-    label
-        The categorical column whose values have a mean each; by default the last one of the table
-        for images, and none for other tables.
     features
         How many random directions there are; each gives a cosine and a sine.
     bandwidth
@@ -70,14 +57,11 @@ class MERF(Synthesizer):
 
     See Also
     --------
+    understudy.synthesizers.generated_tables.GeneratorSynthesizer : the label, whose values have a
+        mean each.
     understudy.synthesizers.Synthesizer : the parameters that all methods share.
     """
 
-    delta: float = 1e-6
-    refinement: float = 0.0
-    label: str | None = parameter(
-        None, Optional(ColumnName()), "The categorical column whose values have a mean each."
-    )
     features: int = parameter(1000, WholeNumber(1, 100_000), "Random directions.")
     bandwidth: float = parameter(0.35, Number(above=0), "The width of the kernel.")
     training_steps: int = parameter(
@@ -85,38 +69,11 @@ class MERF(Synthesizer):
     )
     hidden: int = parameter(128, WholeNumber(1, 4096), "Units of hidden layers.")
 
-    audit_rows: ClassVar[int | None] = 40
-
-    def check_parameters(self) -> None:
-        """Gaussian noise needs a delta."""
-        check_noisy_sums(self)
-
-    @property
-    def named(self) -> frozenset[str]:
-        """The label."""
-        if self.label is None:
-            return frozenset()
-        return frozenset([self.label])
-
-    def check(self, schema: Schema) -> None:
-        """Rules about rows cannot be kept; a label must be a category."""
-        check_generated(self.name, self.label, schema)
-
-    def learn(self, curator: Curator, budget: Budget, progress: Progress) -> Model:
-        """Count, ask for the mean, train."""
-        schema = curator.schema
-        self.check(schema)  # where the domain was discovered this is the first time
-        columns = Columns.of(schema, self.label)
-        counts, share = budget.split(COUNTS_SHARE, 1 - COUNTS_SHARE)
-        progress("counting", 0, 1)
-        label, rows = count_labels(curator, columns.label, counts, Checkpoint())
-        function = self._features(schema, columns)
-        mean = curator.sum_vectors(function, share, clip=1.0).values / rows
-        generator = self._train(schema, columns, label, function, mean, progress)
-        network = complete_network(network_of(generator, schema, label, rows), schema, rows)
-        return Model(
-            self.parameters(), schema, network, curator.ledger, round(rows), generator=generator
-        )
+    def train(self, curator: Curator, budget: Budget, task: Task, progress: Progress) -> Generator:
+        """Ask for the mean, and make a generator whose rows have it."""
+        function = self._features(curator.schema, task.columns)
+        mean = curator.sum_vectors(function, budget, clip=1.0).values / task.rows
+        return self._approach(curator.schema, task, function, mean, progress)
 
     def _features(self, schema: Schema, columns: Columns) -> RandomFeatures:
         """Public random directions, always the same ones."""
@@ -131,30 +88,25 @@ class MERF(Synthesizer):
             inputs=columns.inputs, directions=directions.astype(np.float32), labels=labels
         )
 
-    def _train(
+    def _approach(
         self,
         schema: Schema,
-        columns: Columns,
-        label: Node | None,
+        task: Task,
         function: RandomFeatures,
         mean: NDArray[np.float64],
         progress: Progress,
     ) -> Generator:
         """A generator whose rows have the mean, as nearly as it can."""
         rng = np.random.default_rng(0)
-        outputs, labels = columns.outputs(schema), function.labels
-        told = labels if label is not None else 0
+        outputs, labels, told = task.columns.outputs(schema), function.labels, task.label_size
         target = mean.reshape(labels, -1).astype(np.float32)
-        shares = np.ones(1)
-        if label is not None:
-            shares = label.table.ravel() / label.table.sum()
         network = DenseNetwork.start((LATENT + told, self.hidden, self.hidden, outputs.width), rng)
         adam = Adam(rate=0.003, first=0.9, second=0.999)
         for step in range(self.training_steps):
             if step % 50 == 0:
                 progress("training", step, self.training_steps)
             adam.rate = 0.003 * (1 - step / self.training_steps) + 1e-5
-            codes = rng.choice(labels, BATCH, p=shares)
+            codes = rng.choice(labels, BATCH, p=task.label_shares)
             own = np.eye(labels, dtype=np.float32)[codes]
             latent = rng.standard_normal((BATCH, LATENT)).astype(np.float32)
             seen = network.forward(np.concatenate([latent, own[:, :told]], axis=1))
@@ -163,7 +115,7 @@ class MERF(Synthesizer):
             gradients, _ = network.backward(seen, outputs.backward(made, slope))
             adam.step(network.parameters, gradients)
         progress("training", self.training_steps, self.training_steps)
-        return dense_generator(columns, network)
+        return dense_generator(task.columns, network)
 
     @classmethod
     def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:

@@ -19,9 +19,10 @@ import numpy as np
 
 from understudy.data.marginals import marginal
 from understudy.data.schema import Schema
-from understudy.models.model import CHUNK, Model
+from understudy.models.chunks import CHUNK
+from understudy.models.model import Model
 from understudy.models.parameters import estimate_rows
-from understudy.privacy.budget import Budget, Neighbours
+from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.curator import Curator
 from understudy.privacy.mechanisms import draw_smoothing
 from understudy.privacy.plan import sampling_error
@@ -95,6 +96,11 @@ class SmoothedHistogram(Synthesizer):
         network = with_constants(chain_nodes(names, drawn, 0.0), curator.schema, float(draws))
         told: dict[str, Any] = {**self.parameters(), "draws": draws}
         return Model(told, curator.schema, network, curator.ledger, rows)
+
+    @property
+    def accounting(self) -> Currency:
+        """Rho: draws that nothing follows cost more in GDP."""
+        return "rho"
 
     @classmethod
     def audit_settings(cls, audited: AuditedGuarantee) -> dict[str, Synthesizer]:
