@@ -15,8 +15,8 @@ from people import SCHEMA, coded, people
 
 from understudy import Independent, PrivBayes, SmoothedHistogram
 from understudy.attacks import GameRules, Membership, Promise, membership
+from understudy.attacks.advantage import bound_advantage, chance_by_shuffling
 from understudy.attacks.features import random_queries, table_features, target_features
-from understudy.attacks.membership import _chance_of, _surely
 from understudy.attacks.rows import pick_rows
 from understudy.data.schema import Schema
 from understudy.data.tables import Column, Table
@@ -149,7 +149,7 @@ def test_rows_that_make_no_difference_look_like_a_finding_as_often_as_stated(
     rng, runs, alarms = np.random.default_rng(7), 1000, 0
     for _ in range(runs):
         drawn = (rng.random((targets, targets + 1, 10)) < rate).astype(np.float64)
-        alarms += _chance_of(drawn, rng, shuffles=300) < 0.01
+        alarms += chance_by_shuffling(drawn, rng, shuffles=300) < 0.01
     assert alarms <= 20  # 10 expected at most, with a deviation of 3.1
 
 
@@ -161,9 +161,9 @@ def test_an_advantage_is_seen_on_one_target_and_over_all() -> None:
     one[0, 1, :15] = 1.0
     for target in range(6):
         all_of_them[target, target + 1] = rng.random(40) < 0.75
-    assert _chance_of(drawn, rng) > 0.05
-    assert _chance_of(one, rng) < 0.01
-    assert _chance_of(all_of_them, rng) < 0.01
+    assert chance_by_shuffling(drawn, rng) > 0.05
+    assert chance_by_shuffling(one, rng) < 0.01
+    assert chance_by_shuffling(all_of_them, rng) < 0.01
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
@@ -178,7 +178,7 @@ def test_the_advantage_is_seldom_less_than_it_surely_is(epsilon: float, alike: b
         lots[:, 0] = lots[0, 0] if alike else lots[:, 0]
         drawn = lots < promise.accuracy
         drawn[:, 0] = lots[:, 0] < 1 - promise.accuracy
-        wrong += _surely(drawn.astype(np.float64))[0] > promise.advantage
+        wrong += bound_advantage(drawn.astype(np.float64))[0] > promise.advantage
     assert wrong <= 20  # 10 expected, with a deviation of 3.2
 
 

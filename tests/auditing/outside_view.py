@@ -57,6 +57,9 @@ class SameAnswers:
     def gaussian(self, counts: Any, scale: float) -> Any:
         return self._table("gaussian", counts, scale)
 
+    def rounded_gaussian(self, counts: Any, scale: float) -> Any:
+        return self._table("rounded gaussian", counts, scale)
+
     def choose(self, scores: Any, scale: float, rule: str) -> int:
         return int(self._stream("choose", len(scores), scale, rule).integers(len(scores)))
 

@@ -5,6 +5,7 @@ not blind.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ import pytest
 import understudy.auditing.subjects
 import understudy.privacy.answering
 import understudy.privacy.central
+import understudy.privacy.ledger
 import understudy.privacy.questions
 import understudy.privacy.sums
 import understudy.synthesizers
@@ -44,6 +46,7 @@ from understudy.auditing.subjects import (
     settings_of,
 )
 from understudy.data.tables import Column, Table
+from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import (
     Noise,
     SeededNoise,
@@ -65,7 +68,10 @@ def follow_the_greedy_path(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(understudy.auditing.subjects, "exact_loss", followed)
 
 
-NO_METHODS = ("doors", "discovery", "mechanisms", "ask", "learners", "local", "controls")
+NO_METHODS = (
+    *("doors", "discovery", "mechanisms", "ask", "learners", "local", "collusion"),
+    "controls",
+)
 METHODS = [name for name in audit_subjects() if name not in NO_METHODS]
 
 
@@ -80,6 +86,13 @@ def test_the_doors_lose_what_they_claim(epsilon: float, monkeypatch: pytest.Monk
 
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "choices in GDP, at the price of zCDP": (
+        understudy.privacy.ledger.Ledger,
+        "allow_loss",
+        lambda ledger, cost, parts=1: (
+            Budget(cost.amount, "rho") if cost.currency == "gdp" else cost
+        ),
+    ),
     "choices in rho, 5 % too sharp": (
         understudy.privacy.answering,
         "choice_scale",
@@ -176,7 +189,8 @@ def test_the_real_noise_keeps_the_promise_too() -> None:
 
 def _classes(of: type[Synthesizer]) -> Iterator[type[Synthesizer]]:
     for kind in of.__subclasses__():
-        yield kind
+        if not inspect.isabstract(kind):
+            yield kind
         yield from _classes(kind)
 
 
@@ -285,7 +299,9 @@ def test_discovery_loses_what_it_claims(epsilon: float, monkeypatch: pytest.Monk
         if finding.test == "exact" and finding.unit != "delta":
             # Choices of domains lose 0.58 to 0.69 where a cell is replaced: a choice
             # is complete only where one score rises and another falls. Whole runs lose more.
-            assert finding.measured >= 0.5 * finding.claimed, finding
+            # At a delta, half of an amount is less than half of an epsilon, if that is small.
+            least = 0.3 if "at delta" in finding.unit else 0.5
+            assert finding.measured >= least * finding.claimed, finding
         # The tail of the noise is bounded simply, and counts are whole numbers: delta is not used
         # up.
         assert finding.unit != "delta" or finding.measured > DELTA / 1000, finding

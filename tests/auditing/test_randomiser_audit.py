@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from understudy.auditing import Finding, audit
-from understudy.auditing.randomiser_controls import (
+from understudy.auditing.controls.randomisers import (
     coin_tail_bias,
     coin_tail_loss,
     offset_loss,

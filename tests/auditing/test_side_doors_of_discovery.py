@@ -29,23 +29,24 @@ from understudy import Independent, PrivBayes, Random, Schema
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.forms import Form
-from understudy.data.schema import Category
 from understudy.errors import InputError
 from understudy.privacy.discovery import Discovery
+from understudy.privacy.discovery_questions import NoisyHistogram
 from understudy.privacy.discovery_scores import KINDS as CHOICES
 from understudy.privacy.discovery_scores import Kind, count_grids, count_kinds
-from understudy.privacy.discovery_values import ValueFinder
+from understudy.privacy.discovery_values import NamedWords, ValueFinder
 from understudy.release.sources import open_source
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.marginals import Marginals
 
 
-def _same_words(self: ValueFinder, name: str, cost: Any, delta: float) -> tuple[Category, bool]:
+def _same_words(self: ValueFinder, name: str, cost: Any, delta: float) -> None:
     """The question of which words there are, answered alike; its real answer is tested with
     discovery.
     """
     self.asker.ledger.debit(f"words of {name}", cost, "the same answer", delta)
-    return Category(name, "categorical", "", ("Oslo", "Rome"), False, None, "other"), True
+    answer = NoisyHistogram(np.zeros(0, np.int64), 1.0, "rho")
+    self.words[name] = NamedWords({"Oslo": 5, "Rome": 5}, 9, answer)
 
 
 KINDS = ("integer", "real", "date")
@@ -79,7 +80,7 @@ WITHOUT_SCHEMA = {f"{method.name}, {method.neighbours}": method for method in _M
 def seen_as(kind: int, name: str, table: Path) -> Seen:
     """What is seen of a method that takes every column for one kind."""
     with (
-        mock.patch.object(ValueFinder, "find_words", _same_words),
+        mock.patch.object(ValueFinder, "ask_words", _same_words),
         mock.patch.object(Follows, "place", kind),
     ):
         return seen(WITHOUT_SCHEMA[name], table, None, table.parent, Follows)
@@ -128,7 +129,7 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
     method = Independent(epsilon=0.001, keep_going=True)
     found = []
     with (
-        mock.patch.object(ValueFinder, "find_words", _same_words),
+        mock.patch.object(ValueFinder, "ask_words", _same_words),
         mock.patch.object(Follows, "place", place),
     ):
         for side, values in zip(("here", "there"), typed[1:], strict=True):
@@ -311,7 +312,7 @@ def test_a_kind_that_is_read_for_free_would_be_seen(tmp_path: Path) -> None:
     method = Independent(epsilon=1.0, keep_going=True)
     found = []
     with (
-        mock.patch.object(ValueFinder, "find_words", _same_words),
+        mock.patch.object(ValueFinder, "ask_words", _same_words),
         mock.patch.object(Discovery, "_choose_kinds", look_at_all),
     ):
         for folder, ages in ((here, [*plain, "21"]), (there, [*plain, "x", "x"])):

@@ -24,10 +24,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.attacks.advantage import bound_advantage, chance_by_shuffling
 from understudy.attacks.features import Floats, random_queries, table_features, target_features
 from understudy.attacks.promise import Promise
 from understudy.attacks.rows import Ints
-from understudy.attacks.verdicts import LEVEL, SHUFFLES, Attack, among_shuffled, give_verdict
+from understudy.attacks.shadow_classifier import check_scikit_learn, train_best_classifier
+from understudy.attacks.verdicts import LEVEL, Attack, give_verdict
 from understudy.auditing.bounds import epsilon_bound
 from understudy.data.encoding import Coded, encode
 from understudy.data.frames import Frame, as_table
@@ -217,7 +219,7 @@ def membership(
     >>> played.attack.verdict  # doctest: +SKIP
     'nothing seen'
     """
-    _check_scikit_learn()
+    check_scikit_learn()
     people, public = _read(table, schema)
     game = _set_up(people, public, rules, seed)
     if isinstance(synthesizer, Synthesizer):
@@ -321,7 +323,9 @@ class _Game:
             np.stack([alarm for _, alarm in games]),
         )
         advantage = float(np.mean([target.advantage for target in targets]))
-        return _Outcome(targets, advantage, *_surely(alarms), _chance_of(alarms, self.rng))
+        return _Outcome(
+            targets, advantage, *bound_advantage(alarms), chance_by_shuffling(alarms, self.rng)
+        )
 
     def _looks(
         self,
@@ -365,7 +369,7 @@ class _Game:
         with_row, without = (
             [look.at(number) for look in learning[group]] for group in (number + 1, 0)
         )
-        name, classify = _best_classifier((with_row, without), int(self.rng.integers(1 << 31)))
+        name, classify = train_best_classifier((with_row, without), int(self.rng.integers(1 << 31)))
         scores = np.stack([classify([look.at(number) for look in looks]) for looks in judging])
         alarms = (scores > 0.5).astype(np.float64)
         hits, others = int(alarms[number + 1].sum()), int(alarms[0].sum())
@@ -430,53 +434,6 @@ def _targets(coded: Coded, targets: int, rng: np.random.Generator) -> tuple[Ints
     order = np.argsort(-rarity, kind="stable")
     chosen = np.concatenate([order[:rare], rng.choice(order[rare:], targets - rare, replace=False)])
     return chosen.astype(np.int64), ("rare",) * rare + ("random",) * (targets - rare)
-
-
-# --------------------------------------------------------------------------- the adversary
-
-
-def _best_classifier(
-    train: tuple[list[dict[str, Floats]], list[dict[str, Floats]]], seed: int
-) -> tuple[str, Callable[[list[dict[str, Floats]]], Floats]]:
-    """The classifier that does best on fits for learning that it was not trained on, then trained
-    on all of them.
-    """
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    lines, truth = [*train[0], *train[1]], np.repeat([1, 0], [len(side) for side in train])
-    sets = tuple(lines[0])
-    forest = RandomForestClassifier(100, min_samples_leaf=3, oob_score=True, random_state=seed)
-    forest.fit(_matrix(lines, sets), truth)
-    # Each tree of a forest leaves some fits out; they show how good it is, and no fold is needed.
-    votes = np.nan_to_num(forest.oob_decision_function_[:, 1], nan=0.5)
-    found = [(float(roc_auc_score(truth, votes)), "all, by a forest", sets, forest)]
-    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-    for name, kept in (*((name, (name,)) for name in sets), ("all", sets)):
-        linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
-        scores = cross_val_score(linear, _matrix(lines, kept), truth, cv=folds, scoring="roc_auc")
-        found.append((float(scores.mean()), name, kept, linear))
-    _, name, kept, classifier = max(found, key=lambda each: each[0])
-    if classifier is not forest:
-        classifier.fit(_matrix(lines, kept), truth)
-    return name, lambda looked_at: classifier.predict_proba(_matrix(looked_at, kept))[:, 1]
-
-
-def _matrix(lines: Sequence[dict[str, Floats]], sets: Sequence[str]) -> Floats:
-    return np.stack([np.concatenate([line[name] for name in sets]) for line in lines])
-
-
-def _check_scikit_learn() -> None:
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            "Shadow models need scikit-learn; install it by `pip install understudy[evaluation]`."
-        ) from error
 
 
 # --------------------------------------------------------------------------- what is attacked
@@ -608,52 +565,3 @@ def _make_attack(name: str, outcome: _Outcome, promise: Promise | None, game: _G
             **{f"advantage_{kind}": value for kind, value in by_kind.items()},
         },
     )
-
-
-# --------------------------------------------------------------------------- chance
-
-
-def _chance_of(alarms: Floats, rng: np.random.Generator, shuffles: int = SHUFFLES) -> float:
-    """How often chance alone gives such advantages, on average over the targets or on one of them.
-
-    ``alarms`` holds those of each target on the fits without any target's row, with the first
-    one's, and so on. If no row made a difference, all fits would be alike, so shuffling them is an
-    exact test, with however few of them.
-    """
-    targets, groups, fits = alarms.shape
-    lines = alarms.reshape(targets, -1)
-    found = np.array(
-        [alarms[target, target + 1].mean() - alarms[target, 0].mean() for target in range(targets)]
-    )
-    shuffled = np.empty((shuffles, targets))
-    for start in range(0, shuffles, 100):  # a hundred at a time: the orders of many fits take space
-        places = np.tile(np.arange(groups * fits), (min(100, shuffles - start), 1))
-        order = rng.permuted(places, axis=1).reshape(-1, groups, fits)
-        for target, line in enumerate(lines):
-            advantage = line[order[:, target + 1]].mean(axis=1) - line[order[:, 0]].mean(axis=1)
-            shuffled[start : start + len(order), target] = advantage
-    average = among_shuffled(float(found.mean()), shuffled.mean(axis=1))
-    single = among_shuffled(float(found.max()), shuffled.max(axis=1))
-    return min(1.0, 2 * min(average, single))
-
-
-def _surely(alarms: Floats) -> tuple[float, float]:
-    """What the average advantage surely is, by alarms as in :func:`_chance_of`, and its standard
-    deviation.
-
-    One fit with an alarm and one without are added on either side (Agresti and Caffo 2000): where
-    all fits agree, the next one still may not. The confidence is about 99.5 %, by Student's
-    distribution.
-    """
-    from scipy.special import stdtrit
-
-    targets, _, fits = alarms.shape
-    added = np.tile([1.0, 0.0], (targets, 1))
-    with_row = np.concatenate([alarms[np.arange(targets), np.arange(targets) + 1], added], axis=1)
-    without = np.concatenate([alarms[:, 0], added], axis=1)
-    # Fits without a row serve all targets: their alarms are averaged fit by fit. Those with one are
-    # independent.
-    spread = with_row.var(axis=1).sum() / targets**2 + without.mean(axis=0).var()
-    deviation = math.sqrt(float(spread) / (fits + 2))
-    reach = float(stdtrit(fits - 1, 1 - LEVEL / 2)) * deviation
-    return float(with_row.mean() - without.mean()) - reach, deviation

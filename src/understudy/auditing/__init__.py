@@ -45,7 +45,8 @@ def audit_subjects() -> tuple[str, ...]:
     audited = [
         name for name, method in methods().items() if method.kind.asks and not method.defaults
     ]
-    return ("doors", "discovery", "mechanisms", "ask", *audited, "learners", "local", "controls")
+    others = ("learners", "local", "collusion", "controls")
+    return ("doors", "discovery", "mechanisms", "ask", *audited, *others)
 
 
 RUNS = 2000
@@ -80,8 +81,9 @@ def audit(
     subject
         The name of what to audit: "doors" (the curator's questions), "discovery" (runs without a
         schema), "mechanisms" (each of :mod:`understudy.mechanisms`), "ask" (questions to the rows),
-        a synthesizer's name (in several settings), "learners", "local" (randomisers) or "controls"
-        (the broken methods, which must all be flagged). Or a synthesizer as you set it up. Or any
+        a synthesizer's name (in several settings), "learners", "local" (randomisers), "collusion"
+        (one party of encrypted sums, with all owners but one) or "controls" (the broken methods,
+        which must all be flagged). Or a synthesizer as you set it up. Or any
         function, from a mechanism to a whole run, that takes a table and returns numbers, a model
         or a synthetic table.
     epsilon
@@ -188,6 +190,10 @@ def _findings(
         yield from learners.audit_learners(epsilon, runs, confidence, seed)
     elif subject == "local":
         yield from randomisers.audit_randomisers(epsilon, runs, confidence, seed)
+    elif subject == "collusion":
+        from understudy.auditing.collusion import audit_collusion
+
+        yield from audit_collusion(epsilon, runs, confidence, seed)
     elif subject == "ask":
         yield from asking.answers(epsilon)
     elif subject == "controls":

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from understudy.auditing.bounds import draw_log_probabilities, gaussian_rho, renyi_rho
 from understudy.auditing.neighbours import Pair
+from understudy.auditing.profiles import Outcomes, joint_epsilon
 from understudy.data.frames import Frame
 from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.privacy.mechanisms import Counts, Noise, Rule
@@ -164,6 +165,10 @@ class PausedRun:
             self._ask(RecordedQuestion("laplace", counts.astype(np.float64), scale)), dtype=np.int64
         )
 
+    def rounded_gaussian(self, counts: Counts, scale: float) -> Counts:
+        """A table with rounded noise."""
+        return self.gaussian(counts, scale)
+
     def gaussian(self, counts: Counts, scale: float) -> Counts:
         """A table, or the sum of a sample that was drawn right before."""
         rate, self._rate = self._rate, 1.0
@@ -207,6 +212,10 @@ class Loss:
     side_door
         Whether the two runs asked different questions, or returned different things, although they
         got the same answers.
+    squares
+        The squared distances of tables with Gaussian noise over their scales, together.
+    chosen
+        The log-probabilities of the outcomes of choices, and of single draws, on both tables.
     """
 
     epsilon: float
@@ -215,6 +224,12 @@ class Loss:
     gaussian: bool = False
     side_door: bool = False
     sampled: tuple[tuple[float, float], ...] = ()
+    squares: float = 0.0
+    chosen: tuple[Outcomes, ...] = ()
+
+    def joint_epsilon(self, delta: float) -> float:
+        """What the questions on the way lose together at a delta, exactly."""
+        return joint_epsilon(self.squares, self.chosen, delta)
 
     def epsilon_at(self, order: int, delta: float) -> float:
         """What the questions on the way lose together, where divergences are added up at an
@@ -265,6 +280,8 @@ def exact_loss(run: Run, pair: Pair, paths: int = PATHS, seed: int = 0) -> Loss:
         max(most.doors, rho.doors),
         all(loss.gaussian for loss in found),
         sampled=sampled.sampled,
+        squares=rho.squares,
+        chosen=rho.chosen,
     )
 
 
@@ -273,6 +290,8 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
     epsilon = rho = 0.0
     doors, gaussian = 0, True
     sampled: list[tuple[float, float]] = []
+    squares = 0.0
+    chosen: list[Outcomes] = []
     try:
         asked, other = here.begin(), there.begin()
         while asked is not None and other is not None and asked.same(other):
@@ -280,6 +299,11 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
             gaussian = gaussian and (asked.kind == "gaussian" or not asked.inputs.any())
             if not np.array_equal(asked.inputs, other.inputs):
                 doors, epsilon, rho = doors + 1, epsilon + loss, rho + loss_rho
+                if asked.kind == "gaussian":
+                    squares += 2 * loss_rho
+                elif asked.kind != "laplace":
+                    pair = asked.log_probabilities(), other.log_probabilities()
+                    chosen += [pair] * max(asked.draws, 1)
                 if asked.rate < 1:
                     distance = float(np.linalg.norm(asked.inputs - other.inputs))
                     sampled.append((asked.rate, asked.scale / distance))
@@ -290,7 +314,15 @@ def _follow(here: PausedRun, there: PausedRun, rng: np.random.Generator, stray: 
     if asked is not None or other is not None or not _alike(here.returned, there.returned):
         return Loss(math.inf, math.inf, doors, side_door=True)
     gaussian = gaussian and not sampled
-    return Loss(epsilon, rho, doors, gaussian, sampled=tuple(sampled))
+    return Loss(
+        epsilon,
+        rho,
+        doors,
+        gaussian,
+        sampled=tuple(sampled),
+        squares=squares,
+        chosen=tuple(chosen),
+    )
 
 
 def _alike(one: Any, other: Any) -> bool:

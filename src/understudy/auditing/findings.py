@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from understudy.data.files import writable_file
-from understudy.privacy.budget import rho_of
+from understudy.privacy.budget import Currency, rho_of
+from understudy.privacy.gaussian_privacy import gdp_of
 
 Verdict = Literal["kept", "broken", "too few runs", "wasteful"]
 
@@ -91,10 +92,12 @@ def unit_at(delta: float) -> str:
     return "epsilon"
 
 
-def mu_of(epsilon: float, delta: float) -> float:
+def mu_of(epsilon: float, delta: float, currency: Currency = "rho") -> float:
     """The mu that (epsilon, delta) buys where all noise is Gaussian: rho-zCDP of Gaussian noise is
     sqrt(2 rho)-GDP.
     """
+    if currency == "gdp":
+        return math.sqrt(2 * gdp_of(epsilon, delta))
     return math.sqrt(2 * rho_of(epsilon, delta))
 
 

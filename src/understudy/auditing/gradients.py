@@ -70,9 +70,9 @@ class CanaryVectors:
         """The column must be there."""
         self.inputs.check(schema)
 
-    def vectors(self, rows: Floats) -> list[Floats]:
+    def vectors(self, rows: Floats) -> Iterator[Floats]:
         """The codes are the vectors."""
-        return [np.float32(self.length) * rows]
+        yield from np.float32(self.length) * rows
 
     def describe(self) -> str:
         """What is summed."""

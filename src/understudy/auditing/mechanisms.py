@@ -250,7 +250,7 @@ class _Repeated:
 
 
 def _runs(epsilon: float, runs: int, confidence: float, seed: int | None) -> Iterator[Finding]:
-    for repeated in _repeated(epsilon, seed):
+    for repeated in _make_repeated(epsilon, seed):
         found = black_box(repeated.run, *repeated.inputs, runs, confidence, repeated.delta)
         yield Finding(
             repeated.name,
@@ -264,7 +264,7 @@ def _runs(epsilon: float, runs: int, confidence: float, seed: int | None) -> Ite
         )
 
 
-def _repeated(epsilon: float, seed: int | None) -> list[_Repeated]:
+def _make_repeated(epsilon: float, seed: int | None) -> list[_Repeated]:
     noise = None
     if seed is not None:
         noise = SeededNoise(seed)

@@ -5,7 +5,7 @@ most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -381,10 +381,29 @@ ODD_CELLS: dict[str, tuple[Sequence[str], str]] = {
 """Columns that differ by one cell which, read for free, would change what the column is."""
 
 
+LISTED_WORDS: dict[str, tuple[Sequence[str], str]] = {
+    "the only word of a public list": (["Norway"] * 6 + ["Peru"] * 4, "Chad"),
+    "the second row with a public word": (["Norway"] * 6 + ["Chad", "Peru", "Peru"], "Chad"),
+    "one more row with a word that was named": (["Norway"] * 6 + ["Peru"] * 4, "Norway"),
+}
+"""Columns of words and one more cell. Words that occur once are kept only if they are public."""
+
+
+def listed_word_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Pairs that differ by a word of a public list."""
+    return _one_cell_pairs(LISTED_WORDS, neighbours)
+
+
 def odd_cell_pairs(neighbours: Neighbours) -> tuple[Pair, ...]:
     """Pairs of tables without a schema that differ by one odd cell."""
+    return _one_cell_pairs(ODD_CELLS, neighbours)
+
+
+def _one_cell_pairs(
+    columns: Mapping[str, tuple[Sequence[str], str]], neighbours: Neighbours
+) -> tuple[Pair, ...]:
     pairs = []
-    for name, (cells, odd) in ODD_CELLS.items():
+    for name, (cells, odd) in columns.items():
         rest = list(cells)
         if neighbours == "replace":
             rest = rest[:-1]

@@ -58,7 +58,7 @@ def audit_randomisers(
     epsilon: float, runs: int, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Iterator[Finding]:
     """All findings about all randomisers."""
-    for listed in _listed(epsilon):
+    for listed in _list_finite(epsilon):
         yield loss_of_values(listed)
     yield loss_of_hashing(OptimalHashing(size=SMALL, epsilon=epsilon))
     for number in _numbers(epsilon):
@@ -68,14 +68,14 @@ def audit_randomisers(
         LocalLaplace(epsilon=epsilon, dimensions=2),
     ):
         yield loss_of_noise(noisy)
-    for listed in _listed(epsilon):
+    for listed in _list_finite(epsilon):
         yield bias_of_values(listed)
     for dimensions in (1, 2, 3, 4):
         yield bias_of_signs(Duchi(epsilon=epsilon, dimensions=dimensions))
     yield from _runs(epsilon, runs, confidence, seed)
 
 
-def _listed(epsilon: float) -> list[FiniteRandomiser]:
+def _list_finite(epsilon: float) -> list[FiniteRandomiser]:
     """Those of values whose reports can be listed."""
     kinds = (
         DirectEncoding,
@@ -125,7 +125,7 @@ def loss_of_values(randomiser: FiniteRandomiser) -> Finding:
     least = LEAST
     if isinstance(randomiser, ThresholdHistogram):
         least = 0.0  # known to lose less than it is paid for
-    return _finding(randomiser, "another value", measured, least)
+    return _make_finding(randomiser, "another value", measured, least)
 
 
 def loss_of_hashing(randomiser: OptimalHashing) -> Finding:
@@ -142,7 +142,7 @@ def loss_of_hashing(randomiser: OptimalHashing) -> Finding:
         empty = [bucket for bucket in range(randomiser.buckets) if bucket not in hit][:1]
         reports = [(factor, summand, bucket) for bucket in (*hit, *empty)]
         measured = max(measured, largest_loss(randomiser, reports, codes))
-    return _finding(randomiser, "another value, any hash function", measured)
+    return _make_finding(randomiser, "another value, any hash function", measured)
 
 
 def loss_of_numbers(randomiser: FiniteRandomiser) -> Finding:
@@ -154,7 +154,7 @@ def loss_of_numbers(randomiser: FiniteRandomiser) -> Finding:
     if isinstance(randomiser, SquareWave):
         corners = [corner[0] for corner in corners]
     measured = largest_loss(randomiser, _places(randomiser), corners)
-    return _finding(randomiser, "from one end to the other", measured)
+    return _make_finding(randomiser, "from one end to the other", measured)
 
 
 def _places(randomiser: FiniteRandomiser) -> Iterator[tuple[int, ...]]:
@@ -191,7 +191,7 @@ def loss_of_noise(randomiser: SummedHistogram | LocalLaplace) -> Finding:
         )
         for report in reports
     )
-    return _finding(randomiser, "as far apart as can be", measured)
+    return _make_finding(randomiser, "as far apart as can be", measured)
 
 
 # --------------------------------------------------------------------------- biases
@@ -217,7 +217,9 @@ def bias_of_values(randomiser: FiniteRandomiser) -> Finding:
         float(np.abs(expected_estimate(randomiser, reports, code) - truths[code]).max())
         for code in range(randomiser.size)
     )
-    return replace(_finding(randomiser, "all values", measured, 0.0), claimed=NO_BIAS, unit="bias")
+    return replace(
+        _make_finding(randomiser, "all values", measured, 0.0), claimed=NO_BIAS, unit="bias"
+    )
 
 
 def bias_of_signs(randomiser: Duchi) -> Finding:
@@ -226,7 +228,7 @@ def bias_of_signs(randomiser: Duchi) -> Finding:
     truth = np.array(steps) / STEPS * (randomiser.high - randomiser.low) + randomiser.low
     expected = expected_estimate(randomiser, randomiser.possible_reports(), steps)
     measured = float(np.abs(expected - truth).max())
-    finding = _finding(randomiser, "numbers inside the range", measured, 0.0)
+    finding = _make_finding(randomiser, "numbers inside the range", measured, 0.0)
     return replace(finding, claimed=NO_BIAS, unit="bias")
 
 
@@ -237,7 +239,7 @@ def _runs(epsilon: float, runs: int, confidence: float, seed: int | None) -> Ite
     words = Words()
     if seed is not None:
         words = Words.of_seed(seed)
-    values = [*_listed(epsilon), SummedHistogram(size=SMALL, epsilon=epsilon)]
+    values = [*_list_finite(epsilon), SummedHistogram(size=SMALL, epsilon=epsilon)]
     subjects: list[tuple[Randomiser, Any, Any]] = [(each, 0, 1) for each in values]
     subjects.append((OptimalHashing(size=SMALL, epsilon=epsilon), 0, 1))
     subjects += [(each, *_far_apart(each)) for each in _numbers(epsilon)]
@@ -284,7 +286,9 @@ def _features(randomiser: Randomiser, reports: Any) -> np.ndarray[Any, Any]:
 # --------------------------------------------------------------------------- names
 
 
-def _finding(randomiser: Randomiser, pair: str, measured: float, least: float = LEAST) -> Finding:
+def _make_finding(
+    randomiser: Randomiser, pair: str, measured: float, least: float = LEAST
+) -> Finding:
     return Finding(_name(randomiser), pair, "exact", randomiser.epsilon, measured, least=least)
 
 

@@ -41,7 +41,7 @@ from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.mechanisms.distributions import choice_log_probabilities
 from understudy.models.model import Model
-from understudy.privacy.budget import Neighbours, epsilon_of, rho_of
+from understudy.privacy.budget import Currency, Neighbours, epsilon_of, rho_of
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import (
@@ -139,6 +139,7 @@ def doors(epsilon: float) -> Iterator[Finding]:
         yield from exact_findings(
             f"draws, zCDP, {relation}", epsilon, _make_run(_draws, epsilon, DELTA), pairs, DELTA
         )
+    yield from _in_gdp(epsilon)
     yield from _sums(epsilon)
     yield from gradient_findings(epsilon)
     yield from _refinements(epsilon)
@@ -147,6 +148,26 @@ def doors(epsilon: float) -> Iterator[Finding]:
     yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, most=MOST), people)
     name = f"draws, zCDP, {MOST} rows per person"
     yield from exact_findings(name, epsilon, _make_run(_draws, epsilon, DELTA, MOST), people, DELTA)
+
+
+def _in_gdp(epsilon: float) -> Iterator[Finding]:
+    """Questions that are priced in GDP: tables, a choice before tables, and one that nothing
+    follows.
+    """
+    for relation in RELATIONS:
+        pairs = worst_pairs(relation)
+        for ask, name in ((_all_tables, "tables"), (_choice_before_tables, "choice before tables")):
+            run = _make_run(ask, epsilon, DELTA, currency="gdp")
+            subject = f"{name}, GDP, {relation}"
+            yield from exact_findings(subject, epsilon, run, pairs, DELTA, currency="gdp")
+        pair = choice_pair("R", relation)
+        run = _make_run(_choice("R", _even("R", relation)), epsilon, DELTA, currency="gdp")
+        loss = exact_loss(run(pair), pair)
+        claimed = math.erf(mu_of(epsilon, DELTA, "gdp") / math.sqrt(8))
+        measured = max(float(np.abs(np.exp(p) - np.exp(q)).sum() / 2) for p, q in loss.chosen)
+        yield Finding(
+            f"choice alone, GDP, {relation}", pair.name, "exact", claimed, measured, "delta"
+        )
 
 
 def _sums(epsilon: float) -> Iterator[Finding]:
@@ -201,12 +222,14 @@ def _make_refinement_run(
 Ask = Callable[[CentralCurator], object]
 
 
-def _make_run(ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1) -> Callable[[Pair], Run]:
+def _make_run(
+    ask: Ask, epsilon: float, delta: float = 0.0, most: int = 1, *, currency: Currency = "rho"
+) -> Callable[[Pair], Run]:
     """A run that puts questions to a curator, and nothing else."""
 
     def run(pair: Pair, table: Table, noise: Noise) -> object:
         ledger = Ledger(
-            epsilon, delta, pair.neighbours, "rho" if delta else "epsilon", rows_per_person=most
+            epsilon, delta, pair.neighbours, currency if delta else "epsilon", rows_per_person=most
         )
         assert pair.schema is not None
         return ask(CentralCurator(encode(_limit_rows(table, most), pair.schema), ledger, noise))
@@ -244,6 +267,22 @@ def _choice(score: str, handicap: float = 1000.0) -> Ask:
     return lambda curator: curator.choose(
         pairs, score, curator.ledger.budget, np.array([0.0, -handicap])
     )
+
+
+def _all_tables(curator: CentralCurator) -> object:
+    """The tables that one row changes most, under either relation."""
+    if curator.neighbours == "add_remove":
+        return _tables(curator)
+    return _histograms(curator)
+
+
+def _choice_before_tables(curator: CentralCurator) -> object:
+    """A choice that takes a tenth of the budget, and tables for the rest."""
+    names = [attribute.name for attribute in curator.schema.modelled]
+    tenth = curator.ledger.budget.split(0.1, 0.9)[0]
+    chosen = curator.choose([marginal(*names[:2]), marginal(*names[1:3])], "R", tenth)
+    tables = [marginal(name) for name in names]
+    return chosen, curator.measure(tables, curator.ledger.left)
 
 
 def _misfit_choice(pair: Pair, handicap: float) -> Ask:
@@ -325,24 +364,27 @@ def exact_findings(
     pairs: Sequence[Pair],
     delta: float = 0.0,
     order: int | None = None,
+    currency: Currency = "rho",
 ) -> Iterator[Finding]:
     """The pair on which most is lost, in epsilon, and in mu where all noise is Gaussian."""
-    losses = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
-    loss, name = max(losses, key=lambda found: round(_in_epsilon(found[0], delta, order), 9))
-    lost = _in_epsilon(loss, delta, order)
+    found = [(exact_loss(run_on(pair), pair), pair.name) for pair in pairs]
+    losses = [(_in_epsilon(loss, delta, order, currency), loss, name) for loss, name in found]
+    lost, loss, name = max(losses, key=lambda one: round(one[0], 9))
     yield Finding(subject, name, "exact", claimed, lost, unit_at(delta))
     # Without a schema a part of delta goes to the threshold, so the claim is not one in mu.
     if delta and loss.mu is not None and all(pair.schema is not None for pair in pairs):
-        yield Finding(subject, name, "exact", mu_of(claimed, delta), loss.mu, "mu")
+        yield Finding(subject, name, "exact", mu_of(claimed, delta, currency), loss.mu, "mu")
 
 
-def _in_epsilon(loss: Loss, delta: float, order: int | None = None) -> float:
+def _in_epsilon(loss: Loss, delta: float, order: int | None, currency: Currency) -> float:
     if loss.side_door or not delta:
         return loss.epsilon
     if order is not None:
         return loss.epsilon_at(order, delta)
     if loss.sampled:
         return math.inf  # a sample has no rho
+    if currency == "gdp":
+        return loss.joint_epsilon(delta)
     return epsilon_of(loss.rho, delta)
 
 
@@ -380,7 +422,13 @@ def fit_exactly(
         return fit
 
     yield from exact_findings(
-        name, method.epsilon, run_on, pairs or all_pairs(method), method.delta, method.renyi_order
+        name,
+        method.epsilon,
+        run_on,
+        pairs or all_pairs(method),
+        method.delta,
+        method.renyi_order,
+        method.accounting,
     )
 
 
@@ -427,7 +475,8 @@ def fit_often(
         name, pair.name, "runs", method.epsilon, found.epsilon, unit, confidence, limit=limit
     )
     if method.delta and method.only_measures:
-        claimed, limit = mu_of(method.epsilon, method.delta), found.mu_limit
+        claimed = mu_of(method.epsilon, method.delta, method.accounting)
+        limit = found.mu_limit
         yield Finding(name, pair.name, "runs", claimed, found.mu, "mu", confidence, limit=limit)
 
 
