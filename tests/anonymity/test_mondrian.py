@@ -146,7 +146,7 @@ def test_the_lattice_finds_the_cheapest_levels(seed: int) -> None:
         )
         groups = np.unique(codes, axis=1, return_inverse=True)[1].ravel()
         classes = Classes(groups, int(groups.max()) + 1)
-        if classes.sizes[~judge.fulfilled(classes)].sum() <= 7:
+        if classes.sizes[~judge.find_fulfilled(classes)].sum() <= 7:
             cost = sum(
                 microdata[name].shares @ microdata[name].hierarchy.losses[level]
                 for name, level in zip(QUASI, node, strict=True)

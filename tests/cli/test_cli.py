@@ -233,7 +233,21 @@ def test_gaussian_noise_and_replace(folder: Path) -> None:
     ran = fine("synthesize", "patients.csv", *options, "-o", "out.csv")
     assert "delta = 1e-06: changing any one row" in ran.err
     assert len(rows_of(Path("out.csv").read_text())) == ROWS + 1
-    assert "rho" in fine("show", "m.json").out
+    assert "gdp" in fine("show", "m.json").out
+
+
+def test_a_long_ledger_is_summed_up_unless_each_question_is_wanted(folder: Path) -> None:
+    fine(
+        "synthesize", "patients.csv", "--schema", "schema.json", "--model", "m.json", "-o", "o.csv"
+    )
+    each, sums = fine("show", "m.json", "--ledger").out, fine("show", "m.json").out
+    assert "questions, summed up; --ledger lists each." in sums
+    assert "table of 1 column:" in sums
+    assert len(sums.splitlines()) < len(each.splitlines())
+    totals = [
+        line.split() for out in (each, sums) for line in out.splitlines() if "together" in line
+    ]
+    assert totals[0] == totals[1]
 
 
 def test_random(folder: Path) -> None:
@@ -381,7 +395,7 @@ def test_plan(folder: Path) -> None:
     assert len(shown) == 1
     assert "16" in shown[0]
     gaussian = fine("plan", "--schema", "schema.json", "--rows", 50_000, "--delta", 1e-6).out
-    assert "rho" in gaussian
+    assert "gdp" in gaussian
 
 
 def test_ledger(folder: Path) -> None:

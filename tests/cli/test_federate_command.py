@@ -18,8 +18,8 @@ from understudy import Model, Schema, read_table
 from understudy.data.encoding import Coded
 from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
+from understudy.federation.merged_models import MergedModels
 from understudy.federation.server import AuditLog, app_of, listening, server_of
-from understudy.federation.ways import Merged
 
 SCHEMA = {
     "attributes": {
@@ -118,7 +118,7 @@ def test_ways_and_methods(folder: Path, options: tuple[object, ...]) -> None:
 def test_models_of_all_holders(folder: Path) -> None:
     ran = federate("--way", "models", "-o", "merged.csv", "--model", "merged.json", "--quiet")
     assert (ran.status, ran.err) == (0, "")
-    merged = Merged.load("merged.json")
+    merged = MergedModels.load("merged.json")
     assert len(merged.models) == 3
     assert read_table("merged.csv").rows == merged.rows
 

@@ -20,9 +20,9 @@ from textual.widgets import DataTable, Input, Static
 
 from running import run
 from understudy import Schema
-from understudy.cli.interview import InterviewApp, resume_interview
+from understudy.cli.interview import InterviewApp
 from understudy.data.forms import Form
-from understudy.data.interview import Interview
+from understudy.data.interview import Interview, resume_interview
 from understudy.errors import InputError
 
 pytestmark = pytest.mark.thorough  # guards no privacy, and takes its time

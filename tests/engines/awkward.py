@@ -419,7 +419,7 @@ def by_engine(engine: Engine, cases: Sequence[Case]) -> tuple[dict[str, list[int
         coded = EngineTable(engine).coded(Schema((place, *(case.attribute for case in cases))))
         found = {}
         for case, cuboid in zip(
-            cases, coded.grouped([("place", case.name) for case in cases]), strict=True
+            cases, coded.group([("place", case.name) for case in cases]), strict=True
         ):
             assert cuboid.weights.tolist() == [1] * rows
             codes = dict(

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -160,6 +161,29 @@ def spark_master(folder: Path) -> Iterator[str]:
             started = subprocess.Popen(words, stdout=log, stderr=log, env=environment, cwd=folder)
             stack.callback(_ended, started)
         yield url
+
+
+def spark_environment(folder: Path) -> dict[str, str]:
+    """The environment of a process that computes on the master, with settings for small tables."""
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.executor.memory": "512m",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": folder / "warehouse",
+        "spark.ui.enabled": "false",
+    }
+    (folder / "conf").mkdir()
+    lines = "".join(f"{name} {value}\n" for name, value in settings.items())
+    (folder / "conf" / "spark-defaults.conf").write_text(lines)
+    return os.environ | {
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
 
 
 def _spark_class() -> str:

@@ -28,7 +28,7 @@ class FewGroups:
         self.codes = {name: rng.integers(0, 4, self.rows).astype(np.uint8) for name in "ABCD"}
         self.asked: list[list[str]] = []
 
-    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+    def group(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         self.asked.append(["".join(names) for names in sets])
         found = []
         for names in sets:
@@ -38,7 +38,7 @@ class FewGroups:
             found.append(Cuboid(dict(zip(names, rows, strict=True)), weights))
         return found
 
-    def explained(self) -> list[str]:
+    def explain(self) -> list[str]:
         return []
 
 

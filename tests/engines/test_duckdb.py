@@ -166,7 +166,7 @@ def test_a_microsecond_before_the_next_year_is_in_this_one(year: int, tmp_path: 
     assert encode(read_table(path), schema).codes["t"].tolist() == [0]
     with open_rows(path, "duckdb") as (table, _):
         assert isinstance(table, EngineTable)
-        assert table.coded(schema).grouped([("t",)])[0].codes["t"].tolist() == [0]
+        assert table.coded(schema).group([("t",)])[0].codes["t"].tolist() == [0]
 
 
 # --------------------------------------------------------------------------- collations
@@ -372,7 +372,7 @@ def test_a_person_counts_with_so_many_rows_of_their_own(tmp_path: Path) -> None:
     for _ in range(30):
         engine = DuckDBEngine("visits", "T", connection=connection)
         coded = EngineTable(engine).coded(schema, "who", 2)
-        (kept,) = coded.grouped([("place",)])
+        (kept,) = coded.group([("place",)])
         engine.close()
         rows = sorted(kept.codes["place"].tolist())
         assert rows[2:] == [5, 6, 7]
@@ -420,7 +420,7 @@ def test_each_row_of_a_person_has_the_same_chance() -> None:
     coded = EngineTable(engine).coded(
         schema_of(who={"kind": "identifier"}, b={"kind": "boolean"}), "who", 1
     )
-    (kept,) = coded.grouped([("b",)])
+    (kept,) = coded.group([("b",)])
     engine.close()
     counts = dict(zip(kept.codes["b"].tolist(), kept.weights.tolist(), strict=True))
     assert counts[0] + counts[1] == 1000
@@ -502,7 +502,7 @@ def test_rows_that_change_under_a_view_are_noticed(monkeypatch: pytest.MonkeyPat
     coded = EngineTable(engine).coded(schema_of(a={"kind": "categorical", "values": [0, 1, 2]}))
     engine._connection.execute(f"UPDATE {coded._make_name('grouped')} SET w = w + 1")
     with pytest.raises(EngineError, match="T changed while it was being read"):
-        coded.grouped([("a",)])
+        coded.group([("a",)])
     engine.close()
 
 

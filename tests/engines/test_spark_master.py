@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from servers import QUICK, spark_master
+from servers import spark_environment, spark_master
 
 from examples import integers, values_of, words
 from running import COMMAND
@@ -35,26 +33,7 @@ def test_from_a_cluster_and_back_into_it(tmp_path: Path) -> None:
         }
     )
     table.write(tmp_path / "people.parquet")
-    (tmp_path / "conf").mkdir()
-    settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
-        "spark.executor.memory": "512m",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": tmp_path / "warehouse",
-        "spark.ui.enabled": "false",
-    }
-    (tmp_path / "conf" / "spark-defaults.conf").write_text(
-        "".join(f"{k} {v}\n" for k, v in settings.items())
-    )
-    environment = os.environ | {
-        "SPARK_CONF_DIR": str(tmp_path / "conf"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-    }
+    environment = spark_environment(tmp_path)
     with spark_master(tmp_path) as master:
         command = [
             COMMAND,

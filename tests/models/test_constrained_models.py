@@ -35,8 +35,8 @@ from understudy.models import constraining
 from understudy.models.constraining import ModelRules, Restriction, check_constraints
 from understudy.models.inference import weighing
 from understudy.models.network import Network, Node
-from understudy.models.query.answers import rows_deviation
 from understudy.models.query.conditions import read_conditions
+from understudy.models.query.events import rows_deviation
 from understudy.models.sampling import ancestral
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers.registry import methods

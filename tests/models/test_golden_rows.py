@@ -13,7 +13,7 @@ import pytest
 
 from golden.golden import FOLDER, digest_of_many, few_rows_of
 from understudy import Model
-from understudy.federation.ways import Merged
+from understudy.federation.merged_models import MergedModels
 
 pytestmark = pytest.mark.usefixtures("each_version")
 
@@ -28,9 +28,9 @@ def test_every_kind_of_model_has_golden_rows() -> None:
     }  # fmt: skip
 
 
-def golden(path: Path) -> tuple[Model | Merged, dict[str, Any]]:
+def golden(path: Path) -> tuple[Model | MergedModels, dict[str, Any]]:
     document = json.loads(path.read_text(encoding="utf-8"))
-    kind = Merged if "understudy_merged" in document["model"] else Model
+    kind = MergedModels if "understudy_merged" in document["model"] else Model
     return kind.from_dict(document["model"]), document
 
 

@@ -481,7 +481,7 @@ def test_a_seed_makes_rows_repeatable_in_any_number_of_chunks(
     monkeypatch.setattr("understudy.models.model.CHUNK", 1000)
     first = as_columns(model.sample(5000, seed=7, spread=spread))
     again = as_columns(model.sample(5000, seed=7, spread=spread))
-    monkeypatch.setattr("understudy.models.model.THREADS", 1)
+    monkeypatch.setattr("understudy.models.chunks.THREADS", 1)
     alone = as_columns(model.sample(5000, seed=7, spread=spread))
     longer = as_columns(model.sample(8000, seed=7, spread=spread))
     for name, column in first.items():

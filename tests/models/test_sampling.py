@@ -152,8 +152,11 @@ def test_all_ways_of_conditioning_agree(seed: int) -> None:
     factors = {name: weighing(name, weights) for name, weights in evidence.items()}
     exact = ancestral(condition_network(network, schema, factors), schema, 100_000, rng)
     sampler = Sampler(network, schema, factors)
-    rejected, resampled = sampler.rejected(100_000, rng), sampler.resampled(100_000, rng)
-    codes, weights = sampler.weighted(100_000, rng)
+    rejected, resampled = (
+        sampler.draw_by_rejection(100_000, rng),
+        sampler.draw_by_weight(100_000, rng),
+    )
+    codes, weights = sampler.draw_weighted(100_000, rng)
     assert distance(shares(exact, network, schema), wanted) < 0.02
     assert distance(shares(rejected, network, schema), wanted) < 0.02
     assert distance(shares(resampled, network, schema), wanted) < 0.03
@@ -169,7 +172,7 @@ def test_rejection_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "TRIES_PER_ROW", 1)
     unlikely = {"a0": weighing("a0", np.full(schema["a0"].size, 1e-6))}
     with pytest.raises(InputError, match="use the method 'exact'"):
-        Sampler(network, schema, unlikely).rejected(1000, np.random.default_rng(1))
+        Sampler(network, schema, unlikely).draw_by_rejection(1000, np.random.default_rng(1))
 
 
 def test_weighting_says_when_nothing_fits() -> None:
@@ -182,6 +185,6 @@ def test_weighting_says_when_nothing_fits() -> None:
     )
     never = {"b": weighing("b", np.array([0.0, 1.0]))}
     with pytest.raises(InputError, match="No row drawn by likelihood weighting fits"):
-        Sampler(network, schema, never).resampled(10, np.random.default_rng(1))
+        Sampler(network, schema, never).draw_by_weight(10, np.random.default_rng(1))
     with pytest.raises(InputError, match="probability is zero"):
         condition_network(network, schema, never)

@@ -124,9 +124,9 @@ def test_example_3_5_one_variable() -> None:
         }
     )
     sampler = Sampler(Network((Node("W", (), np.array([3.0, 4, 2, 1])),)), schema)
-    drawn = sampler.fitting(8, lambda rows: np.array([0.67, 0, 0.29, 0.3, 0.69, 0.71, 0.89, 0.91]))[
-        "W"
-    ]
+    drawn = sampler.draw_fitting(
+        8, lambda rows: np.array([0.67, 0, 0.29, 0.3, 0.69, 0.71, 0.89, 0.91])
+    )["W"]
     words = [schema["W"].label(code) for code in drawn]
     assert words == ["Sunny", "Rain", "Rain", "Sunny", "Sunny", "Cloudy", "Cloudy", "Foggy"]
 
@@ -168,7 +168,7 @@ def test_example_3_6_prior_sampling() -> None:
     The text once says that 0.07 in [0, 0.1) makes D = 0; by its own intervals, and in its table of
     results, D = 1.
     """
-    assert values(Sampler(NETWORK, SCHEMA).fitting(1, in_turn([0.59, 0.11, 0.7, 0.07]))) == [
+    assert values(Sampler(NETWORK, SCHEMA).draw_fitting(1, in_turn([0.59, 0.11, 0.7, 0.07]))) == [
         (1, 1, 0, 1)
     ]
 
@@ -230,9 +230,9 @@ def test_example_3_7_rejection_sampling() -> None:
     """
     sampler = Sampler(NETWORK, SCHEMA, fits(B=1))
     numbers = in_turn([0.14, 0.87, 0.69, 0.1, 0.2, 0.3])
-    assert values(sampler.fitting(1, numbers)) == []
-    assert values(sampler.fitting(1, numbers)) == [(1, 1, 1, 0)]
-    rows = values(sampler.rejected(100_000, np.random.default_rng(1)))
+    assert values(sampler.draw_fitting(1, numbers)) == []
+    assert values(sampler.draw_fitting(1, numbers)) == [(1, 1, 1, 0)]
+    rows = values(sampler.draw_by_rejection(100_000, np.random.default_rng(1)))
     assert {row[1] for row in rows} == {1}
     exact = joint(NETWORK, SCHEMA, [Axis("D")], {"B": np.array([1.0, 0.0])})[1]
     assert share(rows, [1.0] * len(rows), "D=0") == pytest.approx(exact, abs=0.01)
@@ -243,10 +243,10 @@ def test_example_3_8_likelihood_weighting() -> None:
     0.2 * 0.5 = 0.1.
     """
     sampler = Sampler(NETWORK, SCHEMA, fits(A=0, B=1))
-    codes, weights = sampler.forced(1, in_turn([0.98, 0.52]))
+    codes, weights = sampler.draw_forced(1, in_turn([0.98, 0.52]))
     assert values(codes) == [(0, 1, 0, 0)]
     assert weights.tolist() == pytest.approx([0.1])
-    codes, weights = sampler.weighted(100_000, np.random.default_rng(1))
+    codes, weights = sampler.draw_weighted(100_000, np.random.default_rng(1))
     found = share(values(codes), weights.tolist(), "D=1")
     assert found == pytest.approx(0.1 * 0.3 + 0.9 * 0.1, abs=0.01)
     drawn = condition_network(NETWORK, SCHEMA, fits(A=0, B=1))

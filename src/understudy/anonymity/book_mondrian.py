@@ -41,7 +41,7 @@ def partition_as_printed(table: Microdata, names: Sequence[str], judge: Judge) -
         if len(rows) == 0:
             return False
         classes = Classes(np.zeros(len(rows), dtype=np.int64), 1)
-        return bool(judge.fulfilled(classes, rows)[0])
+        return bool(judge.find_fulfilled(classes, rows)[0])
 
     finished: list[Ints] = []
     queue = deque([np.arange(table.rows)])

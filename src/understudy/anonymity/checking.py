@@ -211,7 +211,7 @@ def settle_roles(roles: Roles | None, schema: Schema | None) -> Roles:
 def examine(table: Microdata, names: Sequence[str], judge: Judge) -> Check:
     """What the groups of a table are, measured."""
     classes = group_rows(table, names)
-    good = judge.fulfilled(classes)
+    good = judge.find_fulfilled(classes)
     broken = int(classes.sizes[~good].sum())
     figures = tuple(_measure(classes, values, judge) for values in judge.sensitive)
     return Check(
@@ -324,7 +324,7 @@ def _find_blame(table: Microdata, names: Sequence[str], judge: Judge) -> tuple[B
             classes = group_rows(table, others)
         else:
             classes = Classes(np.zeros(table.rows, dtype=np.int64), 1)
-        good = judge.fulfilled(classes)
+        good = judge.find_fulfilled(classes)
         found.append(
             Blame(
                 column=left_out,

@@ -122,7 +122,7 @@ class _Lattice:
     def kept(self, node: Node) -> NDArray[np.bool_]:
         """Which rows are in good groups."""
         classes = self.classes(node)
-        good: NDArray[np.bool_] = self.judge.fulfilled(classes)[classes.of_row]
+        good: NDArray[np.bool_] = self.judge.find_fulfilled(classes)[classes.of_row]
         return good
 
     def broken(self, node: Node) -> int:
@@ -134,7 +134,7 @@ class _Lattice:
     def is_good(self, node: Node) -> bool:
         return self.broken(node) <= self.allowed
 
-    def raised(self, node: Node) -> list[Node]:
+    def list_above(self, node: Node) -> list[Node]:
         """The nodes one level above."""
         return [
             (*node[:place], level + 1, *node[place + 1 :])
@@ -142,7 +142,7 @@ class _Lattice:
             if level < self.tops[place]
         ]
 
-    def lowered(self, node: Node) -> list[Node]:
+    def list_below(self, node: Node) -> list[Node]:
         """The nodes one level below."""
         return [
             (*node[:place], level - 1, *node[place + 1 :])
@@ -157,7 +157,7 @@ class _Lattice:
             _, node = heapq.heappop(waiting)
             if self.is_good(node):
                 return node
-            for above in self.raised(node):
+            for above in self.list_above(node):
                 if above not in seen:
                     seen.add(above)
                     heapq.heappush(waiting, (self.cost(above), above))
@@ -167,7 +167,7 @@ class _Lattice:
         """Up by the best step until the node is good, then down wherever it stays good."""
         node = self.bottom
         while not self.is_good(node):
-            steps = self.raised(node)
+            steps = self.list_above(node)
             if not steps:
                 return None
             here, cost = self.broken(node), self.cost(node)
@@ -181,7 +181,7 @@ class _Lattice:
         improved = True
         while improved:
             improved = False
-            for below in sorted(self.lowered(node), key=self.cost):
+            for below in sorted(self.list_below(node), key=self.cost):
                 if self.is_good(below):
                     node, improved = below, True
                     break

@@ -48,7 +48,7 @@ def partition_rows(
         Whether rows with the same value may go to different groups.
     """
     whole = Classes(np.zeros(table.rows, dtype=np.int64), 1)
-    if not judge.fulfilled(whole).all():
+    if not judge.find_fulfilled(whole).all():
         raise InputError(
             f"Not even the whole table as one group fulfils {judge.requirement}; ask for less."
         )
@@ -188,6 +188,6 @@ class _Mondrian:
         tried = groups.keep(good)
         halves = np.stack([cuts[good], tried.sizes - cuts[good]], axis=1).ravel()
         classes = Classes(np.repeat(np.arange(len(halves)), halves), len(halves))
-        fulfilled = self.judge.fulfilled(classes, tried.rows)
+        fulfilled = self.judge.find_fulfilled(classes, tried.rows)
         good[good] = fulfilled.reshape(-1, 2).all(axis=1)
         return good

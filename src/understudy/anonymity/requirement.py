@@ -142,7 +142,7 @@ class Judge:
                     "could be measured; give one in the schema, or another distance."
                 )
 
-    def fulfilled(self, classes: Classes, rows: NDArray[np.int64] | None = None) -> Flags:
+    def find_fulfilled(self, classes: Classes, rows: NDArray[np.int64] | None = None) -> Flags:
         """Which classes fulfil everything.
 
         Parameters

@@ -50,7 +50,7 @@ def read_question(text: str, schema: Schema) -> Query:
 def raw_schema(schema: Schema, bounds: Bounds | None = None) -> Schema:
     """The attributes of a schema as they stand in the rows."""
     attributes = tuple(raw_attribute(attribute) for attribute in schema)
-    return _bounded(Schema(attributes), bounds or {})
+    return _apply_bounds(Schema(attributes), bounds or {})
 
 
 def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
@@ -69,7 +69,7 @@ def raw_form(form: Form, texts: Iterable[str], bounds: Bounds | None = None) -> 
             attributes.append(raw_quantity(name, entry["kind"], format=entry.get("format")))
         elif name in named:
             attributes.append(named[name].attribute())
-    return _bounded(Schema(tuple(attributes)), bounds or {})
+    return _apply_bounds(Schema(tuple(attributes)), bounds or {})
 
 
 def check_mapping(bounds: Bounds | None) -> None:
@@ -84,7 +84,7 @@ def check_mapping(bounds: Bounds | None) -> None:
 def infer_schema(texts: Iterable[str], bounds: Bounds | None = None) -> Schema:
     """What questions, and bounds beside them, say of the columns that they name."""
     attributes = tuple(use.attribute() for use in _uses(texts, bounds))
-    return _bounded(Schema(attributes), bounds or {})
+    return _apply_bounds(Schema(attributes), bounds or {})
 
 
 def _uses(texts: Iterable[str], bounds: Bounds | None) -> list[_Use]:
@@ -99,7 +99,7 @@ def _uses(texts: Iterable[str], bounds: Bounds | None) -> list[_Use]:
     return list(uses.values())
 
 
-def _bounded(schema: Schema, bounds: Bounds) -> Schema:
+def _apply_bounds(schema: Schema, bounds: Bounds) -> Schema:
     """The schema with public bounds that were given beside the question."""
     attributes = []
     for name, ends in bounds.items():
@@ -228,7 +228,7 @@ class _Collector(Parser):
         """Note the values."""
         use = self.uses[attribute.name]
         word = build.__name__
-        flat = [value for given in arguments for value in _listed(given)]
+        flat = [value for given in arguments for value in _as_list(given)]
         if word == "compare_values":
             use.ordered |= flat[0] in ("<", "<=", ">", ">=")
             flat = flat[1:]
@@ -253,7 +253,7 @@ class _Collector(Parser):
         return Group(attribute, (), ())
 
 
-def _listed(given: Any) -> list[Any]:
+def _as_list(given: Any) -> list[Any]:
     if isinstance(given, list):
         return given
     return [given]

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
+from understudy.cli.checks import NO_LEDGER, check_distinct
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.options import (
     CountedBy,
     Delta,
     Epsilon,
-    LedgerPath,
     Neighbour,
-    NewRows,
     Person,
     Quiet,
     Relation,
     RowsAnywhere,
     RowsPerPerson,
-    SameTable,
-    Wait,
     relation_of,
 )
 from understudy.cli.reading import reads_files
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
     )
 )
 @reads_files
+@uses_ledger
 def ask(
     table: RowsAnywhere,
     questions: Annotated[
@@ -85,11 +83,7 @@ def ask(
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
-    engine: CountedBy = None,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     plan: Annotated[
         bool,
         typer.Option(
@@ -97,6 +91,7 @@ def ask(
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")] = False,
+    engine: CountedBy = None,
     reading: Any = None,
     quiet: Quiet = False,
 ) -> None:
@@ -121,7 +116,7 @@ def ask(
         asked.print_plan()
         return
     talk = Talk(quiet)
-    book = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    book = ledger.open(talk)
     _check_books(table, book, schema)
     asked.run(
         table,

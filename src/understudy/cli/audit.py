@@ -43,8 +43,8 @@ def audit(
             metavar="SUBJECT",
             help="Whole fits of a method (METHODS); doors: the questions that they are made of; "
             "discovery: runs without a schema; mechanisms: noise and choices for questions of your "
-            "own; ask: questions to the rows; learners; local: randomisers; controls: methods that "
-            "are broken on purpose.",
+            "own; ask: questions to the rows; learners; local: randomisers; collusion: a party of "
+            "encrypted sums with all owners but one; controls: methods that are broken on purpose.",
         ),
     ],
     epsilon: Annotated[

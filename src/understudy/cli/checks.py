@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
-    from understudy.cli.talk import Talk
     from understudy.data.tables import Table
-    from understudy.privacy.ledger import Accepted, LedgerFile
 
 
 def check_output(output: str, safe_for_spreadsheets: bool = False) -> None:
@@ -62,26 +60,3 @@ NO_LEDGER = (
     "No ledger: this release is counted nowhere, and further releases of the table add to it; "
     "understudy ledger create starts one."
 )
-
-
-def open_ledger(
-    ledger: Path | None, talk: Talk, *, same_table: bool, new_rows: bool, wait: float
-) -> LedgerFile | None:
-    """The owner's ledger, if one is named, and what the owner says of the table."""
-    from understudy.privacy.ledger import LedgerFile
-
-    if same_table and new_rows:
-        raise InputError(
-            "A table is the same or has new rows: give --same-table or --new-rows, not both."
-        )
-    if ledger is None:
-        if same_table or new_rows:
-            raise InputError("--same-table and --new-rows go with --ledger FILE.")
-        return None
-    accept: Accepted | None = None
-    if same_table or new_rows:
-        if same_table:
-            accept = "same_table"
-        else:
-            accept = "new_rows"
-    return LedgerFile(ledger, accept=accept, wait=wait, notify=talk.say)

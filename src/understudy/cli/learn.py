@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import NO_LEDGER, check_distinct, open_ledger
+from understudy.cli.checks import NO_LEDGER, check_distinct
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.options import (
     CountedBy,
     Delta,
     DiscoveryShare,
     Epsilon,
     KeepGoing,
-    LedgerPath,
     Neighbour,
-    NewRows,
     Person,
     Quiet,
     Relation,
     RowsAnywhere,
     RowsPerPerson,
-    SameTable,
     SchemaFile,
-    Wait,
     relation_of,
 )
 from understudy.cli.reading import reads_files
@@ -68,6 +65,7 @@ class SolverName(StrEnum):
     )
 )
 @reads_files
+@uses_ledger
 def learn(
     table: RowsAnywhere,
     target: Annotated[
@@ -101,10 +99,7 @@ def learn(
     neighbours: Neighbour = Relation.add_remove,
     person: Person = None,
     rows_per_person: RowsPerPerson = 1,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     engine: CountedBy = None,
     quiet: Quiet = False,
     reading: Any = None,
@@ -126,8 +121,8 @@ def learn(
     from understudy.learners import learn as train
 
     writable_file(output, "model")
-    books = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
-    check_distinct(str(table), output, ledger, schema)
+    books = ledger.open(talk)
+    check_distinct(str(table), output, ledger.path, schema)
     if books is not None:
         books.read()
         learner.set_params(ledger=books)

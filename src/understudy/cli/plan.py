@@ -77,7 +77,7 @@ def _print_budget(
 ) -> None:
     with_delta = ""
     if delta:
-        with_delta = f", delta {delta:g} (rho {budget.amount:.4g})"
+        with_delta = f", delta {delta:g} ({budget.currency} {budget.amount:.4g})"
     console.print(
         f"epsilon {epsilon:g}{with_delta}, {neighbours.value}, about {rows:,} rows. "
         "Nothing was read, nothing was spent."

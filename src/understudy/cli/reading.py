@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.cli.option_groups import take_group
+
 if TYPE_CHECKING:
     from understudy.data.read_options import Reading
-
-Command = Callable[..., None]
 
 _HEADER = Annotated[
     bool | None,
@@ -53,36 +50,13 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def reads_files(command: Command) -> Command:
-    """Let a command take these options, and have them as ``reading``."""
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if parameter.name == "reading":
-            parameters.extend(
-                inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-                )
-                for name, (annotation, default) in _OPTIONS.items()
-            )
-        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            parameters.append(parameter)
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        options = {name: given.pop(name) for name in _OPTIONS}
-        command(**given, reading=_collect_reading(options))
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    del run.__wrapped__  # or typer would look at the command behind it
-    return run
-
-
 def _collect_reading(options: dict[str, Any]) -> Reading:
     marks = options.pop("missing_marks")
     if marks is None:
         return {**options, "missing_marks": ()}  # type: ignore[typeddict-item]
     listed = tuple(mark.strip() for mark in marks.split(",") if mark.strip())
     return {**options, "missing_marks": listed}  # type: ignore[typeddict-item]
+
+
+reads_files = take_group("reading", _OPTIONS, _collect_reading)
+"""Let a command take these options, and have them as ``reading``."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.checks import NO_LEDGER, check_distinct, check_output, open_ledger
+from understudy.cli.checks import NO_LEDGER, check_distinct, check_output
+from understudy.cli.ledger_options import NO_LEDGER_FILE, LedgerOptions, uses_ledger
 from understudy.cli.methods import make_synthesizer, method_command
 from understudy.cli.options import (
     CountedBy,
@@ -17,9 +18,7 @@ from understudy.cli.options import (
     DiscoveryShare,
     Epsilon,
     KeepGoing,
-    LedgerPath,
     MethodNeighbour,
-    NewRows,
     OptionalRowsAnywhere,
     Out,
     Partitions,
@@ -28,10 +27,8 @@ from understudy.cli.options import (
     Rows,
     RowsPerPerson,
     SafeForSpreadsheets,
-    SameTable,
     SchemaFile,
     Seed,
-    Wait,
     relation_of,
 )
 from understudy.cli.reading import reads_files
@@ -71,6 +68,7 @@ if TYPE_CHECKING:
     ),
 )
 @reads_files
+@uses_ledger
 def synthesize(
     table: OptionalRowsAnywhere = None,
     epsilon: Epsilon = 1.0,
@@ -129,10 +127,7 @@ def synthesize(
         Path | None,
         typer.Option(metavar="FILE", help="With images: also write a contact sheet here (PNG)."),
     ] = None,
-    ledger: LedgerPath = None,
-    same_table: SameTable = False,
-    new_rows: NewRows = False,
-    wait: Wait = 30.0,
+    ledger: LedgerOptions = NO_LEDGER_FILE,
     reading: Any = None,
     seed: Seed = None,
     partitions: Partitions = None,
@@ -172,7 +167,7 @@ def synthesize(
         safe_for_spreadsheets=safe_for_spreadsheets,
     )
     if reports is not None:
-        _check_reports_alone(table, schema, ledger, engine)
+        _check_reports_alone(table, schema, ledger.path, engine)
         synthesize_from_reports(reports, options, outputs, shuffled=shuffled, talk=talk)
         return
     if table is None:
@@ -190,7 +185,7 @@ def synthesize(
         person=person,
         max_rows_per_person=rows_per_person,
     )
-    books = open_ledger(ledger, talk, same_table=same_table, new_rows=new_rows, wait=wait)
+    books = ledger.open(talk)
     if is_images(str(table)):
         paths = ImagePaths(
             images=str(table),
@@ -303,7 +298,7 @@ class Outputs:
     def check(self) -> None:
         """Refuse what could not be written, before anything is read."""
         from understudy.data.files import writable_file
-        from understudy.models.model import MAX_ROWS_PER_SAMPLE
+        from understudy.models.documents import MAX_ROWS_PER_SAMPLE
         from understudy.release.targets import check_target
 
         if self.report is None and (self.title or self.contact):

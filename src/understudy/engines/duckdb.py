@@ -76,12 +76,12 @@ class DuckDBEngine:
             self._folder = folder or PrivateFolder()
         self._connection: Any = None
         try:
-            with self._speaking("opened"):
+            with self._translate_errors("opened"):
                 if connection is not None:
                     self._connection = connection
                 else:
                     self._connection = self._connect()
-            with self._speaking("looked at"):
+            with self._translate_errors("looked at"):
                 self.types = self._types()
         except BaseException:
             self.close()
@@ -107,7 +107,7 @@ class DuckDBEngine:
         """The columns of an answer that holds whole numbers only."""
         if many:
             return self._many_numbers(query)
-        with self._speaking("counted"):
+        with self._translate_errors("counted"):
             return [
                 np.asarray(column)
                 for column in self._connection.execute(query).fetchnumpy().values()
@@ -141,14 +141,14 @@ class DuckDBEngine:
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""
-        with self._speaking("read"):
+        with self._translate_errors("read"):
             cursor = self._connection.execute(query)
             while batch := cursor.fetchmany(TEXTS_AT_A_TIME):
                 yield batch
 
     def keep(self, name: str, query: str) -> None:
         """Store an answer: on disk, where the connection is our own."""
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             self._connection.execute(f"CREATE OR REPLACE {self._temporary}TABLE {name} AS {query}")
             self._stored.add(name)
 
@@ -159,7 +159,7 @@ class DuckDBEngine:
 
     def lookup(self, name: str, keys: Sequence[Any], kind: str, codes: Sequence[int]) -> None:
         """Store keys with their codes."""
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             self._connection.execute(
                 f"CREATE OR REPLACE {self._temporary}TABLE {name} AS "
                 f"SELECT {self.dialect.cast('key', kind)} AS key, code FROM "
@@ -195,7 +195,7 @@ class DuckDBEngine:
         return "TEMPORARY "
 
     @contextlib.contextmanager
-    def _speaking(self, done: str) -> Iterator[None]:
+    def _translate_errors(self, done: str) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:

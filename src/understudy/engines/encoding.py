@@ -246,7 +246,7 @@ class CellCode:
         unknown = self.unreadable
         if isinstance(self.attribute, Category):
             unknown = self.attribute.outside
-        found = zip(keys, self._encoded(keys), strict=True)
+        found = zip(keys, self._encode_values(keys), strict=True)
         self.lookup.update((word, code) for word, code in found if code != unknown)
 
     # ---- quantities
@@ -455,7 +455,7 @@ class CellCode:
         attribute, raw = self.attribute, self.raw
         assert isinstance(attribute, Category)
         if raw.kind == "boolean":
-            false, true = self._encoded([False, True])
+            false, true = self._encode_values([False, True])
             return self._case(self._null(), f"CASE WHEN {raw.sql} THEN {true} ELSE {false} END")
         marks = {_number(value) for value in (*attribute.domain, attribute.missing)}
         # Beyond 2^53 several integers are the same real: there, they are told apart by how they are
@@ -470,7 +470,7 @@ class CellCode:
                 f"({raw.sql if raw.kind == 'real' else self.dialect.cast(raw.sql, 'real')} + 0)"
             )
             self.key_kind = "real"
-            self.lookup = dict(zip(numbers, self._encoded(numbers), strict=True))
+            self.lookup = dict(zip(numbers, self._encode_values(numbers), strict=True))
         else:
             self.key = self._word()
             self.looked_at = f"NOT ({self._null()})"
@@ -513,7 +513,7 @@ class CellCode:
             )
         return cast(value, "text")
 
-    def _encoded(self, values: Sequence[Any]) -> list[int]:
+    def _encode_values(self, values: Sequence[Any]) -> list[int]:
         """The codes of some values, by the encoder that works in memory."""
         if not values:
             return []

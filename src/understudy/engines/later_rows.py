@@ -45,9 +45,9 @@ class LaterRows:
         """How many distinct rows there are, at most."""
         return self._coded.distinct
 
-    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+    def group(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         """A cuboid for each set of attributes, in one pass over the rows."""
-        return self._coded.grouped(sets)
+        return self._coded.group(sets)
 
     def missing_cells(self) -> NDArray[np.int64]:
         """How many rows have 0, 1, 2, ... missing cells."""
@@ -57,6 +57,6 @@ class LaterRows:
         """What sums over the rows."""
         return EngineSummer(self._table, self.schema, None, 1, self.rows)
 
-    def explained(self) -> list[str]:
+    def explain(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
-        return self._coded.explained()
+        return self._coded.explain()

@@ -80,7 +80,7 @@ class PostgresEngine:
             raise EngineError(f"{source} cannot be reached: {first_line(error)}.") from error
         try:
             self._connection.isolation_level = self._psycopg.IsolationLevel.REPEATABLE_READ
-            with self._speaking("opened"):
+            with self._translate_errors("opened"):
                 for setting in _SETTINGS:
                     self._connection.execute(setting)
                 if table:
@@ -127,27 +127,27 @@ class PostgresEngine:
         """The columns of an answer that holds whole numbers only, as the server sends them: in
         binary.
         """
-        with self._speaking("counted"), self._connection.cursor() as cursor:
+        with self._translate_errors("counted"), self._connection.cursor() as cursor:
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
                 data = b"".join(bytes(part) for part in copy)
             return _columns(data)
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""
-        with self._speaking("read"), self._connection.cursor(name="understudy") as cursor:
+        with self._translate_errors("read"), self._connection.cursor(name="understudy") as cursor:
             cursor.execute(query)
             while batch := cursor.fetchmany(TEXTS_AT_A_TIME):
                 yield batch
 
     def keep(self, name: str, query: str) -> None:
         """Store an answer in a temporary table."""
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             self._connection.execute(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {query}")
             self._connection.execute(f"ANALYZE {name}")
 
     def drop(self, name: str) -> None:
         """Forget a stored answer."""
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             self._connection.execute(f"DROP TABLE {name}")
 
     def lookup(self, name: str, keys: Sequence[Any], kind: str, codes: Sequence[int]) -> None:
@@ -155,7 +155,7 @@ class PostgresEngine:
         key_type = self.dialect.types[kind] + (
             f" COLLATE {self.dialect.collation}" if kind == "text" else ""
         )
-        with self._speaking("copied"), self._connection.cursor() as cursor:
+        with self._translate_errors("copied"), self._connection.cursor() as cursor:
             cursor.execute(
                 f"CREATE TEMPORARY TABLE {name} (key {key_type}, code INTEGER) ON COMMIT DROP"
             )
@@ -173,7 +173,7 @@ class PostgresEngine:
             self._connection.close()
 
     @contextlib.contextmanager
-    def _speaking(self, done: str) -> Iterator[None]:
+    def _translate_errors(self, done: str) -> Iterator[None]:
         try:
             yield
         except self._psycopg.Error as error:

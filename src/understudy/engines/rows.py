@@ -240,7 +240,7 @@ class EngineRows:
         """How many groups are worth fetching at once."""
         return self.engine.most_groups
 
-    def grouped(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
+    def group(self, sets: Sequence[tuple[str, ...]]) -> list[Cuboid]:
         """A cuboid for each set of attributes, in one pass over the rows."""
         cuboids = []
         for names, (codes, weights) in zip(sets, self._group_codes(sets), strict=True):
@@ -343,7 +343,7 @@ class EngineRows:
 
         return EngineSummer(self._table, self.schema, *self._limits, self.rows)
 
-    def explained(self) -> list[str]:
+    def explain(self) -> list[str]:
         """How the rows were coded, in sentences for the owner."""
         kept = f"{self.rows:,} rows coded inside {self.engine.dialect.name}"
         if self._weighted:

@@ -50,13 +50,13 @@ class SparkEngine:
 
     def numbers(self, query: str, *, many: bool = False) -> list[NDArray[Any]]:
         """The columns of an answer that holds whole numbers only."""
-        with self._speaking("counted"):
+        with self._translate_errors("counted"):
             found = self._session.sql(query).toArrow()
             return [np.asarray(column) for column in found.columns]
 
     def texts(self, query: str) -> Iterator[Sequence[tuple[str | None, ...]]]:
         """The rows of an answer that holds texts, some at a time."""
-        with self._speaking("read"):
+        with self._translate_errors("read"):
             rows = iter(self._session.sql(query).toLocalIterator())
             while batch := list(islice(rows, TEXTS_AT_A_TIME)):
                 yield batch
@@ -65,7 +65,7 @@ class SparkEngine:
         """Let the executors keep an answer."""
         from pyspark import StorageLevel
 
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             kept = self._session.sql(query).persist(StorageLevel.MEMORY_AND_DISK)
             kept.createOrReplaceTempView(name)
             self._stored[name] = kept
@@ -79,7 +79,7 @@ class SparkEngine:
 
     def lookup(self, name: str, keys: Sequence[Any], kind: str, codes: Sequence[int]) -> None:
         """Store keys with their codes."""
-        with self._speaking("copied"):
+        with self._translate_errors("copied"):
             rows = list(zip(keys, codes, strict=True))
             kept = self._session.createDataFrame(rows, f"key {self.dialect.types[kind]}, code INT")
             kept.hint("broadcast").createOrReplaceTempView(name)
@@ -98,7 +98,7 @@ class SparkEngine:
                 self._session.stop()
 
     @contextlib.contextmanager
-    def _speaking(self, done: str) -> Iterator[None]:
+    def _translate_errors(self, done: str) -> Iterator[None]:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 

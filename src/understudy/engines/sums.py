@@ -146,7 +146,7 @@ class _Coding:
         without_persons = self._person is None
         return self.summation.complete and without_persons and self.cells[place].steps is not None
 
-    def folded(self, axis: Axis) -> NDArray[np.int64]:
+    def fold_axis(self, axis: Axis) -> NDArray[np.int64]:
         """For each code that the engine has for an attribute, the one at the axis' level."""
         attribute = self.schema[axis.attribute]
         codes = np.append(fold_codes(attribute), absent_code(attribute)).astype(np.int64)
@@ -212,7 +212,7 @@ class _Query:
         for place, size in enumerate(shape):
             code = codes[place]
             if place < len(self.summation.by):
-                code = self.coding.folded(self.summation.by[place])[code]
+                code = self.coding.fold_axis(self.summation.by[place])[code]
             cells = cells * size + code
         counted, *totals = columns[len(shape) :]
         if int(counted.sum()) > self.rows:
@@ -280,7 +280,7 @@ class _Query:
 
     def _numbers_by_code(self, term: Term) -> list[tuple[int, int | None]]:
         """For each code of the engine's, the number."""
-        folded = self.coding.folded(Axis(term.attribute.name))
+        folded = self.coding.fold_axis(Axis(term.attribute.name))
         return [(code, term.values[own]) for code, own in enumerate(folded.tolist())]
 
     def _group_sql(self) -> str:
@@ -329,7 +329,7 @@ class _Query:
         """The number of a row's group."""
         flat = "0"
         for place, axis in enumerate(self.summation.by):
-            folded = self.coding.folded(axis)
+            folded = self.coding.fold_axis(axis)
             cases = " ".join(f"WHEN {code} THEN {own}" for code, own in enumerate(folded.tolist()))
             size = int(folded.max()) + 1
             flat = f"({flat}) * {size} + CASE g{place} {cases} END"

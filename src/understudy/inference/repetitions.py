@@ -10,7 +10,6 @@ import numpy as np
 from understudy.data.tables import Table
 from understudy.errors import InputError
 from understudy.models.model import Model
-from understudy.privacy.budget import epsilon_of
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.synthesizers import Synthesizer
 from understudy.synthesizers.parameters import file_parameters
@@ -79,7 +78,7 @@ def same_method(model: Model) -> Synthesizer:
         if ledger.currency == "epsilon":
             given["epsilon"] = given["epsilon"] * own / whole
         else:
-            given["epsilon"] = epsilon_of(own, given["delta"])
+            given["epsilon"] = ledger.epsilon_of(own, given["delta"])
     return known.make(**given, refinement=0.0)
 
 

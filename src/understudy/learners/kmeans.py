@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, check_row_norm
+from understudy.learners.estimator import Learner
+from understudy.learners.values import check_row_norm
 from understudy.privacy.budget import Budget
 from understudy.privacy.sums import MAX_SUMS
 

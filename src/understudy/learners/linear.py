@@ -29,12 +29,8 @@ from understudy.learners.design import (
     numbers_column,
     quantity,
 )
-from understudy.learners.estimator import (
-    Learner,
-    check_positive,
-    check_row_norm,
-    numbers_of,
-)
+from understudy.learners.estimator import Learner
+from understudy.learners.values import check_positive, check_row_norm, numbers_of
 
 from sklearn.base import RegressorMixin  # isort: skip
 

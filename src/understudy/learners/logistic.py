@@ -13,7 +13,7 @@ from understudy.data.cells import CellEncoder
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, nearest_psd, release_centre
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Classifier, check_positive, check_row_norm
+from understudy.learners.estimator import Classifier
 from understudy.learners.perturbation import (
     SAFE,
     Rows,
@@ -21,6 +21,7 @@ from understudy.learners.perturbation import (
     plan_objective,
     plan_output,
 )
+from understudy.learners.values import check_positive, check_row_norm
 
 from sklearn.base import ClassifierMixin  # isort: skip
 

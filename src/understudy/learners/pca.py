@@ -11,7 +11,8 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.learners.asking import Asked, count_rows, nearest_psd, release_scatter
 from understudy.learners.design import Design, Matrix
-from understudy.learners.estimator import Learner, check_row_norm
+from understudy.learners.estimator import Learner
+from understudy.learners.values import check_row_norm
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin  # isort: skip
 from sklearn.utils.validation import check_is_fitted  # isort: skip
@@ -24,7 +25,29 @@ COUNT_SHARE = 0.05
 
 
 @dataclass(eq=False, repr=False)
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
+class Projector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
+    """What learners share that find a projection of shortened rows."""
+
+    n_components: int | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
+    bounds: Any = None
+    row_norm: float | None = None
+
+    def _check_parameters(self) -> None:
+        check_row_norm(self.row_norm)
+
+    def _design_of_arrays(self, names: Sequence[str]) -> Design:
+        return Design.from_bounds(names, self.bounds)
+
+    def _ball(self, design: Design) -> float:
+        """The length that rows are shortened to."""
+        return self.row_norm or BALL * design.longest(2)
+
+
+@dataclass(eq=False, repr=False)
+class PCA(Projector):
     """Principal component analysis.
 
     Parameters
@@ -52,22 +75,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     True
     """
 
-    n_components: int | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 0.0
-    bounds: Any = None
-    row_norm: float | None = None
-
     def _check_parameters(self) -> None:
         number = self.n_components
         whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if number is not None and (not whole or number < 1):
             raise InputError(f"n_components must be a whole number of at least 1, not {number!r}.")
-        check_row_norm(self.row_norm)
-
-    def _design_of_arrays(self, names: Sequence[str]) -> Design:
-        return Design.from_bounds(names, self.bounds)
+        super()._check_parameters()
 
     def _check_design(self, design: Design) -> None:
         super()._check_design(design)
@@ -80,10 +93,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     def _learn(self, asked: Asked) -> None:
         design = asked.design
         number = self.n_components or len(design)
-        ball = self.row_norm or BALL * design.longest(2)
         first, rest = asked.budget.split(COUNT_SHARE, 1 - COUNT_SHARE)
         rows = count_rows(asked, design, first)
-        scatter = release_scatter(asked, design, rest, rows, ball)
+        scatter = release_scatter(asked, design, rest, rows, self._ball(design))
         covariance = scatter.covariance / rows * np.outer(design.units, design.units)
         covariance = nearest_psd(covariance)
         values, vectors = np.linalg.eigh(covariance)

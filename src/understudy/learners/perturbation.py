@@ -139,6 +139,7 @@ class Plan:
 
 def plan_output(rows: Rows, budget: Budget, ledger: Ledger, strength: float) -> Plan:
     """How output perturbation spends a budget; ``strength`` is the least that is asked for."""
+    _check_currency(budget)
     dimensions = rows.dimensions
     moved = _rows_moved(ledger) * rows.l2
     root = math.sqrt(dimensions) * SAFE
@@ -169,6 +170,7 @@ def plan_objective(rows: Rows, budget: Budget, ledger: Ledger, strength: float) 
 
     It is a mechanism of pure epsilon: for a price in rho, epsilon = sqrt(2 rho) is that price.
     """
+    _check_currency(budget)
     epsilon = budget.amount
     if budget.currency == "rho":
         epsilon = math.sqrt(2 * budget.amount)
@@ -209,6 +211,14 @@ def fit_perturbed(rows: Rows, plan: Plan, noise: Noise) -> Vector:
     if plan.gaussian:
         return _to_floats(noise.gaussian(on_grid, plan.scale), plan.step)
     return _to_floats(noise.laplace(on_grid, plan.scale), plan.step)
+
+
+def _check_currency(budget: Budget) -> None:
+    """Coefficients are put on a grid from real numbers, and what is perturbed before has no
+    Gaussian noise: the price of neither is known in GDP.
+    """
+    if budget.currency == "gdp":
+        raise InputError("A fit by perturbation has no price in GDP; keep a ledger in rho.")
 
 
 def _check_scale(scale: float) -> None:

@@ -24,7 +24,7 @@ from understudy.learners.linear import LinearRegression, Ridge
 from understudy.learners.logistic import LogisticRegression
 from understudy.learners.naive_bayes import CategoricalNB, GaussianNB
 from understudy.learners.pca import PCA
-from understudy.privacy.budget import Budget, Neighbours
+from understudy.privacy.budget import Budget, Currency, Neighbours
 from understudy.privacy.curator import Curator
 from understudy.privacy.ledger import Ledger, LedgerFile
 from understudy.release.callbacks import Notify, Progress, no_progress, warn_owner
@@ -381,6 +381,7 @@ class _Training:
     for_strangers = False
     refinement = 0.0
     renyi_order = None
+    accounting: Currency = "rho"
 
     def __post_init__(self) -> None:
         self.learner.check_parameters()

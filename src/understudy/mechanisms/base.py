@@ -48,6 +48,8 @@ class Mechanism(ABC):
         """What one release costs in a ledger's currency, and the delta beside it."""
         if currency == "epsilon":
             return Budget(self.epsilon, currency), self.delta
+        if currency == "gdp":
+            raise InputError("A mechanism by itself has no price in GDP; keep a ledger in rho.")
         return Budget(self.rho, currency), 0.0
 
     @abstractmethod

@@ -17,7 +17,8 @@ from understudy.errors import InputError
 from understudy.mechanisms.base import Mechanism
 from understudy.mechanisms.uniform import number_below
 from understudy.privacy.budget import exact
-from understudy.privacy.exact_noise import Source, exp_minus, system_words
+from understudy.privacy.exact_noise import Source, system_words
+from understudy.privacy.exact_numbers import exp_minus
 from understudy.privacy.ledger import Ledger
 
 MAX_ANSWERS = 10_000

@@ -8,12 +8,9 @@ Sampling from it is post-processing, so it costs nothing, and a seed makes it re
 from __future__ import annotations
 
 import html
-import itertools
 import json
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
@@ -28,13 +25,21 @@ from understudy.data.looks import schema_html
 from understudy.data.missingness import gather_missing
 from understudy.data.partitions import names_folder, write_folder
 from understudy.data.satisfying import satisfy
-from understudy.data.schema import MAX_NAME_LENGTH, Schema
+from understudy.data.schema import Schema
 from understudy.data.spreadsheets import check_spreadsheet_output, disarm_formulas
 from understudy.data.streams import chunk_randomness
-from understudy.data.tables import Column, Table, write_table
+from understudy.data.tables import Table, write_table
 from understudy.errors import InputError
+from understudy.models.chunks import CHUNK, count_rows, deal_chunks, draw_ahead, join_tables
 from understudy.models.constraining import ModelRules
 from understudy.models.dependencies import learn_dependencies
+from understudy.models.documents import (
+    MAX_ROWS_PER_SAMPLE,
+    MODEL_VERSION,
+    NETWORK_ONLY,
+    WITH_GAUSSIANS,
+    read_parts,
+)
 from understudy.models.drawing import Picture, picture
 from understudy.models.factors import Factor, function_of
 from understudy.models.gaussian_rows import GaussianRows
@@ -43,38 +48,16 @@ from understudy.models.generator_rows import GeneratorRows
 from understudy.models.generators import Generator
 from understudy.models.measurements import Measurements
 from understudy.models.network import Network
-from understudy.models.query.answers import Answer, Estimate, estimate
+from understudy.models.query.answers import Answer
 from understudy.models.query.conditions import Subset, confine_values, read_conditions
+from understudy.models.query.estimates import Estimate, estimate
 from understudy.models.query.functions import GroupedAnswer, answer_query
 from understudy.models.query.intervals import ErrorModel
 from understudy.models.sampling import Codes, Sampler, Spread
 from understudy.privacy.ledger import Ledger
 
-MODEL_VERSION = 3
-NETWORK_ONLY = 1
-WITH_GAUSSIANS = 2
-"""The formats of models without Gaussians or a generator, and without a generator, which an older
-understudy can read, too.
-"""
-
-CHUNK = 1 << 18
-"""Rows drawn at a time. Each chunk has random numbers of its own: it does not matter who draws
-which chunk.
-
-Never to be changed: the rows of a seed depend on it.
-"""
-
-CHUNKS_A_FILE = 4
-"""Chunks that are written together: more of them in one partition are joined once they are all on
-the disk.
-"""
-
-MAX_ROWS_PER_SAMPLE = 10**12
 MANY_ROWS = 10**9
 """More are drawn only on request: a file from somebody else should not fill a disk by itself."""
-
-THREADS = 2
-"""Chunks drawn at once, ahead of whoever takes them."""
 
 How = Literal["exact", "rejection", "weighting"]
 
@@ -254,16 +237,11 @@ class Model:
             check_spreadsheet_output(path if partitions is None else f"{path}/")
         if partitions is not None or names_folder(path):
             chunk, count = self._chunk_by_number(rows, seed, **drawing)
-            return write_folder(path, _deal_chunks(chunk, count, partitions), progress)
+            return write_folder(path, deal_chunks(chunk, count, partitions), progress)
         chunks = self.chunks(rows, seed, **drawing)
-
-        def counted() -> Iterator[Table]:
-            for chunk in chunks:
-                yield disarm_formulas(chunk) if safe_for_spreadsheets else chunk
-                if progress is not None:
-                    progress(chunk.rows)
-
-        return write_table(path, counted())
+        if safe_for_spreadsheets:
+            chunks = map(disarm_formulas, chunks)
+        return write_table(path, count_rows(chunks, progress))
 
     def chunks(
         self,
@@ -295,7 +273,7 @@ class Model:
                 "are "
                 "not."
             )
-        return _ahead(chunk, range(first, last))
+        return draw_ahead(chunk, range(first, last))
 
     def chunk_count(self, rows: int | None = None) -> int:
         """In how many chunks this many rows are drawn: all of CHUNK rows, but for the last one."""
@@ -359,9 +337,9 @@ class Model:
 
         def codes_of(rows: int, rng: np.random.Generator) -> Codes:
             if evidence and method == "rejection":
-                codes = sampler.rejected(rows, rng)
+                codes = sampler.draw_by_rejection(rows, rng)
             elif evidence and method == "weighting":
-                codes = sampler.resampled(rows, rng)
+                codes = sampler.draw_by_weight(rows, rng)
             else:
                 codes = sampler.draw(rows, rng, spread)
             if self.bits is not None:
@@ -537,70 +515,7 @@ class Model:
     @classmethod
     def from_dict(cls, document: Any, source: str = "The model") -> Model:
         """Check a parsed model file and build the model."""
-        if isinstance(document, Mapping) and "understudy_learner" in document:
-            raise InputError(
-                f"{source} was made by understudy learn: it predicts a column (understudy predict) "
-                "and holds no table."
-            )
-        if not isinstance(document, Mapping) or "understudy_model" not in document:
-            raise InputError(f"{source} is not a model of understudy; is it the right file?")
-        version = document["understudy_model"]
-        if isinstance(version, int) and version > MODEL_VERSION:
-            raise InputError(
-                f"{source} was written by a newer understudy (format {version}); update understudy "
-                "first."
-            )
-        if isinstance(version, bool) or version not in (
-            NETWORK_ONLY,
-            WITH_GAUSSIANS,
-            MODEL_VERSION,
-        ):
-            raise InputError(f"{source} has a format that is not known: {version!r}.")
-        try:
-            schema = Schema.from_dict(document.get("schema"), "its schema")
-            ledger = Ledger.from_dict(document.get("ledger"))
-            bits = _bits(document.get("bits"), schema)
-            network = Network.from_list(
-                document.get("network"), schema if bits is None else bits.schema
-            )
-            gaussians = _read_gaussians(document, network, schema)
-            generator = _read_generator(document, network, schema)
-            measured = Measurements.from_dict(document.get("measurements"), schema)
-        except InputError as error:
-            cause = str(error).rstrip(".")
-            raise InputError(f"{source} cannot be used: {cause}.") from error
-        method, rows = document.get("method"), document.get("rows")
-        if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
-            raise InputError(
-                f"{source} cannot be used: it does not say by which method it was made."
-            )
-        if len(method["name"]) > MAX_NAME_LENGTH:
-            raise InputError(
-                f"{source} cannot be used: the name of its method is longer than "
-                f"{MAX_NAME_LENGTH:,} characters."
-            )
-        if rows is not None and (
-            isinstance(rows, bool)
-            or not isinstance(rows, int)
-            or not 0 <= rows <= MAX_ROWS_PER_SAMPLE
-        ):
-            raise InputError(f"{source} cannot be used: its number of rows is {rows!r}.")
-        draws = method.get("draws")
-        if draws is not None and (
-            isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= CHUNK
-        ):
-            raise InputError(f"{source} cannot be used: its number of draws is {draws!r}.")
-        return cls(
-            method,
-            schema,
-            network,
-            ledger,
-            rows,
-            bits,
-            gaussians=gaussians,
-            generator=generator,
-            measurements=measured,
-        )
+        return cls(**read_parts(document, source))
 
     # ---- looks
 
@@ -620,119 +535,3 @@ def as_in_file(method: Mapping[str, Any]) -> dict[str, Any]:
     """A method's parameters as they come back from a file: lists for tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(method)))
     return plain
-
-
-def _read_gaussians(
-    document: Mapping[str, Any], network: Network, schema: Schema
-) -> Gaussians | None:
-    """The Gaussians of a file; the network must be the one that goes with them."""
-    if document["understudy_model"] != WITH_GAUSSIANS:
-        return None
-    gaussians = Gaussians.from_dict(document.get("gaussians"), schema)
-    if schema.constraints is not None or document.get("bits") is not None:
-        raise InputError("it holds Gaussians together with constraints or bits")
-    known = set() if gaussians.label is None else {gaussians.label}
-    for node in network:
-        parents = {axis.attribute for axis in node.parents}
-        numeric = node.attribute in gaussians.columns
-        if parents & set(gaussians.columns) or (numeric and parents != known):
-            raise InputError(f"the parents of {node.attribute!r} do not go with its Gaussians")
-    return gaussians
-
-
-def _read_generator(
-    document: Mapping[str, Any], network: Network, schema: Schema
-) -> Generator | None:
-    """The generator of a file; the network must be the one that goes with it."""
-    if document["understudy_model"] != MODEL_VERSION:
-        return None
-    generator = Generator.from_dict(document.get("generator"), schema)
-    if schema.constraints is not None or document.get("bits") is not None:
-        raise InputError("it holds a generator together with constraints or bits")
-    known = set() if generator.label is None else {generator.label}
-    for node in network:
-        parents = {axis.attribute for axis in node.parents}
-        made = node.attribute in generator.columns
-        if (made and parents != known) or (not made and parents):
-            raise InputError(f"the parents of {node.attribute!r} do not go with its generator")
-    return generator
-
-
-def _bits(given: Any, schema: Schema) -> Bits | None:
-    if given not in (None, "binary", "gray"):
-        raise InputError(f"it takes attributes apart in a way that is not known: {given!r}")
-    if given is None:
-        return None
-    bits = Bits(schema, given == "gray")
-    bits.check()
-    return bits
-
-
-def _deal_chunks(
-    chunk: Callable[[int], Table], count: int, partitions: int | None
-) -> list[Iterator[Table]]:
-    """The chunks dealt out to this many partitions, in order, each in pieces that are written
-    together.
-    """
-    if partitions is not None and (
-        isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
-    ):
-        raise InputError(
-            f"The number of partitions must be a whole number above 0, not {partitions!r}."
-        )
-    files = min(partitions or -(-count // CHUNKS_A_FILE), count)
-    ends = [count * place // files for place in range(files + 1)]
-
-    def pieces(first: int, last: int) -> Iterator[Table]:
-        for start in range(first, last, CHUNKS_A_FILE):
-            yield join_tables(
-                [chunk(number) for number in range(start, min(start + CHUNKS_A_FILE, last))]
-            )
-
-    return list(itertools.starmap(pieces, itertools.pairwise(ends)))
-
-
-def _ahead(chunk: Callable[[int], Table], numbers: range) -> Iterator[Table]:
-    """The chunks in order, drawn on threads a little ahead of time; each has its own randomness, so
-    none is changed.
-    """
-    if len(numbers) == 1:
-        yield chunk(numbers[0])
-        return
-    with ThreadPoolExecutor(THREADS) as pool:
-        waiting = deque(pool.submit(chunk, number) for number in numbers[:THREADS])
-        try:
-            for number in numbers[THREADS:]:
-                done = waiting.popleft().result()
-                waiting.append(pool.submit(chunk, number))
-                yield done
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def join_tables(chunks: list[Table]) -> Table:
-    """The rows of some tables of the same columns, one after the other."""
-    if len(chunks) == 1:
-        return chunks[0]
-    columns: dict[str, Column] = {}
-    for name, first in chunks[0].columns.items():
-        parts = [chunk.columns[name] for chunk in chunks]
-        if any(part.missing is not None for part in parts):
-            absent = [
-                np.zeros(len(p), dtype=np.uint8) if p.missing is None else p.missing for p in parts
-            ]
-            missing = np.concatenate(absent)
-        else:
-            missing = None
-        values, words = [part.values for part in parts], first.words
-        if any(
-            part.words != words for part in parts
-        ):  # identifiers: every row has a word of its own
-            starts = np.cumsum([0, *(len(part.words) for part in parts)])
-            values = [v.astype(np.int64) + start for v, start in zip(values, starts, strict=False)]
-            words = tuple(word for part in parts for word in part.words)
-        columns[name] = replace(first, values=np.concatenate(values), words=words, missing=missing)
-    return Table(columns, chunks[0].source)

@@ -122,14 +122,14 @@ class Sampler:
             codes[step.attribute] = column
         return codes
 
-    def rejected(self, rows: int, rng: np.random.Generator) -> Codes:
+    def draw_by_rejection(self, rows: int, rng: np.random.Generator) -> Codes:
         """Draw independent rows by rejection sampling: those that do not fit the evidence are
         dropped.
 
         A row that fits by a share (a bin that a condition cuts) is kept with that probability.
         """
         uniforms = _uniforms(rng)
-        kept = [self.fitting(min(rows, BATCH), uniforms)]
+        kept = [self.draw_fitting(min(rows, BATCH), uniforms)]
         tried, found = min(rows, BATCH), _rows(kept[0])
         while found < rows:
             if tried >= max(MIN_TRIES, TRIES_PER_ROW * rows):
@@ -139,12 +139,12 @@ class Sampler:
                 )
             # As many as should give the rest, going by the share so far.
             wanted = int(min(max(1.1 * (rows - found) * tried / max(found, 1), BATCH), MAX_BATCH))
-            kept.append(self.fitting(wanted, uniforms))
+            kept.append(self.draw_fitting(wanted, uniforms))
             found += _rows(kept[-1])
             tried += wanted
         return {name: np.concatenate([batch[name] for batch in kept])[:rows] for name in kept[0]}
 
-    def fitting(self, rows: int, uniforms: Uniforms) -> Codes:
+    def draw_fitting(self, rows: int, uniforms: Uniforms) -> Codes:
         """Draw rows and keep those that fit: one pass of rejection sampling.
 
         ``uniforms`` is asked for as many numbers as rows are left, for each attribute in turn, and
@@ -162,16 +162,18 @@ class Sampler:
                 rows = int(fits.sum())
         return codes
 
-    def weighted(self, rows: int, rng: np.random.Generator) -> tuple[Codes, NDArray[np.float64]]:
+    def draw_weighted(
+        self, rows: int, rng: np.random.Generator
+    ) -> tuple[Codes, NDArray[np.float64]]:
         """Draw rows by likelihood weighting: all fit the evidence, and each has a weight.
 
         An attribute with evidence is drawn among the codes that fit; the row's weight is multiplied
         by the probability that it would have fitted. A weighted mean over the rows estimates the
         mean given the evidence.
         """
-        return self.forced(rows, _uniforms(rng))
+        return self.draw_forced(rows, _uniforms(rng))
 
-    def forced(self, rows: int, uniforms: Uniforms) -> tuple[Codes, NDArray[np.float64]]:
+    def draw_forced(self, rows: int, uniforms: Uniforms) -> tuple[Codes, NDArray[np.float64]]:
         """Likelihood weighting from given uniform numbers, asked for as many as rows, for each
         attribute in turn.
 
@@ -198,14 +200,14 @@ class Sampler:
                     weights *= _shares(factor, codes)
         return codes, weights
 
-    def resampled(self, rows: int, rng: np.random.Generator, pool: int = 8) -> Codes:
+    def draw_by_weight(self, rows: int, rng: np.random.Generator, pool: int = 8) -> Codes:
         """Draw ``pool`` times as many rows by likelihood weighting, and of those ``rows`` by
         weight.
 
         The result is close to a sample given the evidence where the weights are not too unequal;
         heavy rows appear more than once.
         """
-        codes, weights = self.weighted(max(rows * pool, BATCH), rng)
+        codes, weights = self.draw_weighted(max(rows * pool, BATCH), rng)
         if not weights.any():
             raise InputError(
                 "No row drawn by likelihood weighting fits the whole condition; use the method "

@@ -18,15 +18,21 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Attribute, Quantity
 from understudy.errors import InputError
-from understudy.models.query.answers import Answer, Centred, answer, spread_inside, with_parts
-from understudy.models.query.answers import _Event as Event
-from understudy.models.query.answers import _values as bin_values
+from understudy.models.query.answers import (
+    Answer,
+    Centred,
+    answer,
+    bin_values,
+    spread_inside,
+    with_parts,
+)
 from understudy.models.query.distributions import (
     add_present,
     answer_extreme,
     answer_quantile,
     divide_answers,
 )
+from understudy.models.query.events import Event
 from understudy.models.query.grammar import parse
 from understudy.models.query.one_answer import OneAnswer
 from understudy.models.query.syntax import Atom, Condition, Query, both
@@ -196,7 +202,7 @@ def _count_labels(model: Model, text: str, query: Query) -> GroupedAnswer:
 # --------------------------------------------------------------------------- moments
 
 
-def _clipped(query: Query, attribute: Attribute) -> Callable[..., NDArray[np.float64]]:
+def _clip_values(query: Query, attribute: Attribute) -> Callable[..., NDArray[np.float64]]:
     """The mean value of a piece of the domain, no further than the query's bounds."""
     values = bin_values(attribute)
     if query.bounds is None:
@@ -215,7 +221,7 @@ def _moments(model: Model, query: Query) -> tuple[float, float]:
             f"By this model no row with a value of {query.attribute.name!r} fits the condition; "
             "widen it."
         )
-    values = _clipped(query, query.attribute)
+    values = _clip_values(query, query.attribute)
     return mass, Event(model, condition, query.attribute, values).probability / mass
 
 
@@ -223,8 +229,8 @@ def _mean(model: Model, text: str, query: Query) -> Answer:
     """A mean of clipped values."""
     assert query.attribute is not None
     mass, mean = _moments(model, query)
-    values = _clipped(query, query.attribute)
-    parts = _centred(model, query, mass).parts(
+    values = _clip_values(query, query.attribute)
+    parts = _centre(model, query, mass).parts(
         lambda low, high: values(low, high) - mean,
         lambda low, high: (values(low, high) - mean) ** 2,
     )
@@ -233,7 +239,7 @@ def _mean(model: Model, text: str, query: Query) -> Answer:
     return with_parts(model, text, "mean", mean, parts)
 
 
-def _centred(model: Model, query: Query, mass: float) -> Centred:
+def _centre(model: Model, query: Query, mass: float) -> Centred:
     assert query.attribute is not None
     return Centred(model=model, condition=add_present(query), attribute=query.attribute, mass=mass)
 
@@ -272,7 +278,7 @@ def _variance(model: Model, text: str, query: Query) -> Answer:
     mass, mean = _moments(model, query)
     squares = _squares(query, attribute, mean)
     variance = Event(model, add_present(query), attribute, squares).probability / mass
-    parts = _centred(model, query, mass).parts(
+    parts = _centre(model, query, mass).parts(
         lambda low, high: squares(low, high) - variance,
         lambda low, high: (squares(low, high) - variance) ** 2,
     )
@@ -289,7 +295,7 @@ def _variance(model: Model, text: str, query: Query) -> Answer:
 
 def _squares(query: Query, attribute: Attribute, mean: float) -> Callable[..., NDArray[np.float64]]:
     """The mean squared distance of a piece's values from a number."""
-    values = _clipped(query, attribute)
+    values = _clip_values(query, attribute)
     if not isinstance(attribute, Quantity):
         return lambda low, high: (values(low, high) - mean) ** 2
 

@@ -62,10 +62,10 @@ def group_by_values(attribute: Attribute, values: Sequence[Any]) -> Group:
     cells = tuple(equal_to(attribute, value) for value in values)
     if len(set(cells)) < len(cells):
         raise InputError("a group is listed twice; name each once.")
-    return Group(attribute, tuple(_written(value) for value in values), cells)
+    return Group(attribute, tuple(_write(value) for value in values), cells)
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
