@@ -8,7 +8,7 @@ OUTPUT ?= demo-output
 # Where bytecode is not kept, each process that a test starts compiles the package: 0.4 s of CPU.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo hub-demo test test-thorough test-all test-quick test-python test-oldest test-gan test-slow fuzz lint docs wheel release audit mutants clean
+.PHONY: demo hub-demo test test-orders test-thorough test-all test-quick test-python test-oldest test-gan test-slow fuzz lint docs wheel release audit mutants clean
 
 demo: $(VENV)/demo.stamp  ## a real survey goes in, a private synthetic one comes out
 	$(BIN)/understudy demo -o $(OUTPUT)
@@ -19,13 +19,26 @@ hub-demo: $(VENV)/hub.stamp  ## a hub with people, data and requests in every st
 # Other programs whose answers tests compare with ours. They pin old libraries, which ours must not
 # follow, so they come without them, into a folder of their own.
 ORACLES = pycanon==1.3.6 phe==1.5.0
+ORACLES_JS = oidc-provider@9.13.3
 
 # One more process than there are cores: some tests wait, for servers and for other processes.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PYTEST = -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# All cores have a process of tests: threads of linear algebra would only wait for each other.
+test test-thorough test-python test-gan test-slow test-orders: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/dev.stamp  ## install and run the tests: minutes, and all that guards privacy
 	$(BIN)/python $(PYTEST) -m "not slow and not thorough" $(ARGS)
+
+test-orders: $(VENV)/dev.stamp  ## RUNS of test in random orders, from SEED on; lists each test that failed once
+	@mkdir -p .orders; rm -f .orders/*; failed=0; first=$(or $(SEED),1); \
+	for seed in $$(seq $$first $$((first + $(or $(RUNS),1) - 1))); do \
+		UNDERSTUDY_ORDER=$$seed $(BIN)/python $(PYTEST) -m "not slow and not thorough" $(ARGS) \
+			> .orders/$$seed.txt 2>&1 || failed=1; \
+		echo "order $$seed: $$(grep -E '(passed|failed|error).* in ' .orders/$$seed.txt | tail -1)"; \
+	done; \
+	grep -hE '^(FAILED|ERROR) ' .orders/*.txt | sed 's/ - .*//' | sort | uniq -c; exit $$failed
 
 test-thorough: $(VENV)/dev.stamp  ## what test leaves out: Spark, studies, pages of the docs, packaging
 	$(BIN)/python $(PYTEST) -m "thorough and not slow" $(ARGS)
@@ -81,22 +94,26 @@ release: $(VENV)/dev.stamp  ## build, check and tag a release; ARGS=--dry-run to
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# A demo imports a small part of what is installed: compiling all of it would take longer.
+QUICKLY = --quiet --no-compile --disable-pip-version-check
 
 $(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing understudy into $(VENV) (about a minute, once)"
-	$(BIN)/python -m pip install --quiet -e ".[demo,evaluation]"
+	$(BIN)/python -m pip install $(QUICKLY) -e ".[demo,evaluation]"
 	@touch $@
 
 $(VENV)/hub.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing understudy and its hub into $(VENV) (about a minute, once)"
-	$(BIN)/python -m pip install --quiet -e ".[hub,local]"
+	$(BIN)/python -m pip install $(QUICKLY) -e ".[hub,local]"
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing understudy and its test tools into $(VENV) (a minute or two, once)"
+	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/oracles --upgrade $(ORACLES)
+	-command -v npm > /dev/null && npm install --silent --no-audit --no-fund --prefix $(VENV)/oracles-js $(ORACLES_JS)
 	@touch $@ $(VENV)/demo.stamp $(VENV)/hub.stamp
 
 $(OTHER)/test.stamp: pyproject.toml

@@ -203,16 +203,17 @@ def choose_tests(mutant: Mutant, reach: Reach, sources: dict[str, str]) -> list[
 
 def choose_files(mutant: Mutant, project: Project) -> list[str]:
     """The test files that import a mutant's module, its own first, then the others of its
-    folder.
+    folder. Transcripts of whole runs come early: they are quick, and see much.
     """
     module = ".".join(Path(mutant.file).with_suffix("").parts)
     importing = {str(path.relative_to(project.root)) for path in tests_of(module)}
     files = project.find_test_files()
     folder = f"tests/{Path(mutant.file).parent.name}/"
     own = f"test_{Path(mutant.file).stem}.py"
+    early = {file for file in files if file.endswith("_transcripts.py")}
     return sorted(
-        (file for file in files if file in importing or file.startswith(folder)),
-        key=lambda file: (Path(file).name != own, file not in importing),
+        (file for file in files if file in importing | early or file.startswith(folder)),
+        key=lambda file: (Path(file).name != own, file not in early, file not in importing),
     )
 
 

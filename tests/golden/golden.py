@@ -29,7 +29,7 @@ from understudy import (
     Table,
 )
 from understudy.data.encoding import decode
-from understudy.federation.ways import Merged
+from understudy.federation.merged_models import MergedModels
 from understudy.privacy.mechanisms import SeededNoise
 
 FOLDER = Path(__file__).parent
@@ -120,7 +120,7 @@ def _models() -> dict[str, Any]:
     for method in (PerturbedHistogram(epsilon=1.0), SmoothedHistogram(epsilon=5.0, draws=40)):
         found[method.name] = method.fit(narrow, few, noise=noise, notify=lambda _: None)
     parts = (found["independent"], found["mst"])
-    found["merged"] = Merged({"name": "independent"}, schema, parts, parts[0].ledger)
+    found["merged"] = MergedModels({"name": "independent"}, schema, parts, parts[0].ledger)
     return found
 
 

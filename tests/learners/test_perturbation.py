@@ -283,8 +283,7 @@ def test_no_row_is_longer_than_what_was_paid_for(monkeypatch, solver, row_norm):
     assert np.abs(rows.features).max() <= 1
 
 
-def test_seeded_noise_of_a_learner_is_told_to_the_curators_ledger():
-    """The curator's own noise may come from the operating system: it is not what is added here."""
+def _coded_rows():
     schema = Schema.from_dict(
         {
             "attributes": {
@@ -297,9 +296,23 @@ def test_seeded_noise_of_a_learner_is_told_to_the_curators_ledger():
         "x": Column("real", np.linspace(0, 1, 20)),
         "y": Column("text", np.arange(20, dtype=np.uint32) % 2, ("a", "b")),
     }
-    coded = encode(Table(columns, "t"), schema)
+    return encode(Table(columns, "t"), schema)
+
+
+def test_seeded_noise_of_a_learner_is_told_to_the_curators_ledger():
+    """The curator's own noise may come from the operating system: it is not what is added here."""
+    coded = _coded_rows()
     for noise in (SystemNoise(), SeededNoise(0)):
         ledger = Ledger(1.0)
         curator = CentralCurator(coded, ledger)
         LogisticRegression(epsilon=1.0, noise=noise).fit_curator(curator, "y", coded=coded)
         assert ledger.private == noise.private
+
+
+@pytest.mark.parametrize("solver", ["output", "objective"])
+def test_a_fit_by_perturbation_has_no_price_in_gdp(solver):
+    coded, ledger = _coded_rows(), Ledger(1.0, 1e-6, currency="gdp")
+    learner = LogisticRegression(solver=solver)
+    with pytest.raises(InputError, match="no price in GDP"):
+        learner.fit_curator(CentralCurator(coded, ledger), "y", coded=coded)
+    assert not ledger.entries
