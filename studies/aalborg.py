@@ -148,6 +148,7 @@ class MisprintedNoise:
 
     def __init__(self, inner: Noise) -> None:
         self.laplace, self.gaussian, self.choose = inner.laplace, inner.gaussian, inner.choose
+        self.rounded_gaussian = inner.rounded_gaussian
         self.sample, self._draw = inner.sample, inner.draw
 
     def draw(self, counts: NDArray[np.int64], draws: int, smoothing: Fraction) -> NDArray[np.int64]:

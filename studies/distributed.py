@@ -59,7 +59,8 @@ from understudy.evaluation.classifiers import THESIS
 from understudy.evaluation.marginals import marginals_of_order
 from understudy.federation.holder import Holder, HolderPolicy
 from understudy.federation.identity import Identity
-from understudy.federation.ways import Merged, federate
+from understudy.federation.merged_models import MergedModels
+from understudy.federation.ways import federate
 from understudy.models.model import Model
 from understudy.privacy.mechanisms import Noise, SeededNoise, SystemNoise
 
@@ -236,7 +237,7 @@ def synthesizer(form: str, k: int, epsilon: float, target: str) -> Synthesizer:
     )
 
 
-def released(on: Task, options: Options, settings: Settings) -> Model | Merged:
+def released(on: Task, options: Options, settings: Settings) -> Model | MergedModels:
     """What the holders learn together."""
     return federate(
         holders_of(on, settings, options),
