@@ -192,6 +192,9 @@ def _count_in_memory(coded: Coded, collapse: bool) -> Counter:
     attributes = coded.schema.modelled
     generalisations = {attribute.name: attribute.generalisations for attribute in attributes}
     sizes = {attribute.name: attribute.size for attribute in attributes}
+    wanted = None if collapse else False
+    counter = MemoryCounter(coded.codes, generalisations, sizes, collapse=wanted)
+    coded.forget_codes()  # the counter has what it needs of them
     if not collapse:
-        return MemoryCounter(coded.codes, generalisations, sizes, collapse=False)
-    return RollUps(MemoryCounter(coded.codes, generalisations, sizes))
+        return counter
+    return RollUps(counter)
