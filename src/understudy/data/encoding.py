@@ -41,7 +41,8 @@ class Coded:
         """How many rows have each code of an attribute."""
         if isinstance(self.codes, EncodedColumns):
             return self.codes.columns[name].count()
-        return np.bincount(self.codes[name], minlength=self.schema[name].size)
+        found = np.bincount(self.codes[name], minlength=self.schema[name].size)
+        return found.astype(np.int64)
 
     def forget_codes(self) -> None:
         """Give back the room of codes that can be made again."""
