@@ -184,5 +184,15 @@ TABLES: dict[str, Callable[[Path], Source]] = {
     "unrelated": partial(unrelated, rows=3_000, columns=12, largest=20, seed=6),
 }
 
-LABELS = {"adult": "income", "mushroom": "class", "kr-vs-kp": "class", "credit-g": "class"}
+LABELS = {
+    "adult": "income",
+    "mushroom": "class",
+    "kr-vs-kp": "class",
+    "credit-g": "class",
+    "diabetes": "diabetes",
+    "australian": "approved",
+    "breast-cancer": "class",
+    "adult, 500 rows": "income",
+    "adult, 5,000 rows": "income",
+}
 """The column that one would predict."""

@@ -279,7 +279,7 @@ def domain(arguments: argparse.Namespace) -> None:
 def learning(arguments: argparse.Namespace) -> None:
     """Accuracy and AUC of gradient boosting on real rows that nothing was shown."""
     for table, label in LABELS.items():
-        if arguments.tables and table not in arguments.tables:
+        if table not in choose_tables(arguments):
             continue
         real, schema = read(table, arguments.data)
         apart = np.zeros(real.rows, dtype=bool)

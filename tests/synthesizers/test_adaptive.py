@@ -173,6 +173,16 @@ def test_a_workload_and_a_target_steer_what_is_measured() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_each_column_is_measured_with_the_target_before_anything_is_selected(delta: float) -> None:
+    """Also where noise hides every table: a choice would find none of them."""
+    model = Adaptive(epsilon=0.1, delta=delta, target="e").fit(
+        table(100), schema(), noise=SeededNoise(0)
+    )
+    pairs = [{name, "e"} for name in SIZES if name != "e"]
+    assert [group for group in tables_of(model) if len(group) == 2][: len(pairs)] == pairs
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("epsilon", [1e-12, 0.001])
 def test_little_budget_gives_a_model_not_an_error(epsilon: float, delta: float) -> None:
     for seed in range(3):

@@ -237,15 +237,22 @@ class MemoryCounter(Counter):
             )
             for name in self.attributes
         }
-        whole = np.zeros(self._kept, np.uint64)
-        for name, table in tables.items():
-            whole += table[self._codes.column(self._numbers[name, 0])]
-        share = np.uint64(max(1, self._kept // _SAMPLE_ROWS))
+        mask = np.uint64((1 << (self._kept // _SAMPLE_ROWS).bit_length()) - 1)
+        sampled: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in tables}
+        for first in range(0, self._kept, plain.STRETCH):  # short enough to stay in the cache
+            rows = slice(first, first + plain.STRETCH)
+            parts = {
+                name: table[self._codes.column(self._numbers[name, 0])[rows]]
+                for name, table in tables.items()
+            }
+            whole = np.sum(list(parts.values()), axis=0, dtype=np.uint64)
+            for name, part in parts.items():
+                others = whole - part
+                sampled[name].append(others[(others >> np.uint64(32)) & mask == 0])
         joined = {}
-        for name, table in tables.items():
-            others = whole - table[self._codes.column(self._numbers[name, 0])]
-            sampled = others[(others >> np.uint64(32)) % share == 0]
-            joined[name] = len(sampled) / max(1, len(np.unique(sampled)))
+        for name, some in sampled.items():
+            found = np.concatenate(some)
+            joined[name] = len(found) / max(1, len(np.unique(found)))
         return sorted(joined, key=lambda name: -joined[name])
 
     # Setting up

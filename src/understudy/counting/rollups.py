@@ -38,6 +38,10 @@ WORKING_BYTES = 20
 ROOM = 1 << 29
 """Bytes that collapsed rows may take up, rolled-up ones among them: 512 MiB."""
 
+ROOM_BESIDE_TABLE = 3 << 27
+"""The same where the table itself is in memory, too: 384 MiB, enough for 10^7 rows of 15 columns.
+"""
+
 
 @dataclass
 class Room:

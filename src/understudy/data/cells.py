@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.distinct_cells import DistinctCells
 from understudy.data.formats import Format
 from understudy.data.nearest import cut_between_values, round_to_whole, whole_cuts
 from understudy.data.schema import Attribute, Category, Quantity
@@ -95,16 +97,72 @@ def missing_number(attribute: Quantity) -> float:
     return float(number)
 
 
+class EncodedColumn:
+    """The codes of a column, made when they are asked for.
+
+    Each distinct cell is encoded once, where they can be listed.
+    """
+
+    def __init__(self, attribute: Attribute, column: Column) -> None:
+        if column.raw is not None:
+            column = column.raw
+        self._size = attribute.size
+        self._distinct = column.distinct
+        if self._distinct is None:
+            encoder = CellEncoder(attribute, column)
+        else:
+            encoder = CellEncoder(attribute, self._distinct.column, self._distinct)
+        self._by_cell = encoder.codes()
+        self.outside = encoder.outside
+        """What its domain does not hold."""
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The code of each row."""
+        if self._distinct is None:
+            return self._by_cell
+        return self._distinct.look_up(self._by_cell)
+
+    def forget(self) -> None:
+        """Give back the room of the codes; they are made again when they are asked for."""
+        self.__dict__.pop("codes", None)
+
+    def count(self) -> NDArray[np.int64]:
+        """How many rows have each code."""
+        counts = np.zeros(self._size, dtype=np.int64)
+        if self._distinct is None:
+            found = np.bincount(self._by_cell)
+            counts[: len(found)] = found
+        else:
+            np.add.at(counts, self._by_cell, self._distinct.counts)
+        return counts
+
+
 class CellEncoder:
     """Encodes one column.
 
     The code of a cell is a function of that cell and the schema alone. Where it depended on other
     cells (on the kind that the whole column looks like, say), one row could change the codes of
     thousands: no noise would be enough.
+
+    Parameters
+    ----------
+    attribute
+        What the schema says of the column.
+    column
+        The cells.
+    distinct
+        What tells how many rows have each cell, where that is not one.
     """
 
-    def __init__(self, attribute: Attribute, column: Column) -> None:
+    def __init__(
+        self,
+        attribute: Attribute,
+        column: Column,
+        distinct: DistinctCells | None = None,
+    ) -> None:
         self.attribute = attribute
+        self._distinct = distinct
         if column.raw is not None:
             self.column = column.raw
         else:
@@ -230,7 +288,13 @@ class CellEncoder:
         return [write_word(value, column.kind) for value in distinct.tolist()], places
 
     def _report(self, where: NDArray[np.bool_], code: int, remedy: str) -> None:
-        if count := int(where.sum()):
+        if not where.any():
+            return
+        if self._distinct is None:
+            count = int(where.sum())
+        else:
+            count = int(self._distinct.counts[where].sum())
+        if count:
             self.outside.append(
                 Outside(self.attribute.name, count, self.attribute.label(code), remedy)
             )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.distinct_cells import DistinctCells
 from understudy.data.files import show_name
 from understudy.data.formats import Format
 from understudy.errors import InputError
@@ -53,6 +55,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @cached_property
+    def distinct(self) -> DistinctCells | None:
+        """Its distinct cells, found once; None where there may be nearly as many as rows."""
+        return DistinctCells.of(self)
 
 
 def in_words(column: Column, kind: str) -> Column:

@@ -7,7 +7,8 @@ how many there were is told to the owner (:class:`Outside`) and to nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.attributes import BOOLEAN_VALUES
-from understudy.data.cells import CellEncoder, Codes
+from understudy.data.cells import CellEncoder, Codes, EncodedColumn
 from understudy.data.cells import Outside as Outside
 from understudy.data.columns import in_words
 from understudy.data.fakes import fake_texts, number_texts
@@ -36,6 +37,37 @@ class Coded:
     table: Table | None = None
     """The rows that the codes are of: sums need the numbers themselves."""
 
+    def count(self, name: str) -> NDArray[np.int64]:
+        """How many rows have each code of an attribute."""
+        if isinstance(self.codes, EncodedColumns):
+            return self.codes.columns[name].count()
+        found = np.bincount(self.codes[name], minlength=self.schema[name].size)
+        return found.astype(np.int64)
+
+    def forget_codes(self) -> None:
+        """Give back the room of codes that can be made again."""
+        if isinstance(self.codes, EncodedColumns):
+            for column in self.codes.columns.values():
+                column.forget()
+
+
+class EncodedColumns(Mapping[str, Codes]):
+    """The codes of each attribute, made when they are asked for: what is counted by itself, or only
+    looked at for values outside its domain, needs none.
+    """
+
+    def __init__(self, columns: Mapping[str, EncodedColumn]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, name: str) -> Codes:
+        return self.columns[name].codes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
 
 def encode(table: Table, schema: Schema) -> Coded:
     """Turn a table into codes; its columns must be those of the schema, in any order."""
@@ -44,13 +76,12 @@ def encode(table: Table, schema: Schema) -> Coded:
         raise InputError(
             f"{table.source} has no column to model: the schema holds only identifiers and text."
         )
-    codes: dict[str, Codes] = {}
-    outside: list[Outside] = []
-    for attribute in schema.modelled:
-        encoder = CellEncoder(attribute, table.columns[attribute.name])
-        codes[attribute.name] = encoder.codes()
-        outside.extend(encoder.outside)
-    return Coded(schema, codes, table.rows, tuple(outside), table)
+    columns = {
+        attribute.name: EncodedColumn(attribute, table.columns[attribute.name])
+        for attribute in schema.modelled
+    }
+    outside = itertools.chain.from_iterable(column.outside for column in columns.values())
+    return Coded(schema, EncodedColumns(columns), table.rows, tuple(outside), table)
 
 
 def quantity_values(attribute: Quantity, table: Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -40,6 +40,11 @@ ARROW_SUFFIXES = (".feather", ".arrow", ".ipc")
 READ_SUFFIXES = (*SUFFIXES, *READERS, *ARROW_SUFFIXES)
 """Of tables that can be read."""
 
+MAX_LISTED_WORDS = 64
+"""A column of up to this many words is read by their places in a list: of a Parquet file, DuckDB
+then looks up its dictionary alone, not every row.
+"""
+
 Notify = Callable[[str], None]
 
 
@@ -220,7 +225,7 @@ def _fetch_csv(engine: Any, column: str, kind: str) -> Column:
 def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Column:
     name = quoted(column)
     if kind == "text":
-        return _fetch_text(engine, name)
+        return _fetch_text(engine, name, MAX_LISTED_WORDS)
     if from_text:
         number, mark = csv_number(column, kind)
     else:
@@ -252,7 +257,7 @@ def _fetch(engine: Any, column: str, kind: str, from_text: bool = False) -> Colu
     return Column(kind, fetched["v"], missing=missing if missing.any() else None, format=form)
 
 
-def _fetch_text(engine: Any, name: str) -> Column:
+def _fetch_text(engine: Any, name: str, max_listed: int = 0) -> Column:
     value = f"nullif(CAST({name} AS VARCHAR), '')"
     engine.execute("DROP TYPE IF EXISTS words")
     engine.execute(
@@ -265,6 +270,15 @@ def _fetch_text(engine: Any, name: str) -> Column:
         return Column(
             "empty", np.zeros(count, dtype=np.int64), missing=np.ones(count, dtype=np.uint8)
         )
+    if len(words) <= max_listed:
+        listed = f"list_position(CAST(enum_range(CAST(NULL AS words)) AS VARCHAR[]), {value})"
+        places = engine.execute(
+            f"SELECT CAST(coalesce({listed}, 0) AS UTINYINT) AS v FROM raw"
+        ).fetchnumpy()["v"]
+        absent = places == 0
+        if not absent.any():
+            return Column("text", places - 1, words)
+        return Column("text", places - ~absent, words, absent.astype(np.uint8))
     fetched = engine.execute(
         f"SELECT coalesce(enum_code(CAST({value} AS words)), 0) AS v, "
         f"CAST(CASE WHEN {value} IS NULL THEN 1 ELSE 0 END AS UTINYINT) AS m FROM raw"

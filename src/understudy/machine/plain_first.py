@@ -57,8 +57,12 @@ class PlainFirst:
         """
         self._spent += seconds
         if self._spent >= self._worth():
-            return self._load()
+            return self._kernels
         return None
+
+    @cached_property
+    def _kernels(self) -> Any:
+        return self._load()
 
     def _worth(self) -> float:
         if WORTH_SECONDS is not None:

@@ -18,7 +18,7 @@ from understudy.counting import Counter
 from understudy.counting.cuboids import CuboidCounter
 from understudy.counting.memory import MemoryCounter
 from understudy.counting.remembered import Remembered
-from understudy.counting.rollups import RollUps
+from understudy.counting.rollups import ROOM_BESIDE_TABLE, RollUps, Room
 from understudy.counting.row_functions import RowInputs, RowMatrix
 from understudy.counting.sums import MemorySummer, Summer
 from understudy.data.bits import Bits
@@ -192,6 +192,9 @@ def _count_in_memory(coded: Coded, collapse: bool) -> Counter:
     attributes = coded.schema.modelled
     generalisations = {attribute.name: attribute.generalisations for attribute in attributes}
     sizes = {attribute.name: attribute.size for attribute in attributes}
+    wanted = None if collapse else False
+    counter = MemoryCounter(coded.codes, generalisations, sizes, collapse=wanted)
+    coded.forget_codes()  # the counter has what it needs of them
     if not collapse:
-        return MemoryCounter(coded.codes, generalisations, sizes, collapse=False)
-    return RollUps(MemoryCounter(coded.codes, generalisations, sizes))
+        return counter
+    return RollUps(counter, Room(ROOM_BESIDE_TABLE))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, Context, Decimal, Inexact, InvalidOperation, Overflow
 from fractions import Fraction
 from functools import cache, lru_cache
 from types import SimpleNamespace
@@ -218,6 +218,13 @@ def _bracket_rho(epsilon: float, delta: float) -> tuple[float, float]:
     return allowed, refused
 
 
+_EXACT = Context(prec=1000, traps=[Inexact, Overflow, InvalidOperation])
+"""Holds the sum of any floats to its last digit, and refuses what would not be exact."""
+
+
 def total(amounts: Sequence[float]) -> Fraction:
-    """The exact sum."""
-    return sum((exact(amount) for amount in amounts), Fraction(0))
+    """The exact sum of the decimal numbers that the amounts are written as."""
+    found = Decimal(0)
+    for amount in amounts:
+        found = _EXACT.add(found, Decimal(repr(float(amount))))
+    return Fraction(found)

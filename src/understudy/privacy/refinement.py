@@ -36,7 +36,6 @@ from understudy.data.marginals import marginal
 from understudy.data.missingness import LEAST_COLUMNS, count_missing, may_be_missing
 from understudy.data.schema import Attribute, Quantity, Schema, Text
 from understudy.data.value_classes import GridClasses, MonthDayClasses, WeekdayClasses
-from understudy.privacy.answering import PrivateRows
 from understudy.privacy.budget import Budget
 from understudy.privacy.cells import Cells, first_cells, split_cell
 from understudy.privacy.heaping import find_first_of_month, find_grid, find_heaps
@@ -205,8 +204,11 @@ class _Asker:
         attributes = (
             asked.get(attribute.name, Text(attribute.name, "text")) for attribute in self.schema
         )
-        rows = PrivateRows(self.code(Schema(tuple(attributes))))
-        tables = rows.counter.count([marginal(name) for name in asked])
+        rows = self.code(Schema(tuple(attributes)))
+        if isinstance(rows, Coded):
+            tables = [rows.count(name) for name in asked]
+        else:
+            tables = rows.count([marginal(name) for name in asked])
         found = {}
         for (name, attribute), table in zip(asked.items(), tables, strict=True):
             noisy = add_noise(self.noise, table, currency, scales[name])

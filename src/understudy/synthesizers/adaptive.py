@@ -54,6 +54,10 @@ LAST_SWEEPS = 50
 MAX_ONE_WAY_SHARE = 0.65
 """Where single attributes should have more than this share of the budget, they get all of it."""
 
+TARGET_SHARE = 0.3
+"""Where a column is to be predicted, the share of what is left after single attributes that goes to
+each other one together with it."""
+
 MAX_GROUPS = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
@@ -84,8 +88,8 @@ class Adaptive(Synthesizer):
         ``[("age", "education", "income")]``; only marginals within a group are measured. By default
         all.
     target
-        The column that somebody will predict from the others: only marginals that hold it are
-        measured.
+        The column that somebody will predict from the others: each of them is measured together
+        with it before anything is selected, and only marginals that hold it are.
     order
         The most attributes that a measured marginal has; more where rows and budget pay for one of
         all attributes.
@@ -217,6 +221,7 @@ class Adaptive(Synthesizer):
         if rest.amount > 0:
             learner = learner.merge_rare_values(LARGE_DOMAIN, RARE)
             groups = self._find_groups(learner)
+            rest = self._measure_with_target(learner, groups, rest)
             learner.refit(SWEEPS)
         if groups:
             rounds = Rounds(learner, groups, self._find_limits(learner, budget, rest))
@@ -290,6 +295,7 @@ class Adaptive(Synthesizer):
             rounds=self.rounds,
             selection_share=self.selection_share,
             penalty=self.penalty,
+            weigh_one_way=self.target is None,
         )
 
     def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
@@ -303,7 +309,9 @@ class Adaptive(Synthesizer):
             return Budget(0.0, budget.currency)
         first, rest = budget.split(self.one_way_share, 1 - self.one_way_share)
         learner.measure(singles, first.equally(len(singles)))
-        share = OneWayWorth(learner).first_share(budget, self.one_way_share, self.rounds)
+        share = 0.0
+        if self.target is None:
+            share = OneWayWorth(learner).first_share(budget, self.one_way_share, self.rounds)
         if share >= MAX_ONE_WAY_SHARE:
             learner.measure(singles, rest.equally(len(singles)))
             rest = Budget(0.0, budget.currency)
@@ -311,4 +319,19 @@ class Adaptive(Synthesizer):
             again, rest = rest.split(share - self.one_way_share, 1 - share)
             learner.measure(singles, again.equally(len(singles)))
         learner.refit(SWEEPS)
+        return rest
+
+    def _measure_with_target(
+        self, learner: GraphicalLearner, groups: Sequence[Group], budget: Budget
+    ) -> Budget:
+        """Measure each attribute together with the target, if there is one; returns what is left.
+
+        What each tells by itself is most of what can be predicted, and where a choice would be
+        noise none could find it.
+        """
+        pairs = [group for group in groups if len(group) == 2]
+        if self.target is None or not pairs:
+            return budget
+        now, rest = budget.split(TARGET_SHARE, 1 - TARGET_SHARE)
+        learner.measure(pairs, now.equally(len(pairs)))
         return rest

@@ -50,6 +50,8 @@ class Limits:
     rounds: float
     selection_share: float
     penalty: float
+    weigh_one_way: bool = True
+    """Whether single attributes may get a round's budget where they are worth more than tables."""
 
 
 @dataclass(kw_only=True)
@@ -208,6 +210,8 @@ class Rounds:
         parts has ten times the variance: single attributes wait for a step that doubles what is
         known of them.
         """
+        if not self.limits.weigh_one_way:
+            return False
         cost = self.selecting.plus(self.measuring)
         if cost.currency == "epsilon" and not self.one_way.doubles(cost):
             return False
@@ -222,6 +226,8 @@ class Rounds:
         by the noise of measuring it, and by what single attributes would gain instead.
         """
         cells = self.cells[self.places]
+        if not self.limits.weigh_one_way:
+            return self.limits.penalty * self.noise * cells
         one_way = self.one_way.rows_beside(self.measuring, self.members[self.places], cells)
         return np.asarray(self.limits.penalty * self.noise * cells + one_way)
 

@@ -87,13 +87,13 @@ class Pool:
         for part in parts_of(tuple(ordered)):
             weight = self._weights.get(part)
             if weight is not None:
-                freedom = math.prod(self._sizes[name] - 1 for name in part)
-                cells = math.prod(self._sizes[name] for name in part)
+                freedom = math.prod([self._sizes[name] - 1 for name in part])
+                cells = math.prod([self._sizes[name] for name in part])
                 variance += freedom / cells / weight / self._outside(group, part) ** 2
         return math.sqrt(variance)
 
     def _outside(self, group: Group, part: Group) -> int:
-        return math.prod(self._sizes[name] for name in group if name not in part)
+        return math.prod([self._sizes[name] for name in group if name not in part])
 
 
 def parts_of(group: Group) -> itertools.chain[Group]:

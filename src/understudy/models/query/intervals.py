@@ -302,8 +302,11 @@ def calibrate(model: Model, tables: Sequence[HeldTable], one_way: float = 1.0) -
     how much the model lacks them, so those that are left differ less than larger groups do.
     """
     errors = ErrorModel(model)
-    margins = {_Margin(table, kept): None for table in tables for kept in _subsets(table)}
-    found = [margin.compare(model, errors) for margin in margins]
+    found: list[_Compared] = []
+    for table in tables:
+        whole = model.marginal(*((axis.attribute, axis.level) for axis in table.marginal)).table
+        for kept in _subsets(table):
+            found.append(_Margin(table, kept).compare(whole, errors, model.schema))
     noise = _noise_factor([one for one in found if not one.pairs.any() and not one.larger.any()])
     pairs = find_factor(
         [one.group_errors(noise, one.pairs) for one in found if one.pairs.any() and one.order == 2]
@@ -353,14 +356,13 @@ class _Margin:
     table: HeldTable
     kept: tuple[int, ...]
 
-    def compare(self, model: Model, errors: ErrorModel) -> _Compared:
-        marginal = self.table.marginal
-        estimate = model.marginal(*((marginal[i].attribute, marginal[i].level) for i in self.kept))
-        expected = estimate.table
-        others = tuple(i for i in range(len(marginal)) if i not in self.kept)
+    def compare(self, whole: NDArray[np.float64], errors: ErrorModel, schema: Schema) -> _Compared:
+        """What the model, by its own table over the same axes, makes of these."""
+        others = tuple(i for i in range(whole.ndim) if i not in self.kept)
+        expected = whole.sum(axis=others)
         counts = self.table.counts.sum(axis=others)
         summed = self.table.counts.size / counts.size
-        known, noise = self._noise(errors, model.schema)
+        known, noise = self._noise(errors, schema)
         return _Compared(
             residual=(counts - expected).ravel(),
             known=summed * self.table.deviation**2 + known.ravel(),
