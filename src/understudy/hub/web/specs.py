@@ -142,10 +142,14 @@ def _sentences(operation: str, found: dict[str, Any], dataset: Dataset) -> list[
 def describe(operation: str, spec: dict[str, Any]) -> list[tuple[str, str]]:
     """A spec as lines of a list, for whoever decides."""
     lines = []
+    if operation == "synthesise":
+        spec = {"method": "adaptive", **spec}
     for name, value in spec.items():
         if value in (None, "", {}, []) or name in ("epsilon", "delta"):
             continue
         if isinstance(value, list | tuple):
             value = "; ".join(str(part) for part in value)
+        elif isinstance(value, dict):
+            value = "; ".join(f"{key.replace('_', ' ')} {part}" for key, part in value.items())
         lines.append((name, str(value)))
     return lines
