@@ -382,3 +382,22 @@ def test_a_job_that_ended_shows_where(web: WebHub, end: str, labels: list[str]) 
             jobs.cancel(c, uma, job.id, "No more.")
         steps = list_steps(made, read_job_of(c, made.id))
     assert [step["label"] for step in steps] == labels
+
+
+def test_options_of_a_learner_have_fields_and_reach_the_job(web: WebHub) -> None:
+    dataset = web.register("olga", ("uma",), standing=True)
+    page = f"/datasets/{dataset.id}/ask/learn"
+    uma = web.client("uma")
+    shown = uma.get(page).text
+    assert 'name="option_kmeans_n_clusters"' in shown
+    assert "option_logistic_epsilon" not in shown
+    fields = {"learner": "kmeans", "target": "", "epsilon": "0.5", "delta": "0", "reason": "groups"}
+    for typed in ("many", "-1", "2.5", "nan", "1e400"):
+        wrong = uma.send(page, fields | {"option_kmeans_n_clusters": typed})
+        assert wrong.status_code == 422, typed
+    sent = uma.send(page, fields | {"option_kmeans_n_clusters": "3", "option_logistic_C": "9"})
+    assert "The request was sent" in sent.text
+    with web.site.db.reading() as c:
+        made = requests.of_user(c, web.people["uma"].id, dataset=dataset.id).items[0]
+    assert made.spec["parameters"] == {"n_clusters": 3}
+    assert "n clusters 3" in sent.text
