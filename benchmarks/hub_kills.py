@@ -68,17 +68,20 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="no further kill after so long"
+    )
     parser.add_argument("--quick", action="store_true", help="six kills")
     options = parser.parse_args()
     kills = 6 if options.quick else options.kills
     with tempfile.TemporaryDirectory() as folder:
-        problems = run(Path(folder), kills, options.seed)
+        problems = run(Path(folder), kills, options.seed, options.seconds)
     for problem in problems:
         print(f"PROBLEM: {problem}")
     sys.exit(bool(problems))
 
 
-def run(folder: Path, kills: int, seed: int | None) -> list[str]:
+def run(folder: Path, kills: int, seed: int | None, seconds: float = 3600.0) -> list[str]:
     """Everything; what went wrong."""
     place = make_place(folder)
     hub = place.open()
@@ -94,8 +97,11 @@ def run(folder: Path, kills: int, seed: int | None) -> list[str]:
     with hub.db.transaction() as c:
         datasets.store_rows(c, people.owner, ids["worker"], stored.id)
     begin = time.monotonic()
-    sent = torment(place, hub, people, ids, kills, random.Random(seed))
-    print(f"{kills} kills in {time.monotonic() - begin:.0f} s (load {os.getloadavg()[0]:.1f})")
+    victims = [ROLES[i % len(ROLES)] for i in range(kills)]
+    rng = random.Random(seed)
+    rng.shuffle(victims)
+    sent = torment(place, hub, people, ids, victims, begin + seconds, rng)
+    print(f"All in {time.monotonic() - begin:.0f} s (load {os.getloadavg()[0]:.1f})")
     problems = check(hub, place, ids, sent, epsilon)
     hub.close()
     return problems
@@ -113,7 +119,13 @@ def write_rows(path: Path) -> None:
 
 
 def torment(
-    place: Place, hub: Hub, people: People, ids: dict[str, str], kills: int, rng: random.Random
+    place: Place,
+    hub: Hub,
+    people: People,
+    ids: dict[str, str],
+    victims: list[str],
+    until: float,
+    rng: random.Random,
 ) -> list[str]:
     """Send requests while processes are killed; the keys that were answered."""
     over = threading.Event()
@@ -124,16 +136,18 @@ def torment(
     ]
     for sender in senders:
         sender.start()
-    victims = [ROLES[i % len(ROLES)] for i in range(kills)]
-    rng.shuffle(victims)
+    killed: Counter[str] = Counter()
     found: Counter[str] = Counter()
     running = {role: start(place, hub, role) for role in ROLES}
     try:
         for role in victims:
+            if time.monotonic() > until:
+                break
+            killed[role] += 1
             found[role] += kill(place, hub, running[role], rng)
             running[role] = start(place, hub, role)
-        listed = ", ".join(f"{role} {found[role]} of {victims.count(role)}" for role in ROLES)
-        print(f"kills that found a job at work: {listed}")
+        listed = ", ".join(f"{role} {found[role]} of {killed[role]}" for role in ROLES)
+        print(f"{killed.total()} kills; of them found a job at work: {listed}", flush=True)
         # Undisturbed at last: the last requests are answered, and all jobs end.
         for one in running.values():
             wait_until_ready(place, one.process)
