@@ -45,7 +45,7 @@ from understudy.hub.tables import jobs, releases, requests
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "attributes": {
         "age": {"kind": "integer", "min": 0, "max": 99},
         "sex": {"kind": "categorical", "values": ["f", "m"]},
