@@ -57,6 +57,9 @@ PRICE = 0.1
 METHOD = "adaptive"
 """One that takes about a second here, so that many kills find a job at work."""
 
+MAX_WAITING = 3
+"""Jobs of a data set that wait, at which no more is asked."""
+
 ROLES = ("hub", "agent", "worker")
 MAX_WAIT = 10.0
 """Seconds until a process that has no job is killed nevertheless."""
@@ -131,7 +134,7 @@ def torment(
     over = threading.Event()
     answered: list[str] = []
     senders = [
-        threading.Thread(target=send, args=(place, people, dataset, over, answered))
+        threading.Thread(target=send, args=(place, hub, people, dataset, over, answered))
         for dataset in ids.values()
     ]
     for sender in senders:
@@ -217,12 +220,20 @@ def wait_until_ready(place: Place, process: subprocess.Popen[bytes]) -> None:
 
 
 def send(
-    place: Place, people: People, dataset: str, over: threading.Event, answered: list[str]
+    place: Place,
+    hub: Hub,
+    people: People,
+    dataset: str,
+    over: threading.Event,
+    answered: list[str],
 ) -> None:
-    """Ask for tables, each until there is an answer; a double click in between."""
+    """Ask for tables, each until there is an answer; a double click in between. A few wait."""
     headers = {"authorization": f"Bearer {people.token}"}
     with httpx.Client(base_url=f"{place.url}/api/v1", headers=headers, timeout=10) as client:
         while not over.is_set():
+            if count_alive(hub, dataset) > MAX_WAITING:
+                over.wait(0.2)
+                continue
             key = secrets.token_hex(8)
             spec = {"epsilon": PRICE, "method": METHOD, "rows": 10}
             told = {"operation": "synthesise", "spec": spec, "reason": "x", "key": key}
@@ -237,15 +248,24 @@ def send(
             over.wait(0.5)
 
 
-def drain(hub: Hub, seconds: float = 240.0) -> None:
-    """Wait until no job is under way; a lease that nobody renews takes a minute to run out."""
-    until = time.monotonic() + seconds
+def count_alive(hub: Hub, dataset: str | None = None) -> int:
+    """How many jobs have not ended, of a data set or of all."""
     alive = sa.select(sa.func.count()).where(jobs.c.state.in_(["queued", "running"]))
-    while time.monotonic() < until:
-        with hub.db.reading() as c:
-            if not c.value(alive):
-                return
+    if dataset is not None:
+        alive = alive.where(jobs.c.dataset == dataset)
+    with hub.db.reading() as c:
+        return int(c.value(alive))
+
+
+def drain(hub: Hub, seconds: float = 240.0) -> None:
+    """Wait until no job is under way, as long as some end; a lease that nobody renews takes a
+    minute to run out.
+    """
+    left, until = count_alive(hub), time.monotonic() + seconds
+    while left and time.monotonic() < until:
         time.sleep(0.5)
+        if (now := count_alive(hub)) < left:
+            left, until = now, time.monotonic() + seconds
 
 
 def check(

@@ -214,11 +214,11 @@ def _options(
     from understudy.learners.training import LEARNERS
 
     targets = [("", "none (clusters, components)"), *((a.name, a.name) for a in schema.modelled)]
-    options = [(name, list_learner_options(name)) for name in LEARNERS]
+    parameters = [(name, list_learner_options(name)) for name in LEARNERS]
     return {
         "learners": [(name, name) for name in LEARNERS],
         "targets": targets,
-        "options": [(name, found) for name, found in options if found],
+        "options": [(name, found) for name, found in parameters if found],
         "typed_options": {name for name in LEARNERS if _has_options(typed, name)},
     }
 
