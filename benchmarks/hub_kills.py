@@ -3,16 +3,18 @@
     python benchmarks/hub_kills.py [--kills 200] [--seed 1]
 
 Requests come in all the while, by a standing rule, until both budgets are used up and beyond; each
-is sent again with the same key until it is answered. A process is killed (SIGKILL) after a random
-time and started again. At the end: no budget is overspent, in the hub's books, in the agent's
-ledger or in the worker's; no key made two requests, no job two releases, no price came back of a
-job that asked something; every job is in a named end state; the trail and the agent's log verify.
+is sent again with the same key until it is answered. A process is killed (SIGKILL) at a random
+moment, most often while a job is at work, and started again. At the end: no budget is overspent,
+in the hub's books, in the agent's ledger or in the worker's; no key made two requests, no job two
+releases, no price came back of a job that asked something; every job is in a named end state; the
+trail and the agent's log verify.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime as dt
 import json
 import os
 import random
@@ -23,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,7 +36,8 @@ import sqlalchemy as sa
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from hub_site import People, Place, add_agent, add_dataset, add_people, make_place
-from understudy.hub import budgets, datasets, trail
+from understudy.errors import InputError
+from understudy.hub import budgets, datasets, tables, trail
 from understudy.hub.names import ENDED
 from understudy.hub.node_log import check_log
 from understudy.hub.opening import Hub
@@ -41,14 +45,24 @@ from understudy.hub.tables import jobs, releases, requests
 from understudy.privacy.budget import exact
 from understudy.privacy.ledger import LedgerFile
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "attributes": {
         "age": {"kind": "integer", "min": 0, "max": 99},
         "sex": {"kind": "categorical", "values": ["f", "m"]},
+        **{f"item{i}": {"kind": "categorical", "values": list("abcde")} for i in range(10)},
     }
 }
+ROWS = 20_000
 PRICE = 0.1
+METHOD = "adaptive"
+"""One that takes about a second here, so that many kills find a job at work."""
+
+MAX_WAITING = 3
+"""Jobs of a data set that wait, at which no more is asked."""
+
 ROLES = ("hub", "agent", "worker")
+MAX_WAIT = 10.0
+"""Seconds until a process that has no job is killed nevertheless."""
 
 
 def main() -> None:
@@ -57,24 +71,27 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="no further kill after so long"
+    )
     parser.add_argument("--quick", action="store_true", help="six kills")
     options = parser.parse_args()
     kills = 6 if options.quick else options.kills
     with tempfile.TemporaryDirectory() as folder:
-        problems = run(Path(folder), kills, options.seed)
+        problems = run(Path(folder), kills, options.seed, options.seconds)
     for problem in problems:
         print(f"PROBLEM: {problem}")
     sys.exit(bool(problems))
 
 
-def run(folder: Path, kills: int, seed: int | None) -> list[str]:
+def run(folder: Path, kills: int, seed: int | None, seconds: float = 3600.0) -> list[str]:
     """Everything; what went wrong."""
     place = make_place(folder)
     hub = place.open()
     people = add_people(hub)
     rows = folder / "rows.csv"
-    rows.write_text("age,sex\n" + "".join(f"{20 + i % 60},{'fm'[i % 2]}\n" for i in range(500)))
-    epsilon = round(max(kills * 0.03, 0.5), 1)
+    write_rows(rows)
+    epsilon = round(max(kills * 0.1, 0.5), 1)
     ids = {
         "agent": add_agent(place, hub, people, rows, SCHEMA, epsilon),
         "worker": add_dataset(hub, people, SCHEMA, epsilon),
@@ -83,39 +100,60 @@ def run(folder: Path, kills: int, seed: int | None) -> list[str]:
     with hub.db.transaction() as c:
         datasets.store_rows(c, people.owner, ids["worker"], stored.id)
     begin = time.monotonic()
-    sent = torment(place, hub, people, ids, kills, random.Random(seed))
-    print(f"{kills} kills in {time.monotonic() - begin:.0f} s (load {os.getloadavg()[0]:.1f})")
+    victims = [ROLES[i % len(ROLES)] for i in range(kills)]
+    rng = random.Random(seed)
+    rng.shuffle(victims)
+    sent = torment(place, hub, people, ids, victims, begin + seconds, rng)
+    print(f"All in {time.monotonic() - begin:.0f} s (load {os.getloadavg()[0]:.1f})")
     problems = check(hub, place, ids, sent, epsilon)
     hub.close()
     return problems
 
 
+def write_rows(path: Path) -> None:
+    """A table of the schema, with columns that depend on each other."""
+    rng = random.Random(0)
+    with open(path, "w") as file:
+        print(",".join(SCHEMA["attributes"]), file=file)
+        for _ in range(ROWS):
+            kind = rng.randrange(5)
+            items = ("abcde"[min(4, kind + rng.randrange(2))] for _ in range(10))
+            print(rng.randrange(20, 80), rng.choice("fm"), *items, sep=",", file=file)
+
+
 def torment(
-    place: Place, hub: Hub, people: People, ids: dict[str, str], kills: int, rng: random.Random
+    place: Place,
+    hub: Hub,
+    people: People,
+    ids: dict[str, str],
+    victims: list[str],
+    until: float,
+    rng: random.Random,
 ) -> list[str]:
     """Send requests while processes are killed; the keys that were answered."""
     over = threading.Event()
     answered: list[str] = []
     senders = [
-        threading.Thread(target=send, args=(place, people, dataset, over, answered))
+        threading.Thread(target=send, args=(place, hub, people, dataset, over, answered))
         for dataset in ids.values()
     ]
     for sender in senders:
         sender.start()
-    shares = {role: kills // 3 + (place_ < kills % 3) for place_, role in enumerate(ROLES)}
-    killers = [
-        threading.Thread(target=kill, args=(place, role, shares[role], random.Random(rng.random())))
-        for role in ROLES
-    ]
-    for killer in killers:
-        killer.start()
-    for killer in killers:
-        killer.join()
-    # Undisturbed at last: the last requests are answered, and all jobs end.
-    processes = [place.start(role) for role in ROLES]
+    killed: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    running = {role: start(place, hub, role) for role in ROLES}
     try:
-        for process in processes:
-            wait_until_ready(place, process)
+        for role in victims:
+            if time.monotonic() > until:
+                break
+            killed[role] += 1
+            found[role] += kill(place, hub, running[role], rng)
+            running[role] = start(place, hub, role)
+        listed = ", ".join(f"{role} {found[role]} of {killed[role]}" for role in ROLES)
+        print(f"{killed.total()} kills; of them found a job at work: {listed}", flush=True)
+        # Undisturbed at last: the last requests are answered, and all jobs end.
+        for one in running.values():
+            wait_until_ready(place, one.process)
         place.wait_for_hub()
         time.sleep(3.0)
         over.set()
@@ -123,21 +161,56 @@ def torment(
             sender.join()
         drain(hub)
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+        over.set()
+        for one in running.values():
+            one.process.kill()
+            one.process.wait()
     return answered
 
 
-def kill(place: Place, role: str, times: int, rng: random.Random) -> None:
-    """Start a process, kill it at a random moment, and again."""
-    for _ in range(times):
-        process = place.start(role)
-        if rng.random() < 0.9:  # else while it starts
-            wait_until_ready(place, process)
-        time.sleep(rng.uniform(0.0, 3.0))
-        process.kill()
-        process.wait()
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A process, and when it was started."""
+
+    role: str
+    process: subprocess.Popen[bytes]
+    started: dt.datetime
+
+
+def start(place: Place, hub: Hub, role: str) -> Running:
+    """Start a process."""
+    return Running(role=role, started=hub.db.clock(), process=place.start(role))
+
+
+def kill(place: Place, hub: Hub, one: Running, rng: random.Random) -> bool:
+    """Kill a process at a random moment: of three kills one comes at any time, also while it
+    starts, two once it has a job. Whether it had one.
+    """
+    if rng.random() < 2 / 3:
+        wait_until_ready(place, one.process)
+        until = time.monotonic() + MAX_WAIT
+        while not is_at_work(hub, one) and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 1.0))
+    else:
+        time.sleep(rng.uniform(0.0, 4.0))
+    had_job = is_at_work(hub, one)
+    one.process.kill()
+    one.process.wait()
+    return had_job
+
+
+def is_at_work(hub: Hub, one: Running) -> bool:
+    """Whether a job that began in this process's life is computed: by the agent, by the worker or,
+    for the hub, by either.
+    """
+    modes = {"agent": ["agent"], "worker": ["stored"], "hub": ["agent", "stored"]}[one.role]
+    theirs = sa.select(tables.datasets.c.id).where(tables.datasets.c.mode.in_(modes))
+    query = sa.select(sa.func.count()).where(
+        jobs.c.dataset.in_(theirs), jobs.c.state == "running", jobs.c.started_at >= one.started
+    )
+    with hub.db.reading() as c:
+        return bool(c.value(query))
 
 
 def wait_until_ready(place: Place, process: subprocess.Popen[bytes]) -> None:
@@ -147,14 +220,22 @@ def wait_until_ready(place: Place, process: subprocess.Popen[bytes]) -> None:
 
 
 def send(
-    place: Place, people: People, dataset: str, over: threading.Event, answered: list[str]
+    place: Place,
+    hub: Hub,
+    people: People,
+    dataset: str,
+    over: threading.Event,
+    answered: list[str],
 ) -> None:
-    """Ask for tables, each until there is an answer; a double click in between."""
+    """Ask for tables, each until there is an answer; a double click in between. A few wait."""
     headers = {"authorization": f"Bearer {people.token}"}
     with httpx.Client(base_url=f"{place.url}/api/v1", headers=headers, timeout=10) as client:
         while not over.is_set():
+            if count_alive(hub, dataset) > MAX_WAITING:
+                over.wait(0.2)
+                continue
             key = secrets.token_hex(8)
-            spec = {"epsilon": PRICE, "method": "independent", "rows": 10}
+            spec = {"epsilon": PRICE, "method": METHOD, "rows": 10}
             told = {"operation": "synthesise", "spec": spec, "reason": "x", "key": key}
             for _ in range(1000):
                 with contextlib.suppress(httpx.HTTPError):
@@ -167,15 +248,24 @@ def send(
             over.wait(0.5)
 
 
-def drain(hub: Hub, seconds: float = 240.0) -> None:
-    """Wait until no job is under way; a lease that nobody renews takes a minute to run out."""
-    until = time.monotonic() + seconds
+def count_alive(hub: Hub, dataset: str | None = None) -> int:
+    """How many jobs have not ended, of a data set or of all."""
     alive = sa.select(sa.func.count()).where(jobs.c.state.in_(["queued", "running"]))
-    while time.monotonic() < until:
-        with hub.db.reading() as c:
-            if not c.value(alive):
-                return
+    if dataset is not None:
+        alive = alive.where(jobs.c.dataset == dataset)
+    with hub.db.reading() as c:
+        return int(c.value(alive))
+
+
+def drain(hub: Hub, seconds: float = 240.0) -> None:
+    """Wait until no job is under way, as long as some end; a lease that nobody renews takes a
+    minute to run out.
+    """
+    left, until = count_alive(hub), time.monotonic() + seconds
+    while left and time.monotonic() < until:
         time.sleep(0.5)
+        if (now := count_alive(hub)) < left:
+            left, until = now, time.monotonic() + seconds
 
 
 def check(
@@ -209,7 +299,13 @@ def check(
     verdict = trail.verify(exported, hub.keys.trail)
     if not verdict:
         problems.append(f"the trail does not verify: {verdict}")
-    lines = check_log(place.folder / "node" / "agent.log")
+    log = place.folder / "node" / "agent.log"
+    lines = 0
+    if log.exists():  # who was always killed before its first line has none
+        try:
+            lines = check_log(log)
+        except InputError as error:
+            problems.append(str(error))
     print(f"requests answered: {len(sent)}, of them refused for want of budget: {beyond}")
     print(f"jobs: {json.dumps(states)}; releases: {sum(made.values())}")
     print(f"spent of {epsilon:g} each: {', '.join(f'{r} {p}' for r, p in spent.items())}")

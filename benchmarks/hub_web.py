@@ -9,17 +9,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
+import random
 import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import sqlalchemy as sa
 
-from understudy.hub import accounts, credentials, datasets
+from understudy.hub import accounts, credentials, datasets, tables
 from understudy.hub.datasets import DatasetSpec
 from understudy.hub.opening import open_hub
 from understudy.hub.passwords import Passwords
@@ -27,6 +31,12 @@ from understudy.hub.passwords import Passwords
 PASSWORD = "four words are long"
 TARGET_MS = 150
 TARGET_MB = 100
+PHASES = (
+    (1.0, 0.0, "a page every second each"),
+    (0.0, 0.0, "without a pause"),
+    (0.0, 5.0, "without a pause, while a data set changes every 5 seconds"),
+)
+"""Seconds between the pages of a reader and between changes, and how to say it."""
 
 
 def fill(folder: Path, keys: Path, sets: int, readers: int) -> list[str]:
@@ -67,8 +77,8 @@ async def fetch(
     """One request on a connection that stays open; the head and the body of its answer."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
-    found = re.search(rb"content-length: (\d+)", head)
-    body = await reader.readexactly(int(found.group(1))) if found else b""
+    _, found, rest = head.partition(b"content-length: ")
+    body = await reader.readexactly(int(rest.split(b"\r", 1)[0])) if found else b""
     return head + body
 
 
@@ -81,19 +91,20 @@ async def wait_for(port: int) -> None:
 
 async def read(port: int, cookies: str, think: float, until: float, times: list[float]) -> None:
     """One reader, page after page."""
-    rng = np.random.default_rng()
+    rng = random.Random()
+    head = f"HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncookie: {cookies}\r\n\r\n"
+    requests = [f"GET /datasets?page={page} {head}".encode() for page in range(1, 11)]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await asyncio.sleep(rng.uniform(0, max(think, 0.5)))
     while time.monotonic() < until:
-        page = rng.integers(1, 11)
-        head = f"GET /datasets?page={page} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+        request = rng.choice(requests)
         began = time.monotonic()
-        answer = await fetch(reader, writer, f"{head}cookie: {cookies}\r\n\r\n".encode())
+        answer = await fetch(reader, writer, request)
         times.append(time.monotonic() - began)
         assert answer.startswith(b"HTTP/1.1 200"), answer[:200]
         assert b"Data set" in answer
         if think:
-            await asyncio.sleep(min(rng.exponential(think), 4.0))  # idle ones are hung up on
+            await asyncio.sleep(min(rng.expovariate(1 / think), 4.0))  # idle ones are hung up on
     writer.close()
 
 
@@ -103,6 +114,32 @@ async def measure(port: int, cookies: list[str], seconds: float, think: float) -
     until = time.monotonic() + seconds
     await asyncio.gather(*(read(port, one, think, until, times) for one in cookies))
     return times
+
+
+@contextmanager
+def change_now_and_then(folder: Path, keys: Path, seconds: float) -> Iterator[None]:
+    """Change a data set every so many seconds, so that every page must be made again; 0: never."""
+    over = threading.Event()
+
+    def work() -> None:
+        hub = open_hub(folder, keys=keys)
+        with hub.db.reading() as c:
+            one = c.rows(sa.select(tables.datasets).limit(1))[0]
+        while not over.wait(seconds):
+            with hub.db.transaction() as c:
+                datasets.close(c, one["owner"], one["id"])
+                datasets.reopen(c, one["owner"], one["id"])
+        hub.close()
+
+    thread = threading.Thread(target=work)
+    if seconds:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if seconds:
+            thread.join()
 
 
 def cpu_seconds(process: int) -> float:
@@ -137,17 +174,18 @@ def run_catalogue(options: argparse.Namespace) -> None:
                     break
                 except OSError:
                     continue
-            for think in (1.0, 0.0):
-                busy, before = os.getloadavg()[0], cpu_seconds(server.pid)
-                times = asyncio.run(measure(port, cookies, options.seconds, think))
+            for think, changes, how in PHASES:
+                busy, before, own = os.getloadavg()[0], cpu_seconds(server.pid), time.process_time()
+                with change_now_and_then(folder, keys, changes):
+                    times = asyncio.run(measure(port, cookies, options.seconds, think))
                 each = 1000 * (cpu_seconds(server.pid) - before) / len(times)
+                own = 1000 * (time.process_time() - own) / len(times)
                 p50, p95 = (1000 * float(np.quantile(times, q)) for q in (0.5, 0.95))
-                how = f"a page every {think:g} s each" if think else "without a pause"
                 print(
                     f"{options.sets} data sets, {options.readers} readers, {how}: "
                     f"{len(times) / options.seconds:.0f} pages/s, median {p50:.0f} ms, "
-                    f"p95 {p95:.0f} ms (to reach: {TARGET_MS}), {each:.1f} ms of CPU time of "
-                    f"the hub a page, load {busy:.1f} before"
+                    f"p95 {p95:.0f} ms (to reach: {TARGET_MS}); CPU time a page: "
+                    f"hub {each:.2f} ms, readers {own:.2f} ms; load {busy:.1f} before"
                 )
         finally:
             server.terminate()

@@ -617,3 +617,16 @@ def test_an_expired_job_can_be_told_to_have_asked_nothing(site: Site) -> None:
     site.agent().resume()
     assert site.job(job).refunded
     assert site.left() == 3.0
+
+
+def test_a_line_that_was_cut_short_goes_when_the_next_is_written(tmp_path: Path):
+    log = NodeLog(tmp_path / "log")
+    log("one", n=1)
+    log("two", n=2)
+    whole = (tmp_path / "log").read_bytes()
+    for kept in (whole[:-1], whole[:-20], whole[: whole.index(b"\n") + 1], whole[:5], b""):
+        (tmp_path / "log").write_bytes(kept)
+        log("three", n=3)
+        lines = (tmp_path / "log").read_bytes().splitlines()
+        assert len(lines) == 1 + kept.count(b"\n")
+        assert check_log(tmp_path / "log") == len(lines)

@@ -11,13 +11,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from foreign_packages import make_wheel
 from web_hubs import WebHub, make_web_hub
 
-from understudy.hub import agents, algorithms, budgets, jobs
+from understudy.errors import InputError
+from understudy.hub import agents, algorithms, budgets, federated, jobs, requests
 from understudy.hub.access import read_subject
 from understudy.hub.amounts import Price
 from understudy.hub.foreign.packages import public_key_of, sign_package
 from understudy.hub.records import Dataset, read_dataset, read_job_of
 from understudy.hub.roles import RoleSpec, RuleSpec
 from understudy.hub.web import lists, uploads
+from understudy.hub.web.pages.requests import list_steps
 from understudy.hub.worker import Worker
 
 ROWS = "age,sex,smoker\n" + "".join(f"{20 + i % 50},female,no\n" for i in range(200))
@@ -288,3 +290,114 @@ class TestAsking:
             "the hub",
             "Uma",
         }
+
+
+ROW = b"age,sex,smoker\n30,female,no\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (ROW, ""),
+        (ROW.replace(b",", b";"), ""),
+        (b"\xef\xbb\xbf" + ROW, ""),
+        (b'id,"age", sex ,smoker\r\n', ""),
+        (gzip.compress(ROW), ""),
+        (b"PAR1 and more", ""),
+        (b"\x1f\x8b is no gzip", ""),
+        (b"a line that goes on in the next piece", ""),
+        (b"", "empty"),
+        (b"age,sex\n30,female\n", "does not name smoker,"),
+        (gzip.compress(b"a,b\n1,2\n"), "does not name age, sex, smoker,"),
+        (b"30,female,no\n31,male,no\n", "does not name age, sex, smoker,"),
+    ],
+)
+def test_a_table_without_the_columns_of_the_schema_is_refused(first: bytes, why: str) -> None:
+    names = ("age", "sex", "smoker")
+    if not why:
+        uploads.check_columns(first, names)
+        return
+    with pytest.raises(InputError, match=why):
+        uploads.check_columns(first, names)
+
+
+def test_rows_of_another_table_are_not_stored(web: WebHub) -> None:
+    dataset = web.register("olga")
+    wrong = b"a,b\n1,2\n"
+    files = {"rows": ("rows.csv", wrong, "text/csv")}
+    page = f"/mine/{dataset.id}"
+    answer = web.client("olga").send(page, {}, action=f"{page}/rows", files=files)
+    assert answer.status_code == 422
+    assert "does not name age" in answer.text
+    sent = web.api("olga").put(f"/api/v1/datasets/{dataset.id}/rows", content=wrong)
+    assert sent.status_code == 422
+    with web.site.db.reading() as c:
+        assert read_dataset(c, dataset.id).rows_object is None
+
+
+def test_the_trail_has_names_where_ids_stand_and_nowhere_else(web: WebHub) -> None:
+    """A reason is somebody's text: that it is an id must not show what the id is of."""
+    dataset = web.register("olga", ("uma",), name="Patients")
+    hidden = web.register("ada", name="Hidden data", listed=False)
+    several = web.register("olga", name="Several", mode="federated")
+    olga, uma = web.people["olga"].id, web.people["uma"].id
+    with web.site.db.transaction() as c:
+        agent, _ = agents.create(c, olga, "Beside the rows")
+        federated.invite(c, olga, several.id, agent.id)
+        made = requests.submit(c, uma, dataset.id, "access", {}, "why", "a key for access")
+        requests.decide(c, olga, made.id, False, hidden.id)
+    shown = web.client("olga").get("/trail").text
+    assert "agent: Beside the rows (agent)" in shown
+    assert agent.id not in shown
+    assert "members: Uma; role: R1; rules: synthesise / ask / learn / download / query" in shown
+    assert f'href="/requests/{made.id}"' in shown
+    assert f"reason: {hidden.id}" in shown
+    assert "Hidden data" not in shown
+
+
+@pytest.mark.parametrize(
+    ("end", "labels"),
+    [
+        ("queued", ["Sent", "Approved", "Fetched", "Computing", "Released"]),
+        ("cancelled", ["Sent", "Approved", "Cancelled"]),
+        ("failed", ["Sent", "Approved", "Fetched", "Failed"]),
+        ("interrupted", ["Sent", "Approved", "Fetched", "Interrupted"]),
+    ],
+)
+def test_a_job_that_ended_shows_where(web: WebHub, end: str, labels: list[str]) -> None:
+    dataset = web.register("olga", ("uma",), standing=True)
+    spec = {"epsilon": 0.1, "questions": ["count"]}
+    with web.site.db.transaction() as c:
+        uma = web.people["uma"].id
+        made = requests.submit(c, uma, dataset.id, "ask", spec, "why", f"a key for {end}")
+        job = read_job_of(c, made.id)
+        assert job is not None
+        if end in ("failed", "interrupted"):
+            jobs.claim(c, "worker:w", [dataset.id])
+        if end == "failed":
+            jobs.fail(c, job.id, "worker:w", "It cannot be.", spent=True)
+        elif end == "interrupted":
+            jobs.expire(c, c.now + jobs.LEASE * 2)
+        elif end == "cancelled":
+            jobs.cancel(c, uma, job.id, "No more.")
+        steps = list_steps(made, read_job_of(c, made.id))
+    assert [step["label"] for step in steps] == labels
+
+
+def test_options_of_a_learner_have_fields_and_reach_the_job(web: WebHub) -> None:
+    dataset = web.register("olga", ("uma",), standing=True)
+    page = f"/datasets/{dataset.id}/ask/learn"
+    uma = web.client("uma")
+    shown = uma.get(page).text
+    assert 'name="option_kmeans_n_clusters"' in shown
+    assert "option_logistic_epsilon" not in shown
+    fields = {"learner": "kmeans", "target": "", "epsilon": "0.5", "delta": "0", "reason": "groups"}
+    for typed in ("many", "-1", "2.5", "nan", "1e400"):
+        wrong = uma.send(page, fields | {"option_kmeans_n_clusters": typed})
+        assert wrong.status_code == 422, typed
+    sent = uma.send(page, fields | {"option_kmeans_n_clusters": "3", "option_logistic_C": "9"})
+    assert "The request was sent" in sent.text
+    with web.site.db.reading() as c:
+        made = requests.of_user(c, web.people["uma"].id, dataset=dataset.id).items[0]
+    assert made.spec["parameters"] == {"n_clusters": 3}
+    assert "n clusters 3" in sent.text

@@ -84,6 +84,7 @@ def test_a_person_answers_by_invitation_and_twice_counts_once(hub: Any, browser:
     assert "Do you smoke?" in person.inner_text("#problem")
     assert not [url for url, data in sent if data]  # nothing left the page
     fill(person)
+    assert person.is_hidden("#problem"), "all that was wrong is put right"
     person.get_by_label("Let me choose for each question").check()
     for place in range(3):
         person.select_option(f"#level-{place}", "1")

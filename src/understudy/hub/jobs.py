@@ -188,7 +188,7 @@ def expire(c: Transaction, now: dt.datetime | None = None) -> list[Job]:
     c.execute(sa.update(jobs).where(beyond).values(lease_until=now + LEASE))
     silent = c.rows(sa.select(jobs).where(running & (jobs.c.lease_until < now)))
     for row in silent:
-        _end(c, row["id"], "interrupted", "Its worker fell silent; the price stays.")
+        _end(c, row["id"], "interrupted", "Who computed it fell silent.")
         details = {"job": row["id"], "worker": row["worker"]}
         trail.append(c, "hub", "interrupt", row["dataset"], details)
     return [read_job(c, row["id"]) for row in silent]

@@ -22,6 +22,11 @@ FEDERATED = "federated"
 ENCRYPTED = "encrypted"
 """The mode of data sets whose owners deliver encrypted uploads and go offline."""
 
+SHARED = (FEDERATED, ENCRYPTED)
+"""Modes in which several owners make synthetic tables together, by built-in methods, and nothing
+else.
+"""
+
 PRICED = ("synthesise", "ask", "learn")
 """Operations that read private rows: each has a price and needs a request."""
 

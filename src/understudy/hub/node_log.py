@@ -80,9 +80,13 @@ def _last_digest(file: Any) -> str:
         return START
     file.seek(max(0, end - _LONGEST_LINE))
     tail = file.read()
-    if not tail.endswith(b"\n"):  # the power failed in the middle of a line: close it
-        file.write(b"\n")
-        tail += b"\n"
+    if not tail.endswith(b"\n"):
+        # The power failed, or the disk was full, in the middle of a line. Nothing was done that it
+        # tells of, since a line is on disk first: it goes.
+        tail = tail[: tail.rfind(b"\n") + 1]
+        file.truncate(max(0, end - _LONGEST_LINE) + len(tail))
+        if not tail:
+            return START
     last = tail[:-1].rpartition(b"\n")[2]
     return hashlib.sha256(last).hexdigest()
 

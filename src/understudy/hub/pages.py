@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -48,10 +49,25 @@ def read_page(
     query: sa.Select[Any],
     page: PageOf,
     read: Callable[[sa.RowMapping], Item],
+    values: Mapping[str, Any] | None = None,
 ) -> Page[Item]:
-    """The rows of one page, and the count of all, in two statements."""
+    """The rows of one page, and the count of all, in two statements.
+
+    ``values`` are those of the query's parameters, if it has any.
+    """
     page = page.clipped()
-    total = c.value(sa.select(sa.func.count()).select_from(query.order_by(None).subquery()))
-    rows = c.rows(query.limit(page.size).offset((page.number - 1) * page.size))
+    counting, paged = _split(query)
+    values = values or {}
+    total = c.execute(counting, values).scalar()
+    limits = {"page_size": page.size, "page_start": (page.number - 1) * page.size}
+    rows = c.execute(paged, {**values, **limits}).mappings().all()
     items = tuple(read(row) for row in rows)
-    return Page(items=items, number=page.number, size=page.size, total=int(total))
+    return Page(items=items, number=page.number, size=page.size, total=int(total or 0))
+
+
+@lru_cache(maxsize=16)
+def _split(query: sa.Select[Any]) -> tuple[sa.Select[Any], sa.Select[Any]]:
+    """The statements for the count and for a page; queries that are made once find theirs again."""
+    counting = sa.select(sa.func.count()).select_from(query.order_by(None).subquery())
+    paged = query.limit(sa.bindparam("page_size")).offset(sa.bindparam("page_start"))
+    return counting, paged

@@ -18,7 +18,7 @@ from understudy.hub.amounts import Price
 from understudy.hub.database import Transaction
 from understudy.hub.encrypted.collecting import check_request
 from understudy.hub.errors import Conflict, NotFound, Refused
-from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, new_id
+from understudy.hub.names import ACCESS, MANAGE, PRICED, SEE, SHARED, new_id
 from understudy.hub.operations import check_spec
 from understudy.hub.pages import Page, PageOf, read_page
 from understudy.hub.policy import Operation, allowed
@@ -256,6 +256,11 @@ def describe_operation(
     if Price.of(*checked.price()) != price:
         raise InputError("The spec's epsilon and delta are not its whole price.")
     foreign = getattr(checked, "algorithm", None)
+    if dataset.mode in SHARED and (operation != "synthesise" or foreign is not None):
+        raise InputError(
+            "Several owners can be asked for synthetic tables, by methods of ours, and for nothing "
+            "else."
+        )
     name = foreign or getattr(checked, "method", None) or getattr(checked, "learner", None)
     return Operation(
         name=operation,

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, Response
 import understudy
 from understudy.hub.web.assets import assets
 from understudy.hub.web.headers import SafeHeaders
-from understudy.hub.web.kept import KeptPages
+from understudy.hub.web.kept import KeptPages, SendKeptPages
 from understudy.hub.web.limits import LimitBody
 from understudy.hub.web.problems import CatchFaults, answer_problem, handle_problems
 from understudy.hub.web.state import Site
@@ -30,7 +30,6 @@ def make_app(site: Site) -> FastAPI:
     )
     app.state.site = site
     app.state.hub = site.opened
-    app.state.kept_pages = KeptPages()
     for router in routers():
         app.include_router(router, include_in_schema=False)
     app.include_router(make_router(), prefix="/api/v1")
@@ -41,6 +40,7 @@ def make_app(site: Site) -> FastAPI:
     app.add_middleware(LimitBody)
     app.add_middleware(CatchFaults)
     app.add_middleware(SafeHeaders, https=site.https)
+    app.add_middleware(SendKeptPages, hub=site, pages=KeptPages())
     return app
 
 

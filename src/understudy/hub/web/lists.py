@@ -14,7 +14,7 @@ from understudy.hub.jobs import AGENT
 from understudy.hub.names import MANAGE
 from understudy.hub.policy import Operation
 from understudy.hub.records import Release, read_release_rows
-from understudy.hub.tables import agents, datasets, holders, jobs, releases, surveys, users
+from understudy.hub.tables import agents, datasets, holders, jobs, releases, roles, surveys, users
 
 
 def dataset_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
@@ -41,8 +41,7 @@ def actor_names(c: Transaction, actors: Iterable[str]) -> dict[str, str]:
     actors = set(actors)
     named = user_names(c, actors)
     ids = [one.removeprefix(AGENT) for one in actors if one.startswith(AGENT)]
-    query = sa.select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
-    named |= {f"{AGENT}{row['id']}": f"{row['name']} (agent)" for row in c.rows(query)}
+    named |= {f"{AGENT}{agent}": name for agent, name in agent_names(c, ids).items()}
     for one in actors - set(named):
         kind = one.partition(":")[0]
         words = {"worker": "a worker of the hub", "rule": "a standing rule", "hub": "the hub"}
@@ -50,10 +49,28 @@ def actor_names(c: Transaction, actors: Iterable[str]) -> dict[str, str]:
     return named
 
 
+def agent_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
+    """What agents are called."""
+    query = sa.select(agents.c.id, agents.c.name).where(agents.c.id.in_(list(ids)))
+    return {row["id"]: f"{row['name']} (agent)" for row in c.rows(query)}
+
+
+def role_names(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
+    """What roles are called."""
+    query = sa.select(roles.c.id, roles.c.name).where(roles.c.id.in_(list(ids)))
+    return {row["id"]: row["name"] for row in c.rows(query)}
+
+
 def job_states(c: Transaction, ids: Sequence[str]) -> dict[str, str]:
     """The states of the jobs of some requests."""
     query = sa.select(jobs.c.request, jobs.c.state).where(jobs.c.request.in_(list(ids)))
     return {row["request"]: row["state"] for row in c.rows(query)}
+
+
+def requests_of_jobs(c: Transaction, ids: Iterable[str]) -> dict[str, str]:
+    """The requests that jobs are for."""
+    query = sa.select(jobs.c.id, jobs.c.request).where(jobs.c.id.in_(list(ids)))
+    return {row["id"]: row["request"] for row in c.rows(query)}
 
 
 def release_of_job(c: Transaction, job: str) -> Release | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +70,8 @@ def read_spec(form: Form, operation: str) -> dict[str, Any]:
         spec["questions"] = [line.strip() for line in text.splitlines() if line.strip()]
     elif operation == "learn":
         spec["learner"] = form.text("learner", "The learner", most=100)
+        if parameters := _read_learner_options(form, spec["learner"]):
+            spec["parameters"] = parameters
         target = form.text("target", "The target", required=False, most=500)
         if target:
             spec["target"] = target
@@ -97,6 +100,32 @@ def _read_options(form: Form, name: str) -> dict[str, Any]:
                 found[one.name] = one.constraint.parse(typed)
         except (ValueError, TypeError):
             raise InputError(f"{one.name} must be {one.constraint}, not {typed!r}.") from None
+    return found
+
+
+def list_learner_options(learner: str) -> dict[str, str]:
+    """The parameters of a learner that a form has fields for, with what stands for an empty one."""
+    from understudy.learners.training import NOT_KEPT, find_learner
+
+    known = find_learner(learner)().get_params(deep=False)
+    wanted = known.keys() - {*NOT_KEPT, "epsilon", "delta"}
+    return {
+        name: "chosen by the learner" if known[name] is None else str(known[name])
+        for name in sorted(wanted)
+    }
+
+
+def _read_learner_options(form: Form, learner: str) -> dict[str, Any]:
+    """The parameters of a learner that were typed: numbers, or words; the learner checks them."""
+    found: dict[str, Any] = {}
+    for name in list_learner_options(learner):
+        typed = form.text(f"option_{learner}_{name}", name, required=False, most=100)
+        if not typed:
+            continue
+        found[name] = typed
+        with suppress(ValueError):
+            found[name] = float(typed)
+            found[name] = int(typed)
     return found
 
 
@@ -142,10 +171,14 @@ def _sentences(operation: str, found: dict[str, Any], dataset: Dataset) -> list[
 def describe(operation: str, spec: dict[str, Any]) -> list[tuple[str, str]]:
     """A spec as lines of a list, for whoever decides."""
     lines = []
+    if operation == "synthesise":
+        spec = {"method": "adaptive", **spec}
     for name, value in spec.items():
         if value in (None, "", {}, []) or name in ("epsilon", "delta"):
             continue
         if isinstance(value, list | tuple):
             value = "; ".join(str(part) for part in value)
+        elif isinstance(value, dict):
+            value = "; ".join(f"{key.replace('_', ' ')} {part}" for key, part in value.items())
         lines.append((name, str(value)))
     return lines

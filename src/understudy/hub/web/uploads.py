@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import anyio.from_thread
@@ -11,6 +15,7 @@ from fastapi import Request
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from understudy.data.schema import Schema
 from understudy.errors import InputError
 from understudy.hub import datasets
 from understudy.hub.access import check
@@ -21,6 +26,7 @@ from understudy.hub.records import Dataset, read_dataset
 from understudy.hub.web.state import Site
 
 MAX_FIELD_BYTES = 10_000
+MAX_HEADER = 1_000_000
 BROKEN = "The form did not arrive whole; load the page again and send it from there."
 
 
@@ -32,10 +38,42 @@ def check_takes_rows(hub: Site, user: User, dataset: str) -> None:
 
 
 def keep_rows(hub: Site, user: User, dataset: str, content: Iterator[bytes]) -> Dataset:
-    """Encrypt rows into the vault, and take them as the data set's."""
-    stored = hub.vault.put(dataset, "rows", content)
+    """Encrypt rows into the vault, and take them as the data set's; a table that lacks columns of
+    the schema is refused.
+    """
+    first = next(content, b"")
+    with hub.db.reading() as c:
+        schema = read_dataset(c, dataset).schema
+    check_columns(first, Schema.from_dict(dict(schema), "The schema").names)
+    stored = hub.vault.put(dataset, "rows", chain([first], content))
     with hub.db.transaction() as c:
         return datasets.store_rows(c, user.id, dataset, stored.id)
+
+
+def check_columns(first: bytes, wanted: Iterable[str]) -> None:
+    """Refuse a CSV file whose first line, where the first piece holds it, does not name all columns
+    of the schema: a job would find that out after its price is paid.
+    """
+    if not first:
+        raise InputError("There is no file, or it is empty; choose the table with the rows.")
+    if first.startswith(b"PAR1"):
+        return
+    if first.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            first = zlib.decompressobj(wbits=31).decompress(first, MAX_HEADER)
+    line, end, _ = first[:MAX_HEADER].partition(b"\n")
+    if not end:
+        return
+    text = line.decode("utf-8-sig", "replace")
+    mark = max(",;\t|", key=lambda one: (text.count(one), one == ","))
+    named = {name.strip() for name in next(csv.reader([text], delimiter=mark), [])}
+    missing = [name for name in wanted if name not in named]
+    if missing:
+        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+        raise InputError(
+            f"The first line of the table does not name {', '.join(missing[:3])}{more}, as the "
+            "schema does; send a table with all columns of the schema. Nothing was stored."
+        )
 
 
 def pull_chunks(stream: AsyncIterator[bytes]) -> Iterator[bytes]:

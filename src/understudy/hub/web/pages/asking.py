@@ -20,7 +20,14 @@ from understudy.hub.web.documents import Id
 from understudy.hub.web.forms import Form, SentForm
 from understudy.hub.web.problems import answer_problem, status_of
 from understudy.hub.web.rendering import go_to, render
-from understudy.hub.web.specs import LABELS, Preview, list_options, preview, read_spec
+from understudy.hub.web.specs import (
+    LABELS,
+    Preview,
+    list_learner_options,
+    list_options,
+    preview,
+    read_spec,
+)
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -207,7 +214,13 @@ def _options(
     from understudy.learners.training import LEARNERS
 
     targets = [("", "none (clusters, components)"), *((a.name, a.name) for a in schema.modelled)]
-    return {"learners": [(name, name) for name in LEARNERS], "targets": targets}
+    parameters = [(name, list_learner_options(name)) for name in LEARNERS]
+    return {
+        "learners": [(name, name) for name in LEARNERS],
+        "targets": targets,
+        "options": [(name, found) for name, found in parameters if found],
+        "typed_options": {name for name in LEARNERS if _has_options(typed, name)},
+    }
 
 
 def _likely_target(schema: Schema) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
+from markupsafe import Markup
 
 from understudy.data.schema import Attribute, Category, Quantity, Schema
 from understudy.hub import accounts, budgets, datasets, releases
 from understudy.hub import requests as asking
 from understudy.hub.access import read_object, read_subject
+from understudy.hub.datasets import CatalogueEntry
 from understudy.hub.names import USES
 from understudy.hub.pages import PageOf
 from understudy.hub.policy import Object, Operation, Subject, allowed
 from understudy.hub.web.documents import Id
-from understudy.hub.web.kept import show_kept
-from understudy.hub.web.rendering import render
+from understudy.hub.web.rendering import environment, render
 from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
@@ -28,13 +31,19 @@ def show_catalogue(
     request: Request, hub: TheHub, viewer: Viewer, q: str = "", page: int = 1
 ) -> Response:
     """The data sets that the viewer may know of."""
+    with hub.db.reading() as c:
+        found = datasets.catalogue(c, viewer.id, PageOf(number=page, size=20), q)
+    return render(
+        request, "catalogue.html", title="Catalogue", page=found, q=q, write_entry=write_entry
+    )
 
-    def make() -> HTMLResponse:
-        with hub.db.reading() as c:
-            found = datasets.catalogue(c, viewer.id, PageOf(number=page, size=20), q)
-        return render(request, "catalogue.html", title="Catalogue", page=found, q=q)
 
-    return show_kept(request, hub, request.app.state.kept_pages, make)
+@lru_cache(maxsize=2000)
+def write_entry(entry: CatalogueEntry) -> Markup:
+    """The lines of a data set: they depend on what they show and on nothing else, so that all who
+    may see the same get the same.
+    """
+    return Markup(environment().get_template("catalogue_entry.html").render(entry=entry))
 
 
 @router.get("/datasets/{dataset}")

@@ -59,7 +59,8 @@ def set_plan(
         with hub.db.transaction() as c:
             collecting.set_plan(c, viewer.id, dataset, document, certificates, service)
     except InputError as error:
-        return _page(request, hub, viewer, dataset, status_on_page(error), problem=str(error))
+        values = {"problem": str(error), "typed": form.typed()}
+        return _page(request, hub, viewer, dataset, status_on_page(error), **values)
     return go_to(f"/datasets/{dataset}/uploads", said="changed")
 
 
@@ -69,7 +70,10 @@ def split_certificates(text: str) -> dict[str, str]:
 
     end = "-----END CERTIFICATE-----"
     pieces = [piece + end for piece in text.split(end) if piece.strip()]
-    found = [Certificate.from_pem(piece, "A certificate") for piece in pieces]
+    found = [
+        Certificate.from_pem(piece, f"Number {place} of the texts")
+        for place, piece in enumerate(pieces, 1)
+    ]
     return {one.name: one.pem for one in found}
 
 
@@ -82,6 +86,7 @@ def _page(
         subject, thing = read_subject(c, viewer.id), read_object(c, dataset)
     if found.mode != ENCRYPTED:
         raise NotFound("There are no encrypted uploads of this data set.")
+    values.setdefault("typed", {})
     return render(
         request,
         "uploads.html",

@@ -157,9 +157,11 @@ def list_steps(asked: Asked, job: Job | None) -> list[dict[str, str]]:
         return steps
     state = "" if job is None else job.state
     queued = {"": "", "queued": "now"}.get(state, "done")
+    if job is not None and state in ("failed", "interrupted", "cancelled"):
+        if job.started_at is not None:
+            steps.append({"label": "Fetched", "kind": "done"})
+        return [*steps, {"label": state.capitalize(), "kind": "bad"}]
     running = {"running": "now", "done": "done"}.get(state, "")
-    if state in ("failed", "interrupted", "cancelled"):
-        running = "bad"
     ended = "done" if state == "done" else ""
     steps.append({"label": "Fetched", "kind": queued})
     steps.append({"label": "Computed" if state == "done" else "Computing", "kind": running})

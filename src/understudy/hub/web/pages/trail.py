@@ -28,6 +28,13 @@ from understudy.hub.web.viewer import TheHub, Viewer
 
 router = APIRouter()
 
+ACTORS = ("worker", "user", "members")
+NAMED = (*ACTORS, "agent", "role")
+"""Fields of details in which ids stand; other texts may be anybody's, and mean what they say."""
+
+LINKED = ("request", "job", "object")
+"""Ids that say nothing to people; the first two become a link."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
@@ -39,6 +46,7 @@ class Line:
     action: str
     object: str
     details: str
+    request: str = ""
 
 
 @router.get("/trail")
@@ -92,9 +100,15 @@ def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Pag
     if objects is not None:
         query = query.where(entries.c.object.in_(objects))
     found = read_page(c, query, page, lambda row: row)
-    about = {row["object"] for row in found.items}
+    details = [json.loads(row["details"]) for row in found.items]
     actors = {row["actor"] for row in found.items}
-    people = lists.actor_names(c, actors | {_worker_of(row["details"]) for row in found.items})
+    people = lists.actor_names(c, actors.union(*(_ids(one, *ACTORS) for one in details)))
+    people |= lists.agent_names(c, set().union(*(_ids(one, "agent") for one in details)))
+    # Only of an approval is it an id; elsewhere it is a name, which somebody typed.
+    granted = [told for row, told in zip(found.items, details, strict=True) if _grants(row)]
+    people |= lists.role_names(c, set().union(*(_ids(one, "role") for one in granted)))
+    asked = lists.requests_of_jobs(c, set().union(*(_ids(one, "job") for one in details)))
+    about = {row["object"] for row in found.items}
     accounts = lists.user_names(c, {one.removeprefix("user:") for one in about})
     names = lists.dataset_names(c, about) | lists.survey_names(c, about)
     names |= {f"user:{user}": name for user, name in accounts.items()}
@@ -105,29 +119,60 @@ def list_entries(c: Transaction, objects: list[str] | None, page: PageOf) -> Pag
             who=people[row["actor"]],
             action=row["action"],
             object=names.get(row["object"], row["object"]),
-            details=describe_details(row["details"], people),
+            details=describe_details(told, people),
+            request=str(told.get("request") or asked.get(told.get("job", ""), "")),
         )
-        for row in found.items
+        for row, told in zip(found.items, details, strict=True)
     )
     return Page(items=items, number=found.number, size=found.size, total=found.total)
 
 
-def _worker_of(text: str) -> str:
-    return str(json.loads(text).get("worker", "hub"))
+def _ids(details: Mapping[str, Any], *fields: str) -> set[str]:
+    """The ids in some fields of an entry's details."""
+    found: set[str] = set()
+    for name in fields:
+        value = details.get(name)
+        found.update(value if isinstance(value, list) else [str(value)])
+    return found
 
 
-def describe_details(text: str, people: Mapping[str, str]) -> str:
+def _grants(row: sa.RowMapping) -> bool:
+    return bool(row["action"] == "approve")
+
+
+def describe_details(details: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Details as a line, with names instead of ids; digests of files are in the download."""
     parts = []
-    for name, value in json.loads(text).items():
-        if name == "worker":
-            value = people.get(str(value), value)
+    for name, value in details.items():
+        if value in (None, "", [], {}) or name in LINKED:
+            continue
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
         if name == "files" and isinstance(value, dict):
-            value = ", ".join(value)
-        if isinstance(value, dict | list):
+            value = list(value)
+        if name == "rules" and isinstance(value, list):
+            value = [_describe_rule(rule) for rule in value]
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            if name in NAMED:
+                value = [names.get(one, one) for one in value]
+            value = " / ".join(value)
+        elif isinstance(value, dict | list):
             value = json.dumps(value, ensure_ascii=False)
+        elif name in NAMED:
+            value = names.get(str(value), value)
         parts.append(f"{name.replace('_', ' ')}: {value}")
     line = "; ".join(parts)
     if len(line) > 300:
         line = f"{line[:300]} …"
     return line
+
+
+def _describe_rule(rule: Mapping[str, Any]) -> str:
+    words = str(rule.get("operation", ""))
+    if rule.get("max_epsilon") is not None:
+        words += f" up to epsilon {rule['max_epsilon']:g}"
+    if rule.get("algorithms"):
+        words += f" with {' or '.join(rule['algorithms'])}"
+    if rule.get("standing"):
+        words += " without asking"
+    return words

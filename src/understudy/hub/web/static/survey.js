@@ -202,7 +202,13 @@ at("answers").addEventListener("submit", async (event) => {
   }
 });
 
-at("answers").addEventListener("input", (event) => event.target.removeAttribute("aria-invalid"));
+at("answers").addEventListener("input", (event) => {
+  const same = `[name="${CSS.escape(event.target.name)}"]`;
+  for (const input of at("answers").querySelectorAll(same)) input.removeAttribute("aria-invalid");
+  // What was said is out of date once all that was marked is put right; else it stays.
+  const wrong = at("make").disabled || at("answers").querySelector("[aria-invalid=true]");
+  if (!wrong) at("problem").hidden = true;
+});
 
 at("send").addEventListener("click", async () => {
   const line = at("report").textContent;
