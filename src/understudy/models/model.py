@@ -211,6 +211,7 @@ class Model:
         *,
         partitions: int | None = None,
         safe_for_spreadsheets: bool = False,
+        delimiter: str = ",",
         **drawing: Unpack[Drawing],
     ) -> int:
         """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder;
@@ -228,6 +229,8 @@ class Model:
         safe_for_spreadsheets
             Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV
             only).
+        delimiter
+            What stands between the values of a CSV file: a comma, semicolon, tab or vertical bar.
         progress
             Called with the number of rows that were written since the last time.
         drawing
@@ -241,7 +244,7 @@ class Model:
         chunks = self.chunks(rows, seed, **drawing)
         if safe_for_spreadsheets:
             chunks = map(disarm_formulas, chunks)
-        return write_table(path, count_rows(chunks, progress))
+        return write_table(path, count_rows(chunks, progress), delimiter)
 
     def chunks(
         self,
