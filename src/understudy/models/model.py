@@ -149,6 +149,13 @@ class Model:
         return None
 
     @property
+    def spreads_values(self) -> bool:
+        """Whether the rows of a bin share out its values too, as they do codes. A seed gives the
+        rows that it always gave from a model that was made before they did.
+        """
+        return self.method.get("even_values") is True
+
+    @property
     def taken_as_public(self) -> tuple[str, ...]:
         """What the release read or was given without a price: it is not protected."""
         return self.ledger.taken_as_public
@@ -351,15 +358,15 @@ class Model:
 
         # Rows that are drawn one by one, or under a condition, are as the network has them.
         gathers = bool(self.schema.missing_cells) and spread == "even" and not subsets
+        even = self.spreads_values and spread == "even"
 
         def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
             codes = restricted.draw(codes_of, rows, rng)
             if gathers:
                 gathered = gather_missing(codes, self.schema, rng, rows)
                 codes = restricted.undo(codes, gathered)
-            table = confine_values(
-                decode(codes, self.schema, rng, rows, first), codes, subsets, rng
-            )
+            table = decode(codes, self.schema, rng, rows, first, even=even)
+            table = confine_values(table, codes, subsets, rng)
             if self.schema.constraints is None:
                 return table
             return satisfy(table, codes, self.schema, rules, rng)

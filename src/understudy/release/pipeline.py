@@ -171,7 +171,8 @@ class Release:
         if self.explain is not None and isinstance(rows, CuboidCounter):
             for sentence in rows.explain():
                 self.explain(sentence)
-        return replace(model, library=self.source.library)
+        method = {**model.method, "even_values": True}
+        return replace(model, method=method, library=self.source.library)
 
     # ---- checks: nothing is spent here
 
