@@ -27,7 +27,7 @@ from examples import (
     words,
 )
 from understudy import InputError
-from understudy.data import encoding
+from understudy.data import inside
 from understudy.data.encoding import decode, encode, quantity_values
 from understudy.data.frames import as_table
 from understudy.data.schema import Category, Quantity, Schema
@@ -106,7 +106,7 @@ def test_a_decoded_value_lies_in_its_own_bin(
     """Also with the smallest and the largest numbers that a stream can give."""
     if draw != "random":
         extreme = 0.0 if draw == "lowest" else np.nextafter(1.0, 0.0)
-        monkeypatch.setattr(encoding, "draw_uniforms", lambda _, rows: np.full(rows, extreme))
+        monkeypatch.setattr(inside, "draw_uniforms", lambda _, rows: np.full(rows, extreme))
     schema = schema_of(x=entry)
     codes = np.tile(np.arange(schema["x"].size), 200 if draw == "random" else 1)
     table = decode({"x": codes}, schema, np.random.default_rng(3), len(codes))

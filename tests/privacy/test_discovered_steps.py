@@ -75,6 +75,25 @@ def test_amounts_keep_step_and_places(step: float) -> None:
     assert len(codes["x"]) == 2
 
 
+@pytest.mark.parametrize("places", [1, 2, 3, 4])
+def test_places_after_a_decimal_comma_are_kept(places: int) -> None:
+    """Body temperatures have one, prices two, costs of calls four: 37,0 is not written 37,00."""
+    rng = np.random.default_rng(places)
+    numbers = rng.integers(30 * 10**places, 42 * 10**places, ROWS) / 10**places
+    found = found_of([f"{number:.{places}f}".replace(".", ",") for number in numbers.tolist()])
+    assert (found.kind, found.format) == ("real", "12,5" + "0" * (places - 1))
+    assert Format("real", found.format or "").write([37.0]) == [f"37,{'0' * places}"]
+
+
+def test_datetimes_of_half_days_are_read() -> None:
+    rng = np.random.default_rng(2)
+    start = dt.datetime(2022, 1, 1)
+    for notation in ("%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M:%S %p"):
+        moments = [start + dt.timedelta(minutes=5 * int(m)) for m in rng.integers(0, 10**5, ROWS)]
+        found = found_of([moment.strftime(notation) for moment in moments])
+        assert (found.kind, found.format, found.step) == ("datetime", notation, 300)
+
+
 def test_places_that_vary_are_not_fixed() -> None:
     rng = np.random.default_rng(1)
     found = found_of([str(amount) for amount in rng.gamma(2, 50, ROWS).round(1).tolist()])

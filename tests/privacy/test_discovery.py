@@ -681,6 +681,7 @@ def test_a_discovered_schema_survives_a_file_and_encodes_the_table() -> None:
         ("contact_E-Mail", True),
         ("mobile_phone", True),
         ("IBAN", True),
+        ("isbn_13", True),
         ("mailed", False),
         ("phones_owned", False),
         ("humid", False),

@@ -12,6 +12,7 @@ from understudy import Adaptive, Independent, InputError
 from understudy.data.tables import Column, Table
 from understudy.privacy import plan as plans
 from understudy.privacy.budget import Budget
+from understudy.privacy.discovery_budget import RARE_SHARE
 from understudy.privacy.mechanisms import SeededNoise
 from understudy.privacy.plan import noise_of, plan, plan_discovery, sampling_error
 
@@ -130,6 +131,19 @@ def test_what_discovery_can_find_is_told_without_a_schema(rows: int, stops: bool
         plan_discovery(0, rows, 1.0)
     wider = plan_discovery(60, rows, 1.0)
     assert wider.outlook.category_rows > planned.outlook.category_rows
+
+
+def test_second_looks_at_words_are_planned_for() -> None:
+    """Where frequent words are seen, discovery may ask again: the model gets less by that."""
+    planned = plan_discovery(15, 48_842, 1.0)
+    assert planned.second_share == pytest.approx(RARE_SHARE)
+    assert "up to 6% more" in planned.describe()
+    given = plan_discovery(15, 48_842, 1.0, discovery=planned.share)
+    assert given.second_share == 0.0
+    assert given.rounds is not None
+    assert planned.rounds is not None
+    assert given.rounds.deviation < planned.rounds.deviation
+    assert plan_discovery(15, 768, 1.0).second_share == 0.0
 
 
 def test_adaptive_is_planned_for() -> None:

@@ -194,6 +194,22 @@ def test_few_rows_leave_the_schema_as_good_as_it_was(rows: int) -> None:
             assert ((values >= attribute.edges[0]) & (values <= attribute.edges[-1])).all()
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_few_rows_are_enough_to_see_that_most_are_zero(delta: float) -> None:
+    """One row in ten has a gain: without this, zeros were spread over the first bin."""
+    rng = np.random.default_rng(4)
+    gains = np.where(rng.random(2500) < 0.9, 0, rng.integers(1, 50_000, 2500))
+    entry = {"kind": "integer", "min": 0, "max": 99_999, "bins": 16}
+    schema = Schema.from_dict({"attributes": {"gain": entry}})
+    table, _ = as_table(pd.DataFrame({"gain": gains}))
+    ledger = Ledger(0.03 if delta else 0.02, delta, "add_remove", "gdp" if delta else "epsilon")
+    found = refine(schema, lambda fine: encode(table, fine), ledger, ledger.budget, SeededNoise(1))
+    gain = found["gain"]
+    assert isinstance(gain, Quantity)
+    drawn = gain.inside.draw(encode(table, found).codes["gain"], rng, even=True)
+    assert (drawn == 0).mean() > 0.75
+
+
 def test_bins_and_edges_that_the_schema_gives_stay(real: pd.DataFrame) -> None:
     given = schema_of_loans(bins=8)
     model = Independent(epsilon=2.0).fit(real, given, notify=lambda _: None)

@@ -87,7 +87,7 @@ def _print_budget(
 def _print_discovery(console: Console, found: DiscoveryPlan) -> None:
     from understudy.release.preflight import REMEDIES, describe_outlook
 
-    console.print(f"Without a schema, discovery takes {found.share:.0%} of the budget.")
+    console.print(f"Without a schema, {found.describe()}.")
     console.print(f"{describe_outlook(found.outlook)}.")
     if found.stops:
         console.print(f"A release would stop after the count of rows: {REMEDIES}.")

@@ -287,6 +287,7 @@ class Outputs:
     contact: str = ""
     partitions: int | None = None
     safe_for_spreadsheets: bool = False
+    delimiter: str = ","
 
     @property
     def place(self) -> str:
@@ -342,6 +343,7 @@ class Outputs:
                 talk,
                 partitions=self.partitions,
                 safe_for_spreadsheets=self.safe_for_spreadsheets,
+                delimiter=self.delimiter,
             )
             return
         with talk.working("writing rows") as progress:
@@ -378,6 +380,7 @@ def run_synthesis(
     """
     from understudy.data.forms import load_facts
     from understudy.data.schema import Schema
+    from understudy.engines.headers import read_delimiter
 
     outputs.check()
     _check_books(inputs, outputs, ledger)
@@ -393,6 +396,7 @@ def run_synthesis(
             "The random method measures nothing, not even the number of rows; say how many by "
             "--rows."
         )
+    outputs = replace(outputs, delimiter=read_delimiter(inputs.table, **inputs.reading))
     released = _learn(synthesizer, inputs, schema, ledger=ledger, talk=talk, explain=explain)
     outputs.write(released, talk)
     talk.say(released.ledger.statement())

@@ -66,7 +66,8 @@ A step need not be a multiple of the next: no multiple of 25 but those of 100 is
 """
 
 FIXED_PLACES = ("0.00", "0.000", "0.0000")
-"""Reals may all be written with as many places after the point: 3.00, not 3."""
+FIXED_PLACES_AFTER_COMMA = ("12,5", "12,50", "12,500", "12,5000")
+"""Reals may all be written with as many places after the point, or the comma: 3.00, not 3."""
 
 SHORTEST = "0"
 """Or with those that they need: 3, not 3.0."""
@@ -275,7 +276,7 @@ def _samples(form: Format) -> list[str]:
     return words
 
 
-PLAIN_INTEGER = Format("integer")
+PLAIN_INTEGER, DECIMAL_COMMA = Format("integer"), Format("real", "12,50")
 PLAIN_DATE, PLAIN_DATETIME = Format("date"), Format("datetime")
 
 
@@ -386,7 +387,10 @@ class Tally:
             )
         tally = self.formats[place]
         # Zero lies on all grids and tells nothing, but for how it is written.
-        telling = (numbers != 0) | np.array(["." in word for word in words], dtype=bool)
+        mark = "."
+        if form == DECIMAL_COMMA:
+            mark = ","
+        telling = (numbers != 0) | np.array([mark in word for word in words], dtype=bool)
         on_grids = dict(zip(grids_of(form.kind), _on_grids(form.kind, numbers), strict=True))
         written = {"": ~padded}
         for spacing_place, spacing in enumerate(spacings_of(form)):
@@ -421,13 +425,18 @@ def spacings_of(form: Format) -> tuple[Spacing, ...]:
     as many places after the point, or those they need, and for codes of as many digits.
     """
     found = [Spacing(step) for step in grids_of(form.kind)]
+    fixed: tuple[str, ...] = ()
     if form == Format("real"):
-        found += [
-            Spacing(step, notation)
-            for notation in FIXED_PLACES
-            for step in REAL_GRIDS[1:-1]
-            if decimals_of(step) <= len(notation) - 2
-        ]
+        fixed = FIXED_PLACES
+    elif form == DECIMAL_COMMA:
+        fixed = FIXED_PLACES_AFTER_COMMA
+    found += [
+        Spacing(step, notation)
+        for notation in fixed
+        for step in REAL_GRIDS[1:-1]
+        if decimals_of(step) <= _places_of(notation)
+    ]
+    if form == Format("real"):
         found += [Spacing(step, SHORTEST) for step in REAL_GRIDS[1:] if step >= MIN_SHORTEST_STEP]
     if form == PLAIN_INTEGER:
         found += [Spacing(INTEGER_GRIDS[-1], notation) for notation in PADDED]
@@ -461,14 +470,19 @@ def _written_as(notation: str, words: Sequence[str]) -> NDArray[np.bool_]:
     elif notation == SHORTEST:
         found = [_SHORTEST.fullmatch(word) is not None for word in words]
     else:
-        places = len(notation) - 2
-        found = [_count_decimals(word) == places for word in words]
+        places, mark = _places_of(notation), notation.lstrip("0123456789")[0]
+        found = [_count_decimals(word, mark) == places for word in words]
     return np.array(found, dtype=bool)
 
 
-def _count_decimals(word: str) -> int:
+def _places_of(notation: str) -> int:
+    """How many digits a notation has after its point or comma."""
+    return len(notation.replace(",", ".").partition(".")[2])
+
+
+def _count_decimals(word: str, mark: str) -> int:
     """How many digits a word has after its point; those of powers of ten do not count."""
-    decimals = word.partition(".")[2]
+    decimals = word.partition(mark)[2]
     if decimals.isdigit():
         return len(decimals)
     return 0

@@ -20,8 +20,8 @@ from understudy.data.cells import CellEncoder, Codes, EncodedColumn
 from understudy.data.cells import Outside as Outside
 from understudy.data.columns import in_words
 from understudy.data.fakes import fake_texts, number_texts
+from understudy.data.inside import draw_inside
 from understudy.data.schema import Attribute, Category, Identifier, Quantity, Schema, Text
-from understudy.data.streams import draw_uniforms
 from understudy.data.tables import Column, Table
 from understudy.errors import InputError
 
@@ -102,6 +102,8 @@ def decode(
     rng: np.random.Generator,
     rows: int,
     first: int = 0,
+    *,
+    even: bool = False,
 ) -> Table:
     """Turn codes back into a table with the columns of the schema.
 
@@ -120,6 +122,8 @@ def decode(
         How many rows there are.
     first
         The number of the first row, for identifiers.
+    even
+        Whether the rows of a bin share out what lies in it, or each is drawn by itself.
     """
     columns: dict[str, Column] = {}
     for attribute in schema:
@@ -130,7 +134,7 @@ def decode(
             if texts is not None:
                 columns[attribute.name] = texts
         elif isinstance(attribute, Quantity):
-            column = _decode_quantity(attribute, codes[attribute.name], rng)
+            column = _decode_quantity(attribute, codes[attribute.name], rng, even=even)
             if attribute.kind == "time":  # no library has a type for it that all others read
                 column = in_words(column, "time")
             columns[attribute.name] = column
@@ -147,11 +151,13 @@ def _identifiers(attribute: Identifier, first: int, rows: int) -> Column:
     return Column("text", np.arange(rows, dtype=np.uint32), words)
 
 
-def _decode_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator) -> Column:
+def _decode_quantity(
+    attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator, *, even: bool
+) -> Column:
     if attribute.refined:
-        values: NDArray[Any] = attribute.inside.draw(codes, rng)
+        values: NDArray[Any] = attribute.inside.draw(codes, rng, even=even)
     else:
-        values = _drawn_evenly(attribute, codes, rng)
+        values = _draw_uniformly(attribute, codes, rng, even=even)
     kind = attribute.kind
     if kind == "real" and values.dtype.kind == "i":
         kind = "integer"  # multiples of a whole step are written without a point
@@ -159,8 +165,8 @@ def _decode_quantity(attribute: Quantity, codes: NDArray[Any], rng: np.random.Ge
     return _with_missing(column, attribute, codes)
 
 
-def _drawn_evenly(
-    attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator
+def _draw_uniformly(
+    attribute: Quantity, codes: NDArray[Any], rng: np.random.Generator, *, even: bool
 ) -> NDArray[Any]:
     """Values where nothing is known of the inside of bins: all of a bin are equally likely."""
     # "missing" gets a bin of its own here, so that one lookup serves all rows.
@@ -168,13 +174,12 @@ def _drawn_evenly(
     low, width = edges[:-1], np.diff(edges)
     if attribute.whole and width[: attribute.bins].max() == 1:
         return low.astype(np.int64)[codes]
+    inside = draw_inside(rng, codes, attribute, even=even) * width[codes]
     if attribute.whole:
         # Both parts are whole and below 2^53, so the sum is exact and stays below the next edge.
-        return low.astype(np.int64)[codes] + (draw_uniforms(rng, len(codes)) * width[codes]).astype(
-            np.int64
-        )
+        return low.astype(np.int64)[codes] + inside.astype(np.int64)
     unit = float(10**attribute.places)
-    inside = low[codes] + draw_uniforms(rng, len(codes)) * width[codes]
+    inside += low[codes]
     # Rounding, here or in the sum above, must not carry a value over an edge of its bin.
     below = np.nextafter(edges[1:], -np.inf)
     return np.clip(np.floor(inside * unit) / unit, low[codes], below[codes])

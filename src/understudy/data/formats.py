@@ -147,8 +147,10 @@ _DATETIMES = (
         for date in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%-m/%-d/%Y")
         for time in ("%H:%M", "%H:%M:%S")
     ),
+    *(f"{date} %I:%M %p" for date in ("%m/%d/%Y", "%d/%m/%Y", "%Y-%m-%d")),
     *("%d %b %Y %H:%M:%S", "%d%^b%Y:%H:%M:%S", "%Y%m%d%H%M%S"),
-    *("%m/%d/%Y %I:%M:%S %p", "%-m/%-d/%Y %-I:%M %p", "%-m/%-d/%Y %-I:%M:%S %p"),
+    *("%Y-%m-%d %I:%M:%S %p", "%d/%m/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p"),
+    *("%-m/%-d/%Y %-I:%M %p", "%-m/%-d/%Y %-I:%M:%S %p"),
 )
 
 

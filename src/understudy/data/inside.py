@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.streams import draw_uniforms
+from understudy.data.streams import draw_uniforms, share_out_uniforms
 from understudy.data.uneven import Uneven, move_to_first_of_month
 
 if TYPE_CHECKING:
@@ -134,6 +134,15 @@ class Grid:
         return (places * self.numerator) / self.denominator
 
 
+def draw_inside(
+    rng: np.random.Generator, codes: NDArray[Any], attribute: Quantity, *, even: bool
+) -> NDArray[np.float64]:
+    """How far inside its bin each row lies, from 0 to 1."""
+    if even:
+        return share_out_uniforms(rng, codes, attribute.bins + 1)
+    return draw_uniforms(rng, len(codes))
+
+
 class Inside:
     """The segments of all bins of a quantity.
 
@@ -196,12 +205,25 @@ class Inside:
 
     # ---- drawing
 
-    def draw(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-        """A value of each row's bin."""
-        uniforms = draw_uniforms(rng, len(codes))
+    def draw(
+        self, codes: NDArray[Any], rng: np.random.Generator, *, even: bool = False
+    ) -> NDArray[Any]:
+        """A value of each row's bin.
+
+        Parameters
+        ----------
+        codes
+            The rows' bins; the number after the last stands for "missing".
+        rng
+            Where the randomness comes from.
+        even
+            Whether the rows of a bin share out its quantiles, in random order, or each is drawn by
+            itself.
+        """
+        uniforms = draw_inside(rng, codes, self.attribute, even=even)
         rounding = None
         if self.attribute.heaping or self.attribute.weekdays or self.attribute.first_of_month:
-            rounding = draw_uniforms(rng, len(codes))
+            rounding = draw_inside(rng, codes, self.attribute, even=even)
         whole = self.grid is not None and self.grid.denominator == 1 and not self._mixed
         values: NDArray[Any] = np.empty(len(codes), dtype=np.int64 if whole else np.float64)
         # A few rows at a time: what is looked up for them stays in the processor's cache.

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from understudy.machine.plain_first import PlainFirst
 
-PLAIN_SECONDS = 5e-9
-"""What a number takes in plain NumPy, about."""
+PLAIN_SECONDS, PLAIN_EVEN_SECONDS = 5e-9, 3e-7
+"""What a number takes in plain NumPy, about: drawn by itself, and shared out."""
+
+BELOW_ONE = 1 - 2.0**-53
 
 _BLOCK = 1 << 14  # numbers at a time: what they need stays in the cache
 
@@ -40,6 +42,52 @@ def draw_uniforms(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
         return stream_numbers(key, count)
     numbers = np.empty(count)
     kernels.fill_uniform(key, numbers)
+    return numbers
+
+
+def share_out_uniforms(
+    rng: np.random.Generator, groups: NDArray[Any], size: int
+) -> NDArray[np.float64]:
+    """Numbers in [0, 1) that the rows of each group share out evenly: its m rows have one in each
+    of the m intervals [i / m, (i + 1) / m), in random order.
+
+    Parameters
+    ----------
+    rng
+        Where the randomness comes from.
+    groups
+        The number of each row's group.
+    size
+        How many groups there are.
+    """
+    key, sizes = draw_key(rng), np.bincount(groups, minlength=size)
+    kernels = _KERNELS.kernels_for(PLAIN_EVEN_SECONDS * len(groups))
+    if kernels is None:
+        return stream_evenly(key, groups, sizes)
+    numbers = np.empty(len(groups))
+    kernels.fill_evenly(key, groups, sizes, numbers)
+    return numbers
+
+
+def stream_evenly(
+    key: np.uint64, groups: NDArray[Any], sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Numbers that groups share out, in plain NumPy: what
+    :func:`understudy.data.stream_kernels.fill_evenly` gives, to the bit.
+    """
+    rows = len(groups)
+    by_group = np.argsort(groups, kind="stable")
+    held = sizes[groups[by_group]]
+    first = (np.cumsum(sizes) - sizes)[groups[by_group]]
+    rank = np.arange(rows) - first
+    shares = np.minimum((rank + stream_numbers(key, rows)) / held, BELOW_ONE).tolist()
+    order_key = mix_bits(np.array([key ^ np.uint64(0xD1B54A32D192ED03)]))[0]
+    others = first + (stream_numbers(order_key, rows) * (rank + 1)).astype(np.int64)
+    # Fisher and Yates' shuffle, in all groups from their last row on.
+    for here, other in zip(range(rows - 1, -1, -1), reversed(others.tolist()), strict=True):
+        shares[here], shares[other] = shares[other], shares[here]
+    numbers = np.empty(rows)
+    numbers[by_group] = shares
     return numbers
 
 
@@ -70,4 +118,4 @@ def _load_kernels() -> Any:
     return stream_kernels
 
 
-_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("stream_kernels.py"), compiling=0.5)
+_KERNELS = PlainFirst(_load_kernels, Path(__file__).with_name("stream_kernels.py"), compiling=1.0)

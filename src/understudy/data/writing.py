@@ -49,21 +49,29 @@ def table_suffix(path: str | Path, known: Sequence[str] = SUFFIXES) -> str:
     )
 
 
-def write_table(path: str | Path, chunks: Iterable[Table]) -> int:
+DELIMITERS = (",", ";", "\t", "|")
+"""Between the values of a CSV file."""
+
+
+def write_table(path: str | Path, chunks: Iterable[Table], delimiter: str = ",") -> int:
     """Write chunks of one table to a CSV or Parquet file as they come; returns the number of rows.
 
     Memory stays flat however many chunks there are. The file appears only when all of them are
-    written.
+    written. The delimiter is that of files whose name ends in ``.csv``.
     """
+    if delimiter not in DELIMITERS:
+        raise InputError(
+            f"The delimiter must be a comma, semicolon, tab or vertical bar, not {delimiter!r}."
+        )
     path = writable_file(path, "table")
     suffix = table_suffix(path)
     with write_whole(path) as beside:
         try:
             if suffix == ".parquet":
                 return write_parquet(beside, chunks)
-            return _write_csv(
-                beside, chunks, "\t" if suffix.startswith(".tsv") else ",", suffix.endswith(".gz")
-            )
+            if suffix.startswith(".tsv"):
+                delimiter = "\t"
+            return _write_csv(beside, chunks, delimiter, suffix.endswith(".gz"))
         except duckdb.Error as error:
             raise OSError(first_line(error)) from error
 

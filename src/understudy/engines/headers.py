@@ -13,7 +13,7 @@ from typing import Unpack
 
 import duckdb
 
-from understudy.data.csv_files import bytes_of, check_names, read_form
+from understudy.data.csv_files import CsvForm, bytes_of, check_names, read_form
 from understudy.data.encodings import as_utf8
 from understudy.data.read_options import Reading, ReadOptions
 from understudy.data.reading import READ_SUFFIXES, kind_of_type, parquet_relation
@@ -35,23 +35,35 @@ def read_columns(table: str, **reading: Unpack[Reading]) -> dict[str, str | None
             return _parquet_columns(path)
         if suffix.startswith((".csv", ".tsv")):
             options = ReadOptions(**reading)
-            return dict.fromkeys(_csv_names(path, suffix.endswith(".gz"), options))
+            return dict.fromkeys(_csv_form(path, suffix.endswith(".gz"), options).names)
     with open_rows(table, **reading) as (rows, _):
         if isinstance(rows, Table) or rows.engine.csv:
             return dict.fromkeys(rows.names)
         return {name: kind or None for name, (_, kind) in rows.engine.types.items()}
 
 
-def _csv_names(path: Path, packed: bool, options: ReadOptions) -> tuple[str, ...]:
-    """The names in the first line, whatever the lines after it hold."""
+def read_delimiter(table: str, **reading: Unpack[Reading]) -> str:
+    """What stands between the names of a CSV file, and should between synthetic values: a comma
+    where the first line is a row, which is nobody's to know, and of all other tables.
+    """
+    path, options = Path(table), ReadOptions(**reading)
+    if is_url(table) or not path.is_file() or options.header is False:
+        return ","
+    suffix = table_suffix(path, READ_SUFFIXES)
+    if not suffix.startswith(".csv"):
+        return ","
+    return _csv_form(path, suffix.endswith(".gz"), options).delimiter
+
+
+def _csv_form(path: Path, packed: bool, options: ReadOptions) -> CsvForm:
+    """What the first line tells, whatever the lines after it hold."""
     with tempfile.TemporaryDirectory() as folder, bytes_of(path, packed) as file:
         start = Path(folder) / "start.csv"
         start.write_bytes(file.read(_START))
         readable = as_utf8(
             [start], compressed=False, encoding=options.encoding, folder=Path(folder)
         )
-        form = read_form(readable.files[0], compressed=False, options=options, original=path)
-    return form.names
+        return read_form(readable.files[0], compressed=False, options=options, original=path)
 
 
 def _parquet_columns(path: Path) -> dict[str, str | None]:

@@ -149,6 +149,13 @@ class Model:
         return None
 
     @property
+    def spreads_values(self) -> bool:
+        """Whether the rows of a bin share out its values too, as they do codes. A seed gives the
+        rows that it always gave from a model that was made before they did.
+        """
+        return self.method.get("even_values") is True
+
+    @property
     def taken_as_public(self) -> tuple[str, ...]:
         """What the release read or was given without a price: it is not protected."""
         return self.ledger.taken_as_public
@@ -211,6 +218,7 @@ class Model:
         *,
         partitions: int | None = None,
         safe_for_spreadsheets: bool = False,
+        delimiter: str = ",",
         **drawing: Unpack[Drawing],
     ) -> int:
         """Draw synthetic rows into a CSV or Parquet file, a chunk at a time, or into a folder;
@@ -228,6 +236,8 @@ class Model:
         safe_for_spreadsheets
             Put an apostrophe before texts and names that a spreadsheet would run as formulas (CSV
             only).
+        delimiter
+            What stands between the values of a CSV file: a comma, semicolon, tab or vertical bar.
         progress
             Called with the number of rows that were written since the last time.
         drawing
@@ -241,7 +251,7 @@ class Model:
         chunks = self.chunks(rows, seed, **drawing)
         if safe_for_spreadsheets:
             chunks = map(disarm_formulas, chunks)
-        return write_table(path, count_rows(chunks, progress))
+        return write_table(path, count_rows(chunks, progress), delimiter)
 
     def chunks(
         self,
@@ -348,15 +358,15 @@ class Model:
 
         # Rows that are drawn one by one, or under a condition, are as the network has them.
         gathers = bool(self.schema.missing_cells) and spread == "even" and not subsets
+        even = self.spreads_values and spread == "even"
 
         def draw(first: int, rows: int, rng: np.random.Generator) -> Table:
             codes = restricted.draw(codes_of, rows, rng)
             if gathers:
                 gathered = gather_missing(codes, self.schema, rng, rows)
                 codes = restricted.undo(codes, gathered)
-            table = confine_values(
-                decode(codes, self.schema, rng, rows, first), codes, subsets, rng
-            )
+            table = decode(codes, self.schema, rng, rows, first, even=even)
+            table = confine_values(table, codes, subsets, rng)
             if self.schema.constraints is None:
                 return table
             return satisfy(table, codes, self.schema, rules, rng)

@@ -44,7 +44,6 @@ from understudy.privacy.discovery_budget import (
     RANGES_SHARE,
     RANGES_SHARE_BESIDE_WORDS,
     RANGES_STRENGTH,
-    RARE_SHARE,
     WORDS_WEIGHT,
     Outlook,
     choice_price,
@@ -54,6 +53,7 @@ from understudy.privacy.discovery_budget import (
     noise_tail,
     present_price,
     price_count,
+    price_second_looks,
     rare_words_price,
     rows_to_be_seen,
     subtract,
@@ -354,7 +354,7 @@ class Discovery:
             finder.ask_words(name, cost, half)
         if not costs or not twice:
             return
-        spare = exact(self.budget.amount) * exact(RARE_SHARE)
+        spare = exact(price_second_looks(self.budget).amount)
         self._raise_price(spare)
         again = [name for name in costs if self._lacks_words(finder, name)]
         parts = max(len(again), MIN_PARTS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from understudy.privacy.budget import Budget, Neighbours, exact, round_down
@@ -165,6 +165,8 @@ class Outlook:
     """What there is to find it with."""
     top_up: Budget
     """What columns of words get beyond that, if half the columns hold words."""
+    second_look: Budget
+    """What second looks at columns of words may take beyond that, where frequent words are seen."""
     category_rows: float
     """In about how many rows a category must occur to be seen, if half the columns hold words."""
     strength: float
@@ -254,6 +256,7 @@ def _foresee(
         columns=columns,
         budget=budget,
         top_up=Budget(round_down(exact(more.amount) * exact(words)), more.currency),
+        second_look=Budget(0.0, budget.currency),
         category_rows=rows_to_be_seen(protection, cost, delta / words),
         strength=rows * protection.strength(limit_price(budget, budget, KINDS_SHARE, columns)),
     )
@@ -268,8 +271,17 @@ def foresee_by_need(
         part = subtract(part, price_count(budget))
         outlook = foresee(protection, part, delta, columns, rows)
         if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:
-            return outlook
-    return _foresee(protection, part, budget, delta, columns, rows)
+            break
+    else:
+        outlook = _foresee(protection, part, budget, delta, columns, rows)
+    if outlook.category_rows <= ENOUGH_FOR_CATEGORIES * rows:
+        outlook = replace(outlook, second_look=price_second_looks(budget))
+    return outlook
+
+
+def price_second_looks(budget: Budget) -> Budget:
+    """What second looks at columns of words cost together, at most."""
+    return Budget(round_down(exact(budget.amount) * exact(RARE_SHARE)), budget.currency)
 
 
 def noise_tail(scale: float, currency: str, probability: float) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.counting.partition import (
     FIXED_PLACES,
+    FIXED_PLACES_AFTER_COMMA,
     PADDED,
     SHORTEST,
     VOCABULARIES,
@@ -265,7 +266,8 @@ def grid_odds(form: Format, evidence: float) -> NDArray[np.float64]:
     """
     levels = dict(zip(grids_of(form.kind), LEVELS.get(form.kind, (0.0,)), strict=True))
     step = min(0.3 * evidence / max(*levels.values(), 1.0), 10.0) + 0.002 * evidence
-    written = dict.fromkeys(FIXED_PLACES, min(FIXED_PLACES_ODDS * evidence, 8.0))
+    fixed = FIXED_PLACES + FIXED_PLACES_AFTER_COMMA
+    written = dict.fromkeys(fixed, min(FIXED_PLACES_ODDS * evidence, 8.0))
     written[SHORTEST] = min(SHORTEST_ODDS * evidence, 4.0)
     written |= dict.fromkeys(PADDED, PADDED_ODDS * evidence - 2.0)
     return np.array(

@@ -10,8 +10,11 @@ CONTACTS = {
     r"e[_\- ]?mail([_\- ]?addr(ess)?)?|mail[_\- ]?addr(ess)?": "user######@example.com",
     r"(tele|mobile[_\- ]?)?phone([_\- ]?(no|nr|number))?|mobile|fax": "555-######",
     r"iban": "XX00-######",
+    r"isbn([_\- ]?1[03])?": "978-0-######",
 }
-"""Names of columns that reach one person and nobody else, and what synthetic rows have in them."""
+"""Names of columns that reach one person, or one thing, and no other, and what synthetic rows have
+in them.
+"""
 
 _PREFIX = r"(?i)(.*[_\- ])?"
 _IDENTIFIER_NAME = re.compile(

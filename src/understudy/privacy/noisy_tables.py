@@ -15,8 +15,10 @@ from understudy.privacy.shapes import nearest_counts
 FALSE_ALARM = 0.05
 """Probability that noise alone makes some cell of a histogram stand out."""
 
-ENOUGH = 8.0
-"""How many times what stands out of the noise the rows must be, before a shape is made of them."""
+ENOUGH, SURE = 8.0, 1.5
+"""How many times what stands out of the noise the rows must be, before a shape is made of them: all
+together, or those of one cell. Few rows are enough where most of them hold a zero.
+"""
 
 MISSING_FALSE_ALARM = 0.03
 """Probability that noise alone makes more rows lack several cells than chance has it."""
@@ -49,7 +51,8 @@ class NoisyTable:
 
     def enough_rows(self) -> bool:
         """Whether the rows are this many against the noise that a shape can be seen."""
-        return int(self.counts.sum()) >= ENOUGH * self.stands_out(len(self.counts))
+        seen = self.stands_out(len(self.counts))
+        return int(self.counts.sum()) >= ENOUGH * seen or int(self.counts.max()) >= SURE * seen
 
     @property
     def deviation(self) -> float:

@@ -16,6 +16,7 @@ from understudy.privacy.budget import (
     check_epsilon,
 )
 from understudy.privacy.discovery_budget import (
+    COUNT_SHARE,
     Outlook,
     Protection,
     foresee,
@@ -104,9 +105,21 @@ class DiscoveryPlan:
 
     @property
     def share(self) -> float:
-        """The share of the budget that discovery takes."""
+        """The share of the budget that discovery takes, second looks at words not included."""
         asked = self.outlook.budget.amount + self.outlook.top_up.amount
-        return asked / self.budget.amount
+        return asked / self.budget.amount + COUNT_SHARE
+
+    @property
+    def second_share(self) -> float:
+        """The share that second looks at words may take beyond that."""
+        return self.outlook.second_look.amount / self.budget.amount
+
+    def describe(self) -> str:
+        """What discovery takes of the budget."""
+        said = f"discovery takes {self.share:.0%} of the budget"
+        if self.second_share:
+            said += f", and up to {self.second_share:.0%} more where rare words have no name yet"
+        return said
 
     @property
     def stops(self) -> bool:
@@ -185,7 +198,9 @@ def plan_discovery(
     else:
         share = Budget(ledger.budget.amount * discovery, ledger.currency)
         outlook = foresee(protection, subtract(share, price_count(ledger.budget)), *facts)
-    left = subtract(subtract(ledger.budget, outlook.budget), outlook.top_up)
+    left = subtract(ledger.budget, price_count(ledger.budget))
+    for part in (outlook.budget, outlook.top_up, outlook.second_look):
+        left = subtract(left, part)
     return DiscoveryPlan(ledger.budget, outlook, _rounds(columns, rows, left, neighbours, most))
 
 

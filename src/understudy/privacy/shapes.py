@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CERTAIN = 6.0
+"""Standard deviations: a run of more rows is hardly noise alone."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -54,9 +57,11 @@ class Shape:
 
     def possible_rows(self) -> NDArray[np.float64]:
         """The nearest estimate without negative numbers of rows, in which all rows are as many:
-        what is taken off is in proportion to how unsure a number is.
+        what is taken off is in proportion to how unsure a number is. Where noise of many cells
+        adds up to fewer rows than are certain, half of these are counted on.
         """
-        return nearest_counts(self.rows, 1 / self.precisions)
+        certain = self.rows[self.rows * np.sqrt(self.precisions) > CERTAIN].sum()
+        return nearest_counts(self.rows, 1 / self.precisions, float(certain) / 2)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -106,10 +111,10 @@ def sum_by(groups: NDArray[np.int64], numbers: NDArray[Any]) -> NDArray[np.float
 
 
 def nearest_counts(
-    noisy: NDArray[np.float64], variances: NDArray[np.float64] | float = 1.0
+    noisy: NDArray[np.float64], variances: NDArray[np.float64] | float = 1.0, least: float = 0.0
 ) -> NDArray[np.float64]:
-    """The nearest counts that are not negative and as many in all."""
-    total = max(float(noisy.sum()), 0.0)
+    """The nearest counts that are not negative and as many in all, but for ``least`` of them."""
+    total = max(float(noisy.sum()), least)
     low, high = 0.0, float((np.maximum(noisy, 0) / variances).max())
     for _ in range(60):
         middle = (low + high) / 2

@@ -38,6 +38,9 @@ from understudy.release.preflight import check_found, check_outlook, check_prese
 from understudy.release.reservations import Journal, goes_on, reserve
 from understudy.release.sources import Source
 
+MANY_COLUMNS = 12
+"""From so many on, a delta keeps more relations at the same epsilon."""
+
 
 class ReleaseMethod(Protocol):
     """What a release needs of a method."""
@@ -171,7 +174,8 @@ class Release:
         if self.explain is not None and isinstance(rows, CuboidCounter):
             for sentence in rows.explain():
                 self.explain(sentence)
-        return replace(model, library=self.source.library)
+        method = {**model.method, "even_values": True}
+        return replace(model, method=method, library=self.source.library)
 
     # ---- checks: nothing is spent here
 
@@ -262,6 +266,7 @@ class Release:
             else:
                 epsilon, delta = (0.0, 0.0)
             ledger = self._new_ledger(epsilon, delta)
+            self._say_what_purity_costs(self.schema)
         elif not method.epsilon:
             raise InputError(
                 f"The method {method.name} needs a schema, or an epsilon to discover one with; "
@@ -276,6 +281,20 @@ class Release:
             library=self.source.library,
         )
         return ledger
+
+    def _say_what_purity_costs(self, schema: Schema | Form) -> None:
+        """Many tables at once cost far less with a delta: who gave none should know, by public
+        facts alone and before anything is spent.
+        """
+        if not isinstance(schema, Schema) or self.method.name != "adaptive" or self.method.delta:
+            return
+        columns = sum(attribute.size > 1 for attribute in schema.modelled)
+        if columns >= MANY_COLUMNS:
+            self.notify(
+                f"Pure differential privacy is what you get without a delta. In {columns} columns "
+                f"it loses relations between them unless rows are many; --delta "
+                f"{DEFAULT_DELTA:g} (in Python delta={DEFAULT_DELTA:g}) keeps more of them."
+            )
 
     def _ledger_for_discovery(self) -> Ledger:
         """Words that are not known beforehand take a delta, and what holds words is not known

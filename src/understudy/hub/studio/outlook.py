@@ -90,7 +90,7 @@ def _expect_discovery(form: Form, unit: Unit, choices: Choices) -> Expected:
         choices.delta,
         max_rows_per_person=unit.rows_per_person,
     )
-    said = f"Columns are open: discovery takes {found.share:.0%} of the budget."
+    said = f"Columns are open: {found.describe()}."
     return Expected(
         promise=_promise(choices, unit, choices.delta or DEFAULT_DELTA),
         rounds=found.rounds,
