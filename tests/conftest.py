@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import math
 import os
@@ -9,6 +10,7 @@ import random
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +45,32 @@ def no_wait_for_the_disk() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where several processes share the tests, each would compile the kernels that all of them are
+    about to use, seconds each: who comes second waits, and finds it on the disk.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    folder, compile_kernel = tmp_path_factory.getbasetemp().parent, Dispatcher.compile
+
+    def compile_in_turn(self: Any, signature: Any) -> Any:
+        if self._compiling_counter:  # calls itself
+            return compile_kernel(self, signature)
+        name = self.py_func.__qualname__
+        with global_compiler_lock, (folder / f"{name}.lock").open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            return compile_kernel(self, signature)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_in_turn)
         yield
 
 

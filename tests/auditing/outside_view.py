@@ -12,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import pickle
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -110,7 +112,7 @@ def _as_public(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that anybody but the owner sees of a run."""
+    """All that anybody but the owner sees of a run; and the model as it lay in memory."""
 
     model: bytes
     report: str
@@ -121,6 +123,7 @@ class Seen:
     warnings: tuple[str, ...]
     questions: tuple[Any, ...]
     at_the_noise: tuple[Any, ...]
+    in_memory: bytes = field(default=b"", compare=False, repr=False)
 
 
 def looks_of(frame: Any) -> tuple[Any, ...]:
@@ -145,7 +148,13 @@ def seen(
     schema: Schema | Form | None,
     folder: Path,
     answers: type[SameAnswers] = SameAnswers,
+    beside: Seen | None = None,
 ) -> Seen:
+    """Run a method and look at all that comes of it.
+
+    Files, reports and rows are made from the model, which takes longer than to fit it. Where it is
+    the same to the last bit as that of another run, given as ``beside``, so are they.
+    """
     heard: list[tuple[Any, ...]] = []
     noise = answers()
     progress: list[Any] = []
@@ -162,16 +171,19 @@ def seen(
             progress=lambda *step: progress.append(step),
             ledger=_fresh_ledger(folder, method),
         )
-        model.save(folder / "model.json")
-        model.write(folder / "rows.csv", 40, seed=3)
-        frame = (repr(model), model.library, *looks_of(model.sample(40, seed=3)))
+        in_memory = copy_state(model)
+        if beside is None or in_memory != beside.in_memory:
+            model.save(folder / "model.json")
+            model.write(folder / "rows.csv", 40, seed=3)
+            frame = (repr(model), model.library, *looks_of(model.sample(40, seed=3)))
+            rows = (folder / "rows.csv").read_bytes()
+            made = (folder / "model.json").read_bytes(), report(model), rows, frame
+        else:
+            made = beside.model, beside.report, beside.rows, beside.frame
     told = json.loads((folder / "t.ledger").read_text())
     [release] = told["releases"]
     return Seen(
-        (folder / "model.json").read_bytes(),
-        report(model),
-        (folder / "rows.csv").read_bytes(),
-        frame,
+        *made,
         json.dumps(
             {name: value for name, value in release.items() if name not in ("number", "at")}
         ),
@@ -180,7 +192,32 @@ def seen(
         tuple(str(w.message) for w in warned if not issubclass(w.category, OwnerWarning)),
         tuple(heard),
         tuple(noise.asked),
+        in_memory,
     )
+
+
+class _StatePickler(pickle.Pickler):
+    """Leaves out what objects have worked out from the rest of them, which some have sooner."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if not is_dataclass(value) or isinstance(value, type):
+            return NotImplemented
+        kind = type(value)
+        held = {
+            name: part
+            for name, part in vars(value).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
+        return object.__new__, (kind,), held
+
+
+def copy_state(model: Any) -> bytes:
+    """All that an object holds, however deep; parts that are equal need not be one and the same."""
+    file = io.BytesIO()
+    pickler = _StatePickler(file)
+    pickler.fast = True
+    pickler.dump(model)
+    return file.getvalue()
 
 
 def _fresh_ledger(folder: Path, method: Synthesizer) -> Any:

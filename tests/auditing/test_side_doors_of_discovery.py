@@ -25,7 +25,7 @@ from outside_view import (
 )
 from typed_frames import TYPED, Typed, typed_frame
 
-from understudy import Independent, PrivBayes, Random, Schema
+from understudy import Independent, PrivBayes, Random, Schema, Table, read_table
 from understudy.counting.partition import VOCABULARIES, Tally, ends_of
 from understudy.data.formats import CANDIDATES, Format
 from understudy.data.forms import Form
@@ -77,23 +77,38 @@ _METHODS: list[Synthesizer] = [
 WITHOUT_SCHEMA = {f"{method.name}, {method.neighbours}": method for method in _METHODS}
 
 
-def seen_as(kind: int, name: str, table: Path) -> Seen:
+def seen_as(kind: int, name: str, table: Table, folder: Path, beside: Seen | None = None) -> Seen:
     """What is seen of a method that takes every column for one kind."""
     with (
         mock.patch.object(ValueFinder, "ask_words", _same_words),
         mock.patch.object(Follows, "place", kind),
     ):
-        return seen(WITHOUT_SCHEMA[name], table, None, table.parent, Follows)
+        return seen(WITHOUT_SCHEMA[name], table, None, folder, Follows, beside)
 
 
 @pytest.fixture(scope="module")
-def seen_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, str], Seen]:
+def table_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Table]:
+    """The table with an odd row, or the plain one: read once for all methods."""
+
+    @cache
+    def read(neighbours: str, odd: Row | None = None) -> Table:
+        folder = tmp_path_factory.mktemp("table")
+        if odd is None:
+            return read_table(written(folder / "t.csv", plain_rows()))
+        return read_table(neighbours_of(neighbours, odd, folder)[1])
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def seen_without(
+    tmp_path_factory: pytest.TempPathFactory, table_with: Callable[..., Table]
+) -> Callable[[int, str], Seen]:
     """What is seen without any odd row: the same beside all of them."""
 
     @cache
     def look(kind: int, name: str) -> Seen:
-        table = tmp_path_factory.mktemp("without") / "t.csv"
-        return seen_as(kind, name, written(table, plain_rows()))
+        return seen_as(kind, name, table_with("add_remove"), tmp_path_factory.mktemp("without"))
 
     return look
 
@@ -102,13 +117,17 @@ def seen_without(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, str
 @pytest.mark.parametrize("odd", ODD_ROWS.values(), ids=ODD_ROWS.keys())
 @pytest.mark.parametrize("name", WITHOUT_SCHEMA)
 def test_nor_does_it_where_the_domain_is_discovered(
-    name: str, odd: Row, tmp_path: Path, seen_without: Callable[[int, str], Seen]
+    name: str,
+    odd: Row,
+    tmp_path: Path,
+    seen_without: Callable[[int, str], Seen],
+    table_with: Callable[..., Table],
 ) -> None:
     """Whatever the odd row makes of the kinds, formats and ranges of the columns."""
     kind = PLACES[len(str(odd)) % 3]
-    relation = WITHOUT_SCHEMA[name].neighbours
-    _, there = neighbours_of(relation, odd, tmp_path)
-    assert seen_without(kind, name) == seen_as(kind, name, there)
+    there = table_with(WITHOUT_SCHEMA[name].neighbours, odd)
+    without = seen_without(kind, name)
+    assert without == seen_as(kind, name, there, tmp_path, without)
 
 
 def typed_and_taken() -> Iterator[Any]:
@@ -135,7 +154,8 @@ def test_types_decide_nothing_where_the_domain_is_discovered(
         for side, values in zip(("here", "there"), typed[1:], strict=True):
             (tmp_path / side).mkdir()
             frame = typed_frame(library, typed[0], values, tmp_path / side)
-            found.append(seen(method, frame, None, tmp_path / side, Follows))
+            beside = found[0] if found else None
+            found.append(seen(method, frame, None, tmp_path / side, Follows, beside))
     assert found[0] == found[1]
 
 
@@ -275,7 +295,8 @@ def test_nor_whatever_way_values_are_written_and_whatever_is_open(
     for side, more in (("here", []), ("there", [odd])):
         table = exotic(tmp_path / side, [*EXOTIC_ROWS[:7], *more, *EXOTIC_ROWS[7:]])
         method = Independent(epsilon=1.0, delta=1e-6, keep_going=True)
-        found.append(seen(method, table, OPEN[open_part], table.parent, Pinned))
+        beside = found[0] if found else None
+        found.append(seen(method, table, OPEN[open_part], table.parent, Pinned, beside))
         kinds = [
             attribute.kind for attribute in Schema.from_dict(json.loads(found[-1].model)["schema"])
         ]

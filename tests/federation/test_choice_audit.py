@@ -396,8 +396,9 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_price_of_a_nominati
     )
     (votes, sums), (other_votes, other_sums) = (nominated(more, times) for more in (0, 1))
     assert len(sums) > 0.9 * times
-    epsilon = tell_apart(votes, other_votes, 0.9999).epsilon
-    mu = tell_apart(sums, other_sums, 0.9999).mu
+    confidence = SURE if noise == 1 else 0.9999
+    epsilon = tell_apart(votes, other_votes, confidence).epsilon
+    mu = tell_apart(sums, other_sums, confidence).mu
     half = PRICE.amount / 2
     assert (epsilon > math.sqrt(8 * half)) == (noise < 1)
     assert (mu > math.sqrt(2 * half)) == (noise < 1)

@@ -244,6 +244,6 @@ def test_an_analyst_with_colluders_measures_no_more_than_the_claim(colluders):
 
 def test_an_analyst_with_more_colluders_than_agreed_measures_more():
     """A control: nobody was feared, and three of five collude. 1.6 is measured, give or take 0.04
-    (300 simulated runs).
+    (300 simulated runs); one try in some thousand picks an event that tells nothing.
     """
-    assert bound(3, colluders=0) > 1.0
+    assert any(bound(3, colluders=0) > 1.0 for _ in range(3))

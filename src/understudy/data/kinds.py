@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def csv_kinds(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str]
     conditions: dict[tuple[str, str], str] = {}
     for name in names:
         value = f"trim({quoted(name)})"
-        present = f"{value} NOT IN ({_MARKS_SQL})"
+        present = f"NOT regexp_full_match({value}, '{_MARKED}')"
         conditions[name, "something"] = f"{quoted(name)} <> ''"
         conditions[name, "present"] = present
         for kind, test in _TESTS.items():
@@ -78,6 +79,8 @@ def find_anywhere(ask: Ask, relation: str, conditions: Mapping[Any, str]) -> set
     return found
 
 
+# One pattern: a list of so many words takes DuckDB a millisecond to plan, wherever it stands.
+_MARKED = "|".join(map(re.escape, MARKS))
 _MARKS_SQL = ", ".join(f"'{mark}'" for mark in MARKS)
 CASTS = {
     "integer": "CAST({v} AS BIGINT)",
@@ -112,8 +115,6 @@ def csv_format(ask: Ask, relation: str, names: Collection[str]) -> dict[str, str
     others = {}
     for name in names:
         value = f"trim({quoted(name)})"
-        others[name] = (
-            f"{value} NOT IN ({_MARKS_SQL}) AND NOT regexp_full_match({value}, '{pattern}')"
-        )
+        others[name] = f"NOT regexp_full_match({value}, '{_MARKED}|{pattern}')"
     found = find_anywhere(ask, relation, others)
     return {name: "" if name in found else "%Y-%m-%dT%H:%M:%S" for name in names}

@@ -129,6 +129,7 @@ def check_neighbours(neighbours: Any) -> Neighbours:
     return relation
 
 
+@lru_cache(maxsize=1 << 12)  # 3 ms each, and a ledger asks for the same ones again and again
 def epsilon_of(rho: float, delta: float) -> float:
     """The smallest epsilon for which rho-zCDP is known to imply (epsilon, delta)-DP."""
     if rho == 0:
