@@ -17,6 +17,12 @@ CELLS_PER_SIGNAL = 12.0
 """By default the cliques have this many cells for each time that the noise of a table goes into the
 rows, within these bounds."""
 
+CLEAR_NOISE = 0.04
+MAX_CLEAR_SHARE = 0.3
+"""Before any table of several attributes, single ones get at most this share of the budget until
+noise moves no more than that share of the rows: which values are rare, and what is worth a look,
+depends on them."""
+
 VISIBLE_SHARE = 0.5
 """The most that a table of several attributes is taken to bring, as a share of the rows that the
 model puts elsewhere; where that is not worth its price, none is looked for."""
@@ -107,7 +113,10 @@ class OneWayWorth:
         step = (1 / max(rounds * len(self.sizes), 1.0)) ** power
         largest = VISIBLE_SHARE * self.learner.rows
         worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
-        return float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
+        balanced = float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
+        noise = math.sqrt(float(self.squares.mean())) / (CLEAR_NOISE * self.learner.rows)
+        clear = spent * noise ** (2 / power)
+        return max(balanced, min(clear, MAX_CLEAR_SHARE))
 
     def _falls(self, added: float) -> NDArray[np.float64]:
         return np.asarray(self.squares * added / (self.known + added))
