@@ -101,22 +101,28 @@ class OneWayWorth:
         return np.sqrt(np.maximum(self.rows(cost) ** 2 - self.tables * falls, 0.0))
 
     def first_share(self, budget: Budget, spent: float, rounds: float) -> float:
-        """The share of a budget that single attributes have before any other table can be worth
-        its price, by what a share told that was spent.
+        """The share of a budget that single attributes have before tables of several are looked
+        for, by what a share told that was spent.
+        """
+        balanced = self.balanced_share(budget, spent, rounds)
+        return max(balanced, min(self.clear_share(budget, spent), MAX_CLEAR_SHARE))
+
+    def clear_share(self, budget: Budget, spent: float) -> float:
+        """The share with which noise moves ``CLEAR_NOISE`` of the rows of a single attribute."""
+        noise = math.sqrt(float(self.squares.mean())) / (CLEAR_NOISE * self.learner.rows)
+        return float(spent * noise ** (2 / _power(budget)))
+
+    def balanced_share(self, budget: Budget, spent: float, rounds: float) -> float:
+        """The share with which another table can be worth its price.
 
         Where they have a share f, and a round costs s, K^2 falls by K^2 s / (f + s) in rho, and K^2
         is in proportion to 1 / f; in epsilon both are squared.
         """
-        power = 1
-        if budget.currency == "epsilon":
-            power = 2
+        power = _power(budget)
         step = (1 / max(rounds * len(self.sizes), 1.0)) ** power
         largest = VISIBLE_SHARE * self.learner.rows
         worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
-        balanced = float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
-        noise = math.sqrt(float(self.squares.mean())) / (CLEAR_NOISE * self.learner.rows)
-        clear = spent * noise ** (2 / power)
-        return max(balanced, min(clear, MAX_CLEAR_SHARE))
+        return float((math.sqrt(step**2 / 4 + worth) - step / 2) ** (1 / power))
 
     def _falls(self, added: float) -> NDArray[np.float64]:
         return np.asarray(self.squares * added / (self.known + added))
@@ -126,6 +132,13 @@ class OneWayWorth:
         if noise <= 0:  # reports, which were paid for before: asking again tells nothing
             return 0.0
         return 1 / noise**2
+
+
+def _power(budget: Budget) -> int:
+    """With which power of a price precision grows."""
+    if budget.currency == "epsilon":
+        return 2
+    return 1
 
 
 def find_max_cells(learner: GraphicalLearner, budget: Budget) -> float:
