@@ -79,7 +79,10 @@ def test_merged_codes_are_counted_as_sums_of_the_codes() -> None:
     assert len(curator.ledger.entries) == 1
 
 
-def test_single_columns_are_measured_with_all_values_also_where_some_are_merged() -> None:
+def test_single_columns_are_measured_with_all_values_also_where_some_are_merged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("understudy.models.graphical.learner.LARGE_DOMAIN", 1000)
     table, schema = make_large(2000)
     curator = CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0))
     singles = [("fine",), ("coarse",), ("other",)]
@@ -98,6 +101,15 @@ def test_single_columns_are_measured_with_all_values_also_where_some_are_merged(
     drawn = encode(model.sample(2000, seed=1), schema).codes["fine"]
     # Within the merged code shares are those of the second, nearly exact table.
     assert np.abs(np.bincount(drawn, minlength=400) - exact).sum() < 0.1 * 2000
+
+
+def test_values_of_a_large_column_are_rare_within_two_deviations_of_its_own_noise() -> None:
+    table, schema = make_large(2000)
+    learner = GraphicalLearner(CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0)))
+    learner.measure([("fine",), ("coarse",), ("other",)], Budget(0.3).equally(3))
+    merged = learner.merge_rare_values(0.0)
+    assert merged.sizes["fine"] < 60  # far more of 400 empty values exceed 0
+    assert merged.one_way_noise("fine") < learner.one_way_noise("fine")
 
 
 def test_a_column_of_many_values_keeps_what_it_determines() -> None:

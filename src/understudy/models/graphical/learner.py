@@ -35,6 +35,11 @@ DAMPING = 1.0
 """Cells with fewer rows than this times the deviation of their noise are moved slowly."""
 
 
+LARGE_DOMAIN = 200
+LARGE_DOMAIN_DEVIATIONS = 2.0
+"""Attributes with this many values or more are large. Their values are rare below this many
+deviations of their own noise."""
+
 SCALINGS = 5
 """How often a table is scaled to its margins."""
 
@@ -80,7 +85,10 @@ class GraphicalLearner:
         threshold
             Values with fewer rows than that are rare.
         """
-        merged = {name: merge_rare(self.pool.table((name,)), threshold) for name in self.sizes}
+        merged = {
+            name: merge_rare(self.pool.table((name,)), self._find_threshold(name, threshold))
+            for name in self.sizes
+        }
         merged = {name: one for name, one in merged.items() if one.values < len(one.codes)}
         curator = None
         if merged:
@@ -93,6 +101,12 @@ class GraphicalLearner:
             counts, deviation = self.pool.table((name,)), self.pool.deviation((name,))
             other._add_single(name, np.rint(counts).astype(np.int64), deviation)
         return other
+
+    def _find_threshold(self, name: str, threshold: float) -> float:
+        """In a large attribute, far more values than are there would exceed one deviation."""
+        if self.sizes[name] < LARGE_DOMAIN:
+            return threshold
+        return max(threshold, LARGE_DOMAIN_DEVIATIONS * self.pool.deviation((name,)))
 
     @property
     def rows(self) -> float:
@@ -220,9 +234,10 @@ class GraphicalLearner:
 
     def one_way_noise(self, name: str) -> float:
         """How many rows of a single attribute's table are noise, about: values that disappear in it
-        have none. All values count, also those that are merged.
+        have none. All values count, also those that are merged, unless there are so many that most
+        of them are noise.
         """
-        if self._all_values is not None:
+        if self._all_values is not None and self._all_values.sizes[name] < LARGE_DOMAIN:
             return self._all_values.one_way_noise(name)
         likely = project_counts(self.pool.table((name,)), self.rows)
         deviation = self.pool.deviation((name,))
