@@ -203,7 +203,6 @@ def test_adaptive_measures_all_columns_at_once_where_it_can_pay_for_that(tmp_pat
 def test_which_values_are_merged_follows_from_what_was_released(
     odd: str, tmp_path: Path, table_with: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.synthesizers.adaptive.LARGE_DOMAIN", 3)
     monkeypatch.setattr("understudy.synthesizers.adaptive.RARE", 100.0)
     merges: list[bytes] = []
     merge = CentralCurator.merge_values

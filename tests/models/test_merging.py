@@ -9,6 +9,7 @@ from understudy import Schema, Table
 from understudy.data.encoding import Coded, encode
 from understudy.data.marginals import Axis, marginal
 from understudy.data.tables import Column
+from understudy.models.graphical.learner import GraphicalLearner
 from understudy.models.graphical.merging import merge_rare, spread_values
 from understudy.models.network import Node
 from understudy.privacy.budget import Budget
@@ -76,6 +77,39 @@ def test_merged_codes_are_counted_as_sums_of_the_codes() -> None:
     assert exact.tolist() == wanted.tolist()
     merged.measure([marginal("fine")], Budget(1.0))
     assert len(curator.ledger.entries) == 1
+
+
+def test_single_columns_are_measured_with_all_values_also_where_some_are_merged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("understudy.models.graphical.learner.LARGE_DOMAIN", 1000)
+    table, schema = make_large(2000)
+    curator = CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0))
+    singles = [("fine",), ("coarse",), ("other",)]
+    learner = GraphicalLearner(curator)
+    learner.measure(singles, Budget(3.0).equally(3))
+    merged = learner.merge_rare_values(20.0)
+    assert merged.sizes["fine"] < 100
+    before = learner.one_way_noise("fine")
+    assert merged.one_way_noise("fine") == before
+    merged.measure([*singles, ("fine", "coarse")], Budget(4e4).equally(4))
+    assert [one.attributes for one in merged.measured[3:]] == [*singles, ("fine", "coarse")]
+    assert merged.one_way_noise("fine") < before / 100
+    merged.refit(50)
+    exact = np.bincount(encode(table, schema).codes["fine"], minlength=400)
+    model = merged.model({})
+    drawn = encode(model.sample(2000, seed=1), schema).codes["fine"]
+    # Within the merged code shares are those of the second, nearly exact table.
+    assert np.abs(np.bincount(drawn, minlength=400) - exact).sum() < 0.1 * 2000
+
+
+def test_values_of_a_large_column_are_rare_within_two_deviations_of_its_own_noise() -> None:
+    table, schema = make_large(2000)
+    learner = GraphicalLearner(CentralCurator(encode(table, schema), Ledger(1e6), SeededNoise(0)))
+    learner.measure([("fine",), ("coarse",), ("other",)], Budget(0.3).equally(3))
+    merged = learner.merge_rare_values(0.0)
+    assert merged.sizes["fine"] < 60  # far more of 400 empty values exceed 0
+    assert merged.one_way_noise("fine") < learner.one_way_noise("fine")
 
 
 def test_a_column_of_many_values_keeps_what_it_determines() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import mean_integer_noise
-from understudy.synthesizers.adaptive_budget import OneWayWorth
+from understudy.synthesizers.adaptive_budget import CLEAR_NOISE, MAX_CLEAR_SHARE, OneWayWorth
 from understudy.synthesizers.adaptive_rounds import Rounds
 
 
@@ -47,7 +47,7 @@ def test_a_pair_of_two_values_each_tells_as_much_of_them_as_tables_of_their_own(
 
 
 @pytest.mark.parametrize("currency", ["rho", "epsilon"])
-def test_the_first_share_is_where_the_largest_difference_is_worth_its_price(currency: Any) -> None:
+def test_the_balanced_share_is_where_the_largest_gap_is_worth_its_price(currency: Any) -> None:
     """Single columns that have it are worth half of the rows in the next round."""
     whole, rounds, spent = Budget(0.02, currency), 2.0, 0.05
     if currency == "epsilon":
@@ -57,10 +57,30 @@ def test_the_first_share_is_where_the_largest_difference_is_worth_its_price(curr
         each = whole.split(share, 1 - share)[0].equally(len(LARGE))[0]
         return learner(LARGE, mean_integer_noise(each, "add_remove") / np.sqrt(2 / np.pi))
 
-    share = OneWayWorth(known(spent)).first_share(whole, spent, rounds)
+    share = OneWayWorth(known(spent)).balanced_share(whole, spent, rounds)
     assert spent < share < 1
     step = whole.equally(round(rounds * len(LARGE)))[0]
     assert OneWayWorth(known(share)).rows(step) == pytest.approx(500, rel=1e-6)
+
+
+@pytest.mark.parametrize("currency", ["rho", "epsilon"])
+def test_the_clear_share_leaves_little_noise_in_single_columns(currency: Any) -> None:
+    """With it noise moves a twenty-fifth of the rows; single columns get no more than a cap."""
+    whole, rounds, spent = Budget(0.5, currency), 2.0, 0.05
+    if currency == "epsilon":
+        whole = Budget(5.0, currency)
+
+    def known(share: float) -> Any:
+        each = whole.split(share, 1 - share)[0].equally(len(LARGE))[0]
+        return learner(LARGE, mean_integer_noise(each, "add_remove") / np.sqrt(2 / np.pi))
+
+    share = OneWayWorth(known(spent)).clear_share(whole, spent)
+    assert spent < share
+    noise = np.sqrt(OneWayWorth(known(share)).squares.mean())
+    assert noise == pytest.approx(CLEAR_NOISE * 1000, rel=2e-2)
+    first = OneWayWorth(known(spent)).first_share(whole, spent, rounds)
+    balanced = OneWayWorth(known(spent)).balanced_share(whole, spent, rounds)
+    assert first == max(balanced, min(share, MAX_CLEAR_SHARE))
 
 
 def test_reports_that_were_paid_for_are_worth_nothing_again() -> None:

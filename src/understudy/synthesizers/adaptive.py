@@ -29,6 +29,7 @@ from understudy.privacy.curator import Curator
 from understudy.release.callbacks import Progress
 from understudy.synthesizers import AuditedGuarantee, Synthesizer
 from understudy.synthesizers.adaptive_budget import (
+    MEAN_OF_DEVIATION,
     MOST_CELLS,
     OneWayWorth,
     find_max_cells,
@@ -61,10 +62,9 @@ each other one together with it."""
 MAX_GROUPS = 50_000
 """Where there would be more groups of three attributes, only pairs are considered."""
 
-LARGE_DOMAIN = 200
-RARE = 2.0
-"""Of attributes with this many values or more, those are merged while relations are learned that
-have fewer rows than this many deviations of their noise, where that halves the values."""
+RARE = 1.0
+"""While relations are learned, the values of an attribute are merged that have fewer rows than this
+many deviations of the noise in a table of the first round."""
 
 HOLDOUT_TABLES = 8
 """How many tables the holdout has at most."""
@@ -219,7 +219,7 @@ class Adaptive(Synthesizer):
             return learn_all(learner, rest.plus(holdout_budget), self.parameters())
         found = False
         if rest.amount > 0:
-            learner = learner.merge_rare_values(LARGE_DOMAIN, RARE)
+            learner = learner.merge_rare_values(RARE * self._find_noise(learner, rest))
             groups = self._find_groups(learner)
             rest = self._measure_with_target(learner, groups, rest)
             learner.refit(SWEEPS)
@@ -297,6 +297,12 @@ class Adaptive(Synthesizer):
             penalty=self.penalty,
             weigh_one_way=self.target is None,
         )
+
+    def _find_noise(self, learner: GraphicalLearner, left: Budget) -> float:
+        """The deviation of the noise in a table of the first round."""
+        steps = max(self.rounds * len(learner.sizes), 1.0)
+        step, _ = left.split(1 - self.selection_share, steps - 1 + self.selection_share)
+        return learner.curator.mean_noise(step) / MEAN_OF_DEVIATION
 
     def _measure_one_way(self, learner: GraphicalLearner, budget: Budget, alone: bool) -> Budget:
         """Measure single attributes, and again where there is too much noise; returns what is

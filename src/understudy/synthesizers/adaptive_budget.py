@@ -17,6 +17,12 @@ CELLS_PER_SIGNAL = 12.0
 """By default the cliques have this many cells for each time that the noise of a table goes into the
 rows, within these bounds."""
 
+CLEAR_NOISE = 0.04
+MAX_CLEAR_SHARE = 0.3
+"""Before any table of several attributes, single ones get at most this share of the budget until
+noise moves no more than that share of the rows: which values are rare, and what is worth a look,
+depends on them."""
+
 VISIBLE_SHARE = 0.5
 """The most that a table of several attributes is taken to bring, as a share of the rows that the
 model puts elsewhere; where that is not worth its price, none is looked for."""
@@ -95,15 +101,24 @@ class OneWayWorth:
         return np.sqrt(np.maximum(self.rows(cost) ** 2 - self.tables * falls, 0.0))
 
     def first_share(self, budget: Budget, spent: float, rounds: float) -> float:
-        """The share of a budget that single attributes have before any other table can be worth
-        its price, by what a share told that was spent.
+        """The share of a budget that single attributes have before tables of several are looked
+        for, by what a share told that was spent.
+        """
+        balanced = self.balanced_share(budget, spent, rounds)
+        return max(balanced, min(self.clear_share(budget, spent), MAX_CLEAR_SHARE))
+
+    def clear_share(self, budget: Budget, spent: float) -> float:
+        """The share with which noise moves ``CLEAR_NOISE`` of the rows of a single attribute."""
+        noise = math.sqrt(float(self.squares.mean())) / (CLEAR_NOISE * self.learner.rows)
+        return float(spent * noise ** (2 / _power(budget)))
+
+    def balanced_share(self, budget: Budget, spent: float, rounds: float) -> float:
+        """The share with which another table can be worth its price.
 
         Where they have a share f, and a round costs s, K^2 falls by K^2 s / (f + s) in rho, and K^2
         is in proportion to 1 / f; in epsilon both are squared.
         """
-        power = 1
-        if budget.currency == "epsilon":
-            power = 2
+        power = _power(budget)
         step = (1 / max(rounds * len(self.sizes), 1.0)) ** power
         largest = VISIBLE_SHARE * self.learner.rows
         worth = float(self.squares.mean()) * spent**power * step * self.tables / largest**2
@@ -117,6 +132,13 @@ class OneWayWorth:
         if noise <= 0:  # reports, which were paid for before: asking again tells nothing
             return 0.0
         return 1 / noise**2
+
+
+def _power(budget: Budget) -> int:
+    """With which power of a price precision grows."""
+    if budget.currency == "epsilon":
+        return 2
+    return 1
 
 
 def find_max_cells(learner: GraphicalLearner, budget: Budget) -> float:

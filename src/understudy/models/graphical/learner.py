@@ -25,7 +25,7 @@ from understudy.models.network import Network, Node
 from understudy.models.parameters import project_counts
 from understudy.models.sampling import ancestral
 from understudy.privacy.budget import Budget
-from understudy.privacy.curator import Curator
+from understudy.privacy.curator import Curator, Measurement
 
 DRAWN = (2_000, 100_000)
 """At least and at most this many rows are drawn to tell what the model expects."""
@@ -34,6 +34,11 @@ DRAWN = (2_000, 100_000)
 DAMPING = 1.0
 """Cells with fewer rows than this times the deviation of their noise are moved slowly."""
 
+
+LARGE_DOMAIN = 200
+LARGE_DOMAIN_DEVIATIONS = 2.0
+"""Attributes with this many values or more are large. Their values are rare below this many
+deviations of their own noise."""
 
 SCALINGS = 5
 """How often a table is scaled to its margins."""
@@ -53,8 +58,9 @@ class GraphicalLearner:
 
     def __init__(self, curator: Curator) -> None:
         self.curator = curator
-        self._schema = curator.schema
         self._merged: dict[str, Merged] = {}
+        self._all_values: GraphicalLearner | None = None
+        """Where rare values are merged: what is known of single attributes without that."""
         self.sizes = {a.name: a.size for a in curator.schema.modelled if a.size > 1}
         self.pool = Pool(self.sizes)
         self.fit = Fit(self.sizes)
@@ -65,40 +71,42 @@ class GraphicalLearner:
         # the same answers.
         self._rng = np.random.default_rng(0)
 
-    def merge_rare_values(self, least: int, deviations: float) -> GraphicalLearner:
-        """One of the same single attributes in which rare values of large ones are merged, if there
-        are any and the curator can; else this one.
+    def merge_rare_values(self, threshold: float) -> GraphicalLearner:
+        """One of the same single attributes in which rare values are merged, if there are any and
+        the curator can; else this one.
 
         A table with a value of a few rows against its noise tells nothing of it, and there may be
         so many of them that no table with such an attribute would ever be worth its noise. Which
-        values are rare follows from what was measured.
+        values are rare follows from what was measured. Single attributes are measured with all
+        values even then.
 
         Parameters
         ----------
-        least
-            Attributes with fewer values than that are left as they are.
-        deviations
-            Values with fewer rows than this many deviations of their noise are rare.
+        threshold
+            Values with fewer rows than that are rare.
         """
         merged = {
-            name: merge_rare(self.pool.table((name,)), deviations * self.pool.deviation((name,)))
-            for name, size in self.sizes.items()
-            if size >= least
+            name: merge_rare(self.pool.table((name,)), self._find_threshold(name, threshold))
+            for name in self.sizes
         }
-        merged = {name: one for name, one in merged.items() if one.values <= len(one.codes) // 2}
+        merged = {name: one for name, one in merged.items() if one.values < len(one.codes)}
         curator = None
         if merged:
             curator = self.curator.merge_values({name: one.codes for name, one in merged.items()})
         if curator is None:
             return self
         other = GraphicalLearner(curator)
-        other._schema, other._merged, other.measured = self._schema, merged, list(self.measured)
+        other._merged, other._all_values, other.measured = merged, self, self.measured
         for name in self.sizes:
-            counts = self.pool.table((name,))
-            if name in merged:
-                counts = merged[name].sum(counts)
-            other.pool.add((name,), np.rint(counts).astype(np.int64), self.pool.deviation((name,)))
+            counts, deviation = self.pool.table((name,)), self.pool.deviation((name,))
+            other._add_single(name, np.rint(counts).astype(np.int64), deviation)
         return other
+
+    def _find_threshold(self, name: str, threshold: float) -> float:
+        """In a large attribute, far more values than are there would exceed one deviation."""
+        if self.sizes[name] < LARGE_DOMAIN:
+            return threshold
+        return max(threshold, LARGE_DOMAIN_DEVIATIONS * self.pool.deviation((name,)))
 
     @property
     def rows(self) -> float:
@@ -115,27 +123,52 @@ class GraphicalLearner:
 
     def measure(self, groups: Sequence[Group], costs: Sequence[Budget]) -> None:
         """Ask for the groups' tables; the distribution changes with the next :meth:`refit`."""
-        whole = functools.reduce(Budget.plus, costs)
-        measured = self.curator.measure(
-            [marginal(*group) for group in groups], whole, [cost.amount for cost in costs]
-        )
-        for group, found in zip(groups, measured, strict=True):
-            if found.effect_variances is None:
-                self.pool.add(group, found.counts, found.deviation)
-            else:
-                self.pool.set(group, found.counts, found.effect_variances)
-            joint = found.effect_variances is not None
-            deviation = float(found.deviation)
-            if joint:
-                self._settled.update(parts_of(group))
-                # Cells add up to a known number; this is as if they did not.
-                deviation *= math.sqrt(found.counts.size / (found.counts.size - 1))
-            self.measured.append(MeasuredTable(group, deviation, joint))
+        for learner, places in self._by_learner(groups):
+            asked = [costs[place] for place in places]
+            measured = learner.curator.measure(
+                [marginal(*groups[place]) for place in places],
+                functools.reduce(Budget.plus, asked),
+                [cost.amount for cost in asked],
+            )
+            for place, found in zip(places, measured, strict=True):
+                learner._add(groups[place], found)
+                if learner is not self:
+                    self._add_single(groups[place][0], found.counts, float(found.deviation))
         self.fit.add(groups)
         changed = {name for group in groups for name in group}
         self._targets = {
             group: target for group, target in self._targets.items() if changed.isdisjoint(group)
         }
+
+    def _by_learner(self, groups: Sequence[Group]) -> list[tuple[GraphicalLearner, list[int]]]:
+        """Who measures the groups at which places: single attributes are measured with all of their
+        values, tables of several with rare ones merged.
+        """
+        if self._all_values is None:
+            return [(self, list(range(len(groups))))]
+        alone = [place for place, group in enumerate(groups) if len(group) == 1]
+        several = [place for place, group in enumerate(groups) if len(group) > 1]
+        parts = [(self._all_values, alone), (self, several)]
+        return [(learner, places) for learner, places in parts if places]
+
+    def _add(self, group: Group, found: Measurement) -> None:
+        """Keep a measured table."""
+        joint = found.effect_variances is not None
+        deviation = float(found.deviation)
+        if found.effect_variances is None:
+            self.pool.add(group, found.counts, found.deviation)
+        else:
+            self.pool.set(group, found.counts, found.effect_variances)
+            self._settled.update(parts_of(group))
+            # Cells add up to a known number; this is as if they did not.
+            deviation *= math.sqrt(found.counts.size / (found.counts.size - 1))
+        self.measured.append(MeasuredTable(group, deviation, joint))
+
+    def _add_single(self, name: str, counts: NDArray[np.int64], deviation: float) -> None:
+        """Keep the table of one attribute with all values, rare ones merged."""
+        if name in self._merged:
+            counts = self._merged[name].sum(counts.astype(np.float64)).astype(np.int64)
+        self.pool.add((name,), counts, deviation)
 
     def measure_again(self, budget: Budget) -> None:
         """Spend a budget on the tables that the distribution consists of, where that tells more."""
@@ -201,8 +234,11 @@ class GraphicalLearner:
 
     def one_way_noise(self, name: str) -> float:
         """How many rows of a single attribute's table are noise, about: values that disappear in it
-        have none.
+        have none. All values count, also those that are merged, unless there are so many that most
+        of them are noise.
         """
+        if self._all_values is not None and self._all_values.sizes[name] < LARGE_DOMAIN:
+            return self._all_values.one_way_noise(name)
         likely = project_counts(self.pool.table((name,)), self.rows)
         deviation = self.pool.deviation((name,))
         return math.sqrt(2 / math.pi) * deviation * np.count_nonzero(likely)
@@ -221,14 +257,18 @@ class GraphicalLearner:
     def network(self) -> Network:
         """The distribution as a network, with the attributes that have only one value."""
         constant = [a.name for a in self.curator.schema.modelled if a.name not in self.sizes]
-        nodes = [spread_values(node, self._merged) for node in self._nodes()]
+        merged = self._merged
+        if self._all_values is not None:  # as much is known of rare values by now
+            known = self._all_values.pool
+            merged = {name: one.share(known.table((name,))) for name, one in merged.items()}
+        nodes = [spread_values(node, merged) for node in self._nodes()]
         return Network((*nodes, *(Node(name, (), np.array([self.rows])) for name in constant)))
 
     def model(self, method: Mapping[str, Any]) -> Model:
         """The distribution as a model of the curator's rows, made by a method."""
         return Model(
             method,
-            self._schema,
+            (self._all_values or self).curator.schema,
             self.network(),
             self.curator.ledger,
             round(self.rows),

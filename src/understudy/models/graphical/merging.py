@@ -40,19 +40,23 @@ class Merged:
         """Counts of the merged codes."""
         return np.bincount(self.codes, counts, minlength=self.values).astype(np.float64)
 
+    def share(self, counts: Table) -> Merged:
+        """The same with shares by these noisy counts of all values."""
+        likely = project_counts(counts, max(float(counts.sum()), 1.0))
+        rare = np.bincount(self.codes)[self.codes] > 1
+        if likely[rare].sum() <= 0:
+            likely[rare] = 1.0
+        shares = np.ones(len(counts))
+        shares[rare] = likely[rare] / likely[rare].sum()
+        return Merged(self.codes, shares)
+
 
 def merge_rare(counts: Table, threshold: float) -> Merged:
     """Merge the values whose noisy counts lie below a threshold; the largest stays by itself."""
     frequent = np.flatnonzero(counts >= min(threshold, float(counts.max())))
     codes = np.full(len(counts), len(frequent), dtype=np.int64)
     codes[frequent] = np.arange(len(frequent))
-    likely = project_counts(counts, max(float(counts.sum()), 1.0))
-    rare = codes == len(frequent)
-    if likely[rare].sum() <= 0:
-        likely[rare] = 1.0
-    shares = np.ones(len(counts))
-    shares[rare] = likely[rare] / likely[rare].sum()
-    return Merged(codes, shares)
+    return Merged(codes, np.ones(len(counts))).share(counts)
 
 
 def spread_values(node: Node, merged: Mapping[str, Merged]) -> Node:
