@@ -41,10 +41,10 @@ from typing import Any
 
 import pytest
 
+from likely_tests import choose_files
 from live_mutants import judge_live
 from mutations import Mutant, find_mutants
 from reach import Reach, record
-from tests_of import tests_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -60,9 +60,6 @@ LEAST_LIMIT = 30.0
 """Seconds of CPU, or ten times its usual time, that a test may take before the mutant is caught."""
 
 MEMORY = 8 << 30
-
-WHOLE_RUNS = ("counting", "data", "release", "synthesizers")
-"""Rooms that transcripts of the room ``privacy`` go through."""
 
 
 # ---- the project
@@ -216,33 +213,6 @@ def choose_tests(mutant: Mutant, reach: Reach, sources: dict[str, str]) -> list[
         if together > ENOUGH and number:
             return chosen[:number]
     return chosen
-
-
-def choose_files(mutant: Mutant, project: Project) -> list[str]:
-    """The test files that import a mutant's module, its own first, then the others of its room,
-    then the rest. Transcripts of whole runs come between: they see much, and take their time.
-    """
-    path = Path(mutant.file)
-    importing = {str(p.relative_to(project.root)) for p in tests_of(".".join(_parts(path)))}
-    room = f"tests/{path.parts[1]}/"
-    own = {f"test_{path.stem}.py", f"test_{path.parent.name}.py"}
-    whole_runs = room if path.parts[1] not in WHOLE_RUNS else ("tests/privacy/", room)
-    files = project.find_test_files()
-    transcripts = {f for f in files if f.endswith("_transcripts.py") and f.startswith(whole_runs)}
-
-    def rank(file: str) -> int:
-        if Path(file).name in own:
-            return 0
-        if file in importing:
-            return 1 if file.startswith(room) else 3
-        return 2 if file in transcripts else 4
-
-    chosen = (f for f in files if rank(f) < 4 or f.startswith(room))
-    return sorted(chosen, key=lambda file: (rank(file), "audit" in file))  # audits take long
-
-
-def _parts(path: Path) -> tuple[str, ...]:
-    return path.with_suffix("").parts
 
 
 # ---- one mutant
@@ -465,7 +435,10 @@ def run_mutants(
             )
 
         if reach is None:
-            jobs = [(m, project.read(m.file), choose_files(m, project)) for m in mutants]
+            tests = project.find_test_files()
+            jobs = [
+                (m, project.read(m.file), choose_files(m, project.root, tests)) for m in mutants
+            ]
             mutants = run_live(project, jobs, write, least_limit)
         waiting = list(mutants)[::-1]
         folders = [Path(folder, str(number)) for number in range(processes)]
@@ -475,7 +448,8 @@ def run_mutants(
                 while waiting and idle:
                     mutant = waiting.pop()
                     if reach is None:
-                        seconds = dict.fromkeys(choose_files(mutant, project), 0.0)
+                        chosen = choose_files(mutant, project.root, project.find_test_files())
+                        seconds = dict.fromkeys(chosen, 0.0)
                     else:
                         tests = choose_tests(mutant, reach, sources)
                         seconds = {test: reach.seconds[test] for test in tests}

@@ -93,6 +93,8 @@ def test_choices_get_the_strength_that_they_need_within_their_share() -> None:
     assert 10_000 * ROWS.strength(enough) == pytest.approx(200.0)
     scarce = prices.choice_price(ROWS, left, 0.0, (200.0, 0.1), 2)
     assert scarce.amount == pytest.approx(0.3 / 2)
+    wanted = prices.choice_price(ROWS, Budget(1e4), 0.5, (200.0, 0.1), 2)
+    assert ROWS.strength(wanted) == pytest.approx(200.0)  # as for one row
 
 
 def test_kinds_get_what_they_need_and_certainty_where_that_is_cheap() -> None:
@@ -103,6 +105,8 @@ def test_kinds_get_what_they_need_and_certainty_where_that_is_cheap() -> None:
     assert 3000 * ROWS.strength(some) == pytest.approx(prices.KINDS_STRENGTH)
     scarce = prices.kinds_price(ROWS, left, 10, 5)
     assert scarce.amount == pytest.approx(prices.KINDS_SHARE / 5)
+    alone = prices.kinds_price(ROWS, Budget(1e4), -3.0, 1)
+    assert ROWS.strength(alone) == pytest.approx(prices.CERTAIN_KINDS_STRENGTH)  # as for one row
 
 
 def test_where_not_all_kinds_can_have_what_they_need_those_that_need_little_do() -> None:

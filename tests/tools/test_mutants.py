@@ -135,7 +135,7 @@ def test_the_files_of_this_project_are_there_and_their_mutants_parse() -> None:
 def test_unrecorded_mutants_are_judged_by_the_files_that_import_their_module() -> None:
     project = mutants.Project.load(TOOLS / "mutants.toml")
     of_budget = next(m for m in project.find_mutants() if m.file.endswith("privacy/budget.py"))
-    files = mutants.choose_files(of_budget, project)
+    files = mutants.choose_files(of_budget, project.root, project.find_test_files())
     assert files[0] == "tests/privacy/test_budget.py"
     assert len(files) == len(set(files))
     assert set(files) >= {file for file in project.find_test_files() if "tests/privacy/" in file}
