@@ -60,11 +60,15 @@ def test_no_number_is_counted_twice(kind: str) -> None:
 def test_a_range_is_cut_at_round_ends_unless_these_are_few() -> None:
     ends = ends_of("integer")
     round_ends = np.flatnonzero(ends.round)
-    first = int(round_ends[len(round_ends) // 2])
+    widest = int(np.diff(round_ends).argmax())  # other ends lie here, between two round ones
+    assert not ends.round[round_ends[widest] + 1]
     for cuts, cut_everywhere in ((MIN_CUTS - 1, True), (MIN_CUTS, False)):
-        last = int(round_ends[len(round_ends) // 2 + cuts]) + 1
+        begin = min(widest, len(round_ends) - cuts - 2)
+        first, last = int(round_ends[begin]), int(round_ends[begin + cuts + 1])
         stretch = Range(float(ends.edges[first]), float(ends.edges[last]), first, last)
         inside = list(range(first + 1, last))
-        between = inside if cut_everywhere else [place for place in inside if ends.round[place]]
-        assert len([place for place in inside if ends.round[place]]) == cuts
+        between = [place for place in inside if ends.round[place]]
+        assert len(between) == cuts < len(inside)
+        if cut_everywhere:
+            between = inside
         assert places_to_cut(ends, stretch) == [first, *between, last]
