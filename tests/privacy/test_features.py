@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from understudy import Schema
-from understudy.privacy.features import _natural_steps
+from understudy.privacy.features import Number, _natural_steps, put_on_grid
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,10 @@ def test_numbers_lie_on_the_steps_of_their_schema(
 ) -> None:
     schema = Schema.from_dict({"attributes": {"x": attribute}})
     assert _natural_steps(schema["x"]) == pytest.approx(steps)
+
+
+def test_a_number_beyond_all_floats_is_clipped_to_the_bounds() -> None:
+    schema = Schema.from_dict({"attributes": {"x": {"kind": "real", "min": -2, "max": 3}}})
+    feature = put_on_grid(Number("x", step=0.5), schema)
+    numbers = (-1.7e308, -2.0, -1.8, -1.7, 0.2, 0.3, 3.0, 1.7e308)
+    assert [feature.steps_to(number) for number in numbers] == [-4, -4, -4, -3, 0, 1, 6, 6]
