@@ -137,7 +137,7 @@ class LiveJudge:
                     out.flush()
                     os._exit(0)
         os.close(writer)
-        verdict = {"failed": "", "ran": 0}
+        verdict: dict[str, Any] = {"failed": "", "ran": 0}
         ended = False
         with os.fdopen(reader) as lines:
             running = ""
