@@ -92,25 +92,31 @@ def _sound(runs: int) -> list[Finding]:
     return [control.finding(runs) for epsilon in EPSILONS for control in sound_controls(epsilon)]
 
 
+def real_tables() -> dict[str, tuple[Any, Any]]:
+    """The demo's table, and a published one where it is at hand."""
+    from understudy.data.demo import demo_frame, demo_schema
+
+    sys.path.append(str(ROOT / "studies"))
+    from published import published
+
+    found: dict[str, tuple[Any, Any]] = {
+        "Fair's survey (the demo)": (demo_frame(), demo_schema()),
+    }
+    if DATA.is_dir():
+        found["Adult"] = published("adult", DATA)
+    return found
+
+
 def _membership() -> str:
     """The membership game with its defaults, at epsilon 1, on each table that is at hand."""
     from understudy import PrivBayes
     from understudy.attacks import membership
-    from understudy.data.demo import demo_frame, demo_schema
 
-    sys.path.append(str(ROOT / "benchmarks"))
-    from published import published
-
-    tables: dict[str, tuple[Any, Any]] = {
-        "Fair's survey (the demo)": (demo_frame(), demo_schema()),
-    }
-    if DATA.is_dir():
-        tables["Adult"] = published("adult", DATA)
     lines = [
         "| table | PrivBayes: advantage | worst off | epsilon allows | control |",
         "|---|--:|--:|--:|--:|",
     ]
-    for name, (table, schema) in tables.items():
+    for name, (table, schema) in real_tables().items():
         game = membership(PrivBayes(epsilon=1.0), table, schema)
         assert game.control is not None
         worst = max(target.advantage for target in game.targets)

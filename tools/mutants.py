@@ -34,16 +34,17 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from likely_tests import choose_files
+from live_mutants import judge_live
 from mutations import Mutant, find_mutants
 from reach import Reach, record
-from tests_of import tests_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -135,10 +136,23 @@ def explain(mutant: Mutant, explained: Iterable[Mapping[str, Any]]) -> str | Non
 
 
 def draw_sample(mutants: Sequence[Mutant], size: int | None, seed: int) -> list[Mutant]:
-    """A sample that an edit elsewhere does not change: those whose hashes are smallest."""
+    """A sample in which every folder has its share, in random order.
+
+    An edit elsewhere hardly changes it: those mutants of a folder are taken whose hashes are
+    smallest.
+    """
     if size is None:
         return list(mutants)
-    return sorted(mutants, key=lambda mutant: _digest(f"{seed} {mutant.identity}"))[:size]
+    folders: dict[str, list[Mutant]] = {}
+    for mutant in sorted(mutants, key=lambda mutant: _digest(f"{seed} {mutant.identity}")):
+        folders.setdefault(str(Path(mutant.file).parent), []).append(mutant)
+    # The k-th of n stands at (k + 1/2) / n: the first SIZE places have of each folder its share.
+    placed = [
+        ((number + 0.5) / len(inside), _digest(f"{seed} {mutant.identity}"), mutant)
+        for inside in folders.values()
+        for number, mutant in enumerate(inside)
+    ]
+    return [mutant for *_, mutant in sorted(placed, key=lambda place: place[:2])][:size]
 
 
 def _digest(text: str | bytes) -> str:
@@ -199,22 +213,6 @@ def choose_tests(mutant: Mutant, reach: Reach, sources: dict[str, str]) -> list[
         if together > ENOUGH and number:
             return chosen[:number]
     return chosen
-
-
-def choose_files(mutant: Mutant, project: Project) -> list[str]:
-    """The test files that import a mutant's module, its own first, then the others of its
-    folder. Transcripts of whole runs come early: they are quick, and see much.
-    """
-    module = ".".join(Path(mutant.file).with_suffix("").parts)
-    importing = {str(path.relative_to(project.root)) for path in tests_of(module)}
-    files = project.find_test_files()
-    folder = f"tests/{Path(mutant.file).parent.name}/"
-    own = f"test_{Path(mutant.file).stem}.py"
-    early = {file for file in files if file.endswith("_transcripts.py")}
-    return sorted(
-        (file for file in files if file in importing | early or file.startswith(folder)),
-        key=lambda file: (Path(file).name != own, file not in early, file not in importing),
-    )
 
 
 # ---- one mutant
@@ -426,11 +424,8 @@ def run_mutants(
     for name in project.imports:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    waiting = list(mutants)[::-1]
     running: dict[int, _Worker] = {}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, path.open("a") as out:
-        folders = [Path(folder, str(number)) for number in range(processes)]
-        idle = [_Worker(project, each, least_limit) for each in folders]
 
         def write(result: dict[str, Any]) -> None:
             out.write(json.dumps(result) + "\n")
@@ -439,12 +434,22 @@ def run_mutants(
                 f"{result['outcome']:9}{result['seconds']:6.1f} s  {result['mutant']}", flush=True
             )
 
+        if reach is None:
+            tests = project.find_test_files()
+            jobs = [
+                (m, project.read(m.file), choose_files(m, project.root, tests)) for m in mutants
+            ]
+            mutants = run_live(project, jobs, write, least_limit)
+        waiting = list(mutants)[::-1]
+        folders = [Path(folder, str(number)) for number in range(processes)]
+        idle = [_Worker(project, each, least_limit) for each in folders]
         try:
             while waiting or running:
                 while waiting and idle:
                     mutant = waiting.pop()
                     if reach is None:
-                        seconds = dict.fromkeys(choose_files(mutant, project), 0.0)
+                        chosen = choose_files(mutant, project.root, project.find_test_files())
+                        seconds = dict.fromkeys(chosen, 0.0)
                     else:
                         tests = choose_tests(mutant, reach, sources)
                         seconds = {test: reach.seconds[test] for test in tests}
@@ -462,6 +467,19 @@ def run_mutants(
         finally:
             for process in running:
                 os.killpg(process, signal.SIGKILL)
+
+
+def run_live(
+    project: Project,
+    jobs: Sequence[tuple[Mutant, bytes, Sequence[str]]],
+    write: Callable[[dict[str, Any]], None],
+    limit: float,
+) -> list[Mutant]:
+    """Judge what can be judged in functions that are loaded; returns the others."""
+    sys.path[:0] = [str(project.root / "src"), str(project.root / "tests")]
+    os.environ["NUMBA_NUM_THREADS"] = "1"
+    os.chdir(project.root)
+    return judge_live(jobs, write, enough=ENOUGH / 2, limit=limit)
 
 
 # ---- the page

@@ -105,3 +105,8 @@ def test_there_is_a_place_for_every_table() -> None:
     pages = [(docs / name).read_text() for name in ("audit.md", "attacks.md")]
     for name in audit_page.tables(10):
         assert sum(f"<!-- audit:{name} -->" in page for page in pages) == 1, name
+
+
+def test_the_tables_of_the_membership_game_are_at_hand() -> None:
+    for table, schema in audit_page.real_tables().values():
+        assert set(schema.attributes) <= set(table.columns)

@@ -132,3 +132,11 @@ def test_a_table_that_is_modelled_already_is_not_chosen_again(parties):
     assert basis._score(pairs[0], independent) > 1500
     assert basis._score(pairs[0], dependent) == 0
     assert basis._score(marginal("a", "b", "c"), None) == -np.inf
+
+
+@pytest.mark.parametrize("rows", [0.5, 1.0, 40.0])
+def test_what_chance_makes_of_scores_follows_from_the_rows(rows: float) -> None:
+    """Each of four cells has a variance of rows / 16, and owners add up by the root."""
+    expected = 0.5 * (2 / np.pi * 10) ** 0.5 * 4 * (rows / 16) ** 0.5
+    assert expect_by_chance(np.full((2, 2), rows / 4), 10) == pytest.approx(expected)
+    assert expect_by_chance(np.zeros((2, 2)), 10) == 0

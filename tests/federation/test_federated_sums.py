@@ -213,6 +213,7 @@ def asked(**changes):
         ({"features": [["x", None, None, 0.0, None]]}, "cannot be read"),
         ({"features": [["x", 1e300, 1e301, 0.0, None, None]]}, "finite numbers"),
         ({"features": [["x", None, None, 0.0, None, 5e-324]]}, "step"),
+        ({"features": [["x", 0.0, 2.0, 1.0, None, 5e-324]]}, "step"),
         ({"features": [["x", None, None, 0.0, 5e-324, None]], "ball": 1.0}, "ball|unit|steps"),
         ({"features": [["x", None, None, 0.0, 1e300, None]], "ball": 1.0}, "ball|unit"),
         ({"features": [["x", 0.0, 1e-30, 0.0, None, None]] * 2}, "twice"),
@@ -250,6 +251,15 @@ def test_hostile_questions_are_refused_before_anything_is_debited(changes, why):
         ).kind
         == "masked"
     )
+
+
+def test_centres_beyond_all_bounds_are_clipped_and_close_nobody():
+    holders = holders_of(PARTS[:3])
+    started(holders, schema=schema_digest(SCHEMA))
+    centres = np.resize([1.7e308, -1.7e308], SCHEMA["g"].size * len(FEATURES))
+    answer = said(holders[0], asked(arrays={"centres": centres}))
+    assert answer.kind == "masked", answer
+    assert not holders[0]._closed
 
 
 def test_a_holder_of_codes_alone_says_so(opened):

@@ -96,6 +96,7 @@ def test_seeded_noise_does_not_belong_into_a_ledger_file(tmp_path: Path) -> None
     [
         (GaussianNB(1.0, bounds=(0, 1), classes=[0, 1]), "var_", "not above 0"),
         (CategoricalNB(1.0, categories=3, classes=[0, 1]), "category_count_", "below 0"),
+        (CategoricalNB(1.0, categories=3, classes=[0, 1]), "class_count_", "below 0"),
     ],
 )
 def test_a_forged_count_is_refused(learner: Any, name: str, sentence: str) -> None:
@@ -104,7 +105,7 @@ def test_a_forged_count_is_refused(learner: Any, name: str, sentence: str) -> No
     forged = getattr(learner, name)
     if isinstance(forged, list):
         forged = forged[0]
-    forged[0, 0] = -1.0
+    forged.flat[0] = -1.0
     with pytest.raises(InputError, match=sentence):
         learner._complete()
 

@@ -16,7 +16,7 @@ from surveys import SCHEMA, codes_of, plan_of_all_kinds, small_plan
 from understudy import InputError
 from understudy.data.columns import Column, Table
 from understudy.local.answering import answer_for_all, answer_plan
-from understudy.local.booking import AnswerBook
+from understudy.local.booking import AnswerBook, default_path
 from understudy.local.persons import encode_person
 from understudy.local.randomisers import Words
 from understudy.local.reports import LINE, write_reports
@@ -191,3 +191,11 @@ def test_of_two_reports_at_once_one_is_booked(tmp_path: Path) -> None:
     booked = other.find(plan)
     assert booked is not None
     assert booked["report"] == first.to_json()
+
+
+def test_a_persons_ledger_is_in_the_folder_for_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert default_path() == Path("/somewhere/understudy/answers.ledger")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", "/home/she")
+    assert default_path() == Path("/home/she/.local/share/understudy/answers.ledger")

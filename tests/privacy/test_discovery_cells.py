@@ -11,7 +11,12 @@ import pytest
 
 from understudy.counting.partition import SENTINELS, ends_of, grids_of
 from understudy.privacy.discovery_cells import Precision, Range, lay_cells
-from understudy.privacy.discovery_values import half_width_of, values_far_from
+from understudy.privacy.discovery_values import (
+    MIN_CUTS,
+    half_width_of,
+    places_to_cut,
+    values_far_from,
+)
 
 NEAR = (-1.0, -0.51, -0.5, -0.25, -1e-7, 0.0, 1e-7, 0.25, 0.49, 0.5, 1.0)
 PRECISIONS = (Precision(60, 40.0), Precision(5_000, 10.0), Precision(1e6, 1.0))
@@ -50,3 +55,20 @@ def test_no_number_is_counted_twice(kind: str) -> None:
         apart = numbers[:, None]
         near = ((apart >= far - half) & (apart < far + half)).sum(axis=1)
         assert (near + inside <= 1).all(), (kind, step, stretch)
+
+
+def test_a_range_is_cut_at_round_ends_unless_these_are_few() -> None:
+    ends = ends_of("integer")
+    round_ends = np.flatnonzero(ends.round)
+    widest = int(np.diff(round_ends).argmax())  # other ends lie here, between two round ones
+    assert not ends.round[round_ends[widest] + 1]
+    for cuts, cut_everywhere in ((MIN_CUTS - 1, True), (MIN_CUTS, False)):
+        begin = min(widest, len(round_ends) - cuts - 2)
+        first, last = int(round_ends[begin]), int(round_ends[begin + cuts + 1])
+        stretch = Range(float(ends.edges[first]), float(ends.edges[last]), first, last)
+        inside = list(range(first + 1, last))
+        between = [place for place in inside if ends.round[place]]
+        assert len(between) == cuts < len(inside)
+        if cut_everywhere:
+            between = inside
+        assert places_to_cut(ends, stretch) == [first, *between, last]

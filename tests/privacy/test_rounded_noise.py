@@ -11,7 +11,7 @@ from scipy import stats
 from test_exact_noise import DRAWS, FALSE_ALARM, Words, misfit
 
 from understudy.privacy import rounded_noise
-from understudy.privacy.exact_noise import WORD
+from understudy.privacy.exact_noise import WORD, gaussian
 from understudy.privacy.normal import normal_tail, root_of_two_pi
 from understudy.privacy.rounded_noise import rounded_gaussian
 
@@ -31,6 +31,8 @@ def test_bounds_of_the_root_of_two_pi_enclose_it() -> None:
     low, high = root_of_two_pi(100)
     assert high - low <= 3
     assert low / (1 << 100) == pytest.approx(math.sqrt(2 * math.pi), rel=1e-15)
+    two_pi = 2 * Fraction("3.14159265358979323846264338327950288419716939937510")
+    assert low**2 < two_pi * (1 << 200) < high**2
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.4, 3.0, 15.5, 16.0, 40.25, 1e6])
@@ -81,6 +83,48 @@ def test_thinned_gaussians_have_the_distribution(scale: float) -> None:
             assert kept >= quick  # what is kept without a look
 
 
+def test_bounds_of_what_is_kept_enclose_it_at_any_precision() -> None:
+    scale, variance = Fraction(33, 2), _thinned(Fraction(33, 2))
+    for size in (0, 20, 150):
+        narrow = rounded_noise._kept(size, scale, variance, 400)
+        for bits in (8, 33, 64, 200):
+            low, high = rounded_noise._kept(size, scale, variance, bits)
+            assert 0 < low < high <= low + 2
+            assert low << (400 - bits) <= narrow[0] <= narrow[1] <= high << (400 - bits)
+
+
+@pytest.mark.parametrize("scale", [Fraction(16), Fraction(201, 2)])
+def test_only_what_is_surely_kept_is_kept_without_a_look(
+    monkeypatch: pytest.MonkeyPatch, scale: Fraction
+) -> None:
+    square = scale * scale
+    surely = (1 << WORD) - math.ceil((1 << WORD) / (14 * square))
+    far = math.floor(8 * scale)
+    drawn = [3, -3, far, -far, far + 1, -far - 1]
+    words = [surely - 1, surely, surely - 1, surely - 1, 0, 0]
+    looked_at = []
+
+    def propose(size: int, variance: Fraction, source: object) -> np.ndarray:
+        assert variance == _thinned(scale)
+        return np.array(drawn)
+
+    def look(size: int, word: int, scale: Fraction, variance: Fraction, source: object) -> bool:
+        looked_at.append((size, word))
+        assert variance == _thinned(scale)
+        return False
+
+    monkeypatch.setattr(rounded_noise, "gaussian_trials", propose)
+    monkeypatch.setattr(rounded_noise, "_is_kept", look)
+    kept = rounded_noise._keep_trials(6, scale, Words(*words))
+    assert kept.tolist() == [3, far, -far]
+    assert looked_at == [(3, surely), (far + 1, 0), (far + 1, 0)]
+
+
+def _thinned(scale: Fraction) -> Fraction:
+    """The variance v with 1 / v = 1 / s^2 - 1 / (12 s^4)."""
+    return 1 / (1 / scale**2 - 1 / (12 * scale**4))
+
+
 def test_what_is_not_kept_for_sure_is_looked_at() -> None:
     scale, square = Fraction(16), Fraction(256)
     variance = square * 12 * square / (12 * square - 1)
@@ -94,5 +138,7 @@ def test_a_scale_that_is_none_or_too_large_is_refused() -> None:
     for scale in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="positive"):
             rounded_gaussian(1, scale)
-    with pytest.raises(OverflowError):
-        rounded_gaussian(1, 2.0**51)
+    for draw in (rounded_gaussian, gaussian):
+        assert abs(int(draw(1, 2.0**50)[0])) < 2**57  # beyond 100 deviations: never
+        with pytest.raises(OverflowError):
+            draw(1, math.nextafter(2.0**50, math.inf))

@@ -115,6 +115,13 @@ def test_a_sample_is_drawn_by_its_seed_and_survives_edits() -> None:
     assert [m.identity for m in mutants.draw_sample(fewer, 5, 1)][:4] == drawn[1:]
 
 
+def test_every_folder_has_its_share_of_a_sample() -> None:
+    source = SOURCE.encode()
+    found = [m for f in ("a/x.py", "a/y.py", "b/z.py") for m in mutations.find_mutants(f, source)]
+    drawn = mutants.draw_sample(found, 9, 1)
+    assert sorted(m.file[0] for m in drawn) == ["a"] * 6 + ["b"] * 3
+
+
 def test_the_files_of_this_project_are_there_and_their_mutants_parse() -> None:
     project = mutants.Project.load(TOOLS / "mutants.toml")
     found = project.find_mutants()
@@ -128,7 +135,7 @@ def test_the_files_of_this_project_are_there_and_their_mutants_parse() -> None:
 def test_unrecorded_mutants_are_judged_by_the_files_that_import_their_module() -> None:
     project = mutants.Project.load(TOOLS / "mutants.toml")
     of_budget = next(m for m in project.find_mutants() if m.file.endswith("privacy/budget.py"))
-    files = mutants.choose_files(of_budget, project)
+    files = mutants.choose_files(of_budget, project.root, project.find_test_files())
     assert files[0] == "tests/privacy/test_budget.py"
     assert len(files) == len(set(files))
     assert set(files) >= {file for file in project.find_test_files() if "tests/privacy/" in file}
@@ -272,6 +279,47 @@ def test_a_project_from_its_files_to_its_page(project: Path) -> None:
     # A change of the function makes its mutants undecided.
     (project / "src/purse/pay.py").write_text(PURSE.replace("too much", "far too much"))
     assert " 5 to decide" in run(project)
+
+
+LIVE = """\
+import sys
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from live_mutants import judge_live
+from mutations import find_mutants
+source = Path("src/purse/pay.py").read_bytes()
+jobs = [(m, source, ["tests/test_pay.py"]) for m in find_mutants("purse/pay.py", source)]
+def write(result):
+    print(result["outcome"], result["by"], result["mutant"])
+for mutant in judge_live(jobs, write, enough=10.0, limit=5.0):
+    print("left", mutant.identity)
+"""
+
+
+def test_mutants_are_put_into_functions_that_are_loaded(project: Path) -> None:
+    """Those of constants are left; a test that fails by itself catches nothing."""
+    with (project / "tests/test_pay.py").open("a") as tests:
+        tests.write("\nfrom purse.pay import unwatched\n")
+        tests.write("\ndef test_wrong():\n    assert unwatched(1) == 3\n")
+    script = LIVE.format(paths=[str(TOOLS), str(project / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False
+    )
+    told = [line for line in done.stdout.splitlines() if "purse/pay.py " in line]
+    outcomes = {line.partition("purse/pay.py ")[2]: line.split(" purse/")[0] for line in told}
+    tests = "tests/test_pay.py::"
+    assert outcomes == {
+        "LIMIT constant: 10 -> 11 #0": "left",
+        "pay comparison: price > left -> price >= left #0": f"void {tests}test_wrong",
+        "pay remove: raise ValueError(...) -> pass #0": f"caught {tests}test_refuses",
+        "pay return: return min(left - price, LIMIT) -> return None #0": f"caught {tests}test_pays",
+        "pay opposite: min(left - price, LIMIT) -> max(left - price, LIMIT) #0": (
+            f"caught {tests}test_pays"
+        ),
+        "pay arithmetic: left - price -> left + price #0": f"caught {tests}test_pays",
+        "unwatched arithmetic: left + 1 -> left - 1 #0": f"void {tests}test_wrong",
+        "unwatched constant: 1 -> 2 #0": "survived ",
+    }, done.stdout + done.stderr
 
 
 def test_a_mutant_that_never_ends_is_caught(project: Path) -> None:

@@ -122,7 +122,12 @@ class GridFeature:
     def steps_to(self, number: float) -> int:
         """How many steps from the centre a number is, clipped to the bounds."""
         least, greatest = self.term.range
-        return min(max(nearest_multiple(number - self.centre, self.step), least), greatest)
+        steps = (number - self.centre) / self.step  # may be beyond all floats
+        if steps <= least:
+            return least
+        if steps >= greatest:
+            return greatest
+        return nearest_multiple(number - self.centre, self.step)
 
 
 def put_on_grid(feature: Feature, schema: Schema, ball_step: float | None = None) -> GridFeature:

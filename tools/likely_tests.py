@@ -1,0 +1,75 @@
+"""Which test files are likely to see a change, in their order, where nothing was recorded."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from mutations import Mutant
+from tests_of import tests_of
+
+WHOLE_RUNS = ("counting", "data", "release", "synthesizers")
+"""Rooms that transcripts of the room ``privacy`` go through."""
+
+NEAR = 3
+"""Lines around a change whose names count as often as this."""
+
+_NAME = re.compile(r"[A-Za-z_]\w{3,}")
+
+
+def choose_files(mutant: Mutant, root: Path, files: Sequence[str]) -> list[str]:
+    """The test files of a module, of its room, and those that import it.
+
+    Its own come first, then those that share the rarest names with the code around the change.
+    Transcripts of whole runs come after the first few: they see much, and take their time. Audits
+    come last.
+    """
+    path = Path(mutant.file)
+    module = ".".join(path.with_suffix("").parts)
+    importing = {str(test.relative_to(root)) for test in tests_of(module)}
+    room = f"tests/{path.parts[1]}/"
+    own = {f"test_{path.stem}.py", f"test_{path.parent.name}.py"}
+    weights = weigh_files(root, files, find_names(mutant, root))
+
+    def rank(file: str) -> float:
+        factor = 1 + 2 * (file in importing) + file.startswith(room)
+        return -factor * weights[file] + 1e9 * ("audit" in file)
+
+    nearest = sorted(files, key=rank)
+    whole_runs = ("tests/privacy/", room) if path.parts[1] in WHOLE_RUNS else room
+    ordered = [file for file in nearest if Path(file).name in own] + nearest[:4]
+    ordered += [f for f in nearest if f.endswith("_transcripts.py") and f.startswith(whole_runs)]
+    ordered += [file for file in nearest if file in importing or file.startswith(room)]
+    return list(dict.fromkeys(ordered))
+
+
+def find_names(mutant: Mutant, root: Path) -> Counter[str]:
+    """The names around a change, and those of its function, each as often as it counts."""
+    source = (root / "src" / mutant.file).read_bytes()
+    lines = source.decode().splitlines()
+    line = source[: mutant.place[0]].count(b"\n")
+    near = "\n".join(lines[max(line - 2, 0) : line + 3])
+    names = Counter(
+        dict.fromkeys(_NAME.findall("\n".join(lines[max(line - 20, 0) : line + 20])), 1)
+    )
+    names |= Counter(dict.fromkeys([*_NAME.findall(near), *mutant.function.split(".")], NEAR))
+    return names
+
+
+def weigh_files(root: Path, files: Sequence[str], names: Counter[str]) -> dict[str, float]:
+    """How much the names say for each file: one that few files use says more."""
+    used = {file: names.keys() & _names_in(root / file) for file in files}
+    often = Counter(name for found in used.values() for name in found)
+    return {
+        file: sum(names[name] * math.log(len(files) / often[name]) for name in found)
+        for file, found in used.items()
+    }
+
+
+@cache
+def _names_in(path: Path) -> frozenset[str]:
+    return frozenset(_NAME.findall(path.read_text(encoding="utf-8")))
