@@ -1,15 +1,16 @@
 """Gradients of a convolutional discriminator, row by row, on NumPy.
 
 The network of a DCGAN: two convolutions of 5 x 5 with steps of 2 and a leaky rectifier and dropout
-after each, then a dense layer of one unit. There is no batch normalisation, which would make the
-gradient of one image depend on others. Dropout leaves out the same units for all images of a step:
-which ones is public, so an image's gradient depends on that image alone.
+after each, then a dense layer. It has one unit for all images and one for each label; what the
+network says of an image is the sum of the first and its label's (a projection, Miyato and Koyama
+2018). There is no batch normalisation, which would make the gradient of one image depend on others.
+Dropout leaves out the same units for all images of a step: which ones is public, so an image's
+gradient depends on that image alone.
 
 Gradients are worked out layer by layer, as products of what goes into a layer and what comes back
 out of it: there is nothing that a library's automatic differentiation would have to keep apart. A
 convolution is a product of its weights and the patches that it sees, and the same patches give the
-gradient of its weights. A label is a channel that is 1 everywhere: its patches are the same for all
-images, so what the weights of each label do is worked out once for a step.
+gradient of its weights.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class ConvolutionGradient:
         The size of images.
     parameters
         ``first``, ``first_bias``, ``second``, ``second_bias``, ``dense``, ``dense_bias``;
-        convolutions as (filters, channels x 25). The label is as many channels, of which
-        the one of its code is all 1.
+        convolutions as (filters, channels x 25). The dense layer has a line for all images, then
+        one for each label.
     masks
         What dropout does to the units of the two convolutions: 0, or one over the share that stays.
     loss
@@ -90,12 +91,12 @@ class ConvolutionGradient:
         filters, second = len(self.parameters["first"]), len(self.parameters["second"])
         pixels = (self.height // 4) * (self.width_in_pixels // 4)
         shapes = {
-            "first": (filters, (1 + labels) * KERNEL**2),
+            "first": (filters, KERNEL**2),
             "first_bias": (filters,),
             "second": (second, filters * KERNEL**2),
             "second_bias": (second,),
-            "dense": (second * pixels,),
-            "dense_bias": (1,),
+            "dense": (1 + labels, second * pixels),
+            "dense_bias": (1 + labels,),
         }
         for name, shape in shapes.items():
             part = self.parameters[name]
@@ -133,13 +134,8 @@ class _Work:
         self._pixels = function.height * function.width_in_pixels
         self._outer = _Patches(1, function.height, function.width_in_pixels)
         self._inner = _Patches(filters, *self._outer.units)
-        self._of_image = given["first"].reshape(filters, -1, KERNEL**2)[:, 0].copy()
-        everywhere = self._outer.take(np.ones((1, self._pixels), dtype=np.float32)).copy()
-        self._everywhere = np.ascontiguousarray(everywhere.T)
-        of_labels = given["first"].reshape(filters, -1, KERNEL**2)[:, 1:].transpose(1, 0, 2)
-        self._labels = (of_labels @ everywhere).reshape(len(of_labels), -1)
         self._backwards = np.ascontiguousarray(given["second"].T)
-        self._dense = given["dense"].reshape(second, -1)
+        self._dense = make_aligned(given["dense"].shape[1])
         masks = function.masks
         if masks is None:
             masks = np.ones((1, 1), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
@@ -147,8 +143,6 @@ class _Work:
         self._first = make_aligned(filters * self._outer.count).reshape(filters, -1)
         self._second = make_aligned(second * self._inner.count).reshape(second, -1)
         self._columns = make_aligned(self._backwards.shape[0] * self._inner.count)
-        self._told = make_aligned(self._first.size)
-        self._square = make_aligned(filters * KERNEL**2).reshape(filters, -1)
         self.vector = make_aligned(function.width)
         ends = np.cumsum([given[name].size for name in function.NAMES])[:-1]
         self._parts = {
@@ -161,10 +155,8 @@ class _Work:
         given, parts, first, second = self._given, self._parts, self._first, self._second
         label = row[self._pixels :]
         of_image = self._outer.take(row[None, : self._pixels])
-        np.matmul(self._of_image, of_image, out=first)
+        np.matmul(given["first"], of_image, out=first)
         first += given["first_bias"][:, None]
-        if label.size:
-            first += np.matmul(label, self._labels, out=self._told).reshape(first.shape)
         passed_first = np.where(first > 0, *self._passed[0])
         first *= passed_first
         of_first = self._inner.take(first)
@@ -172,13 +164,19 @@ class _Work:
         second += given["second_bias"][:, None]
         passed_second = np.where(second > 0, *self._passed[1])
         second *= passed_second
+        dense, bias = self._dense, float(given["dense_bias"][0])
+        dense[:] = given["dense"][0]
+        if label.size:
+            dense += np.matmul(label, given["dense"][1:])
+            bias += float(np.dot(label, given["dense_bias"][1:]))
         slope = -1.0
         if self._loss == "gan":
-            output = np.dot(second.reshape(-1), given["dense"]) + given["dense_bias"][0]
-            slope = slope_of_real(float(output))
-        np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"])
+            slope = slope_of_real(float(np.dot(second.reshape(-1), dense)) + bias)
+        np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"][0])
         parts["dense_bias"][0] = slope
-        back = np.multiply(self._dense, passed_second, out=second)
+        np.multiply(label[:, None], parts["dense"][0], out=parts["dense"][1:])
+        np.multiply(label, np.float32(slope), out=parts["dense_bias"][1:])
+        back = np.multiply(dense.reshape(second.shape), passed_second, out=second)
         back *= np.float32(slope)
         np.matmul(back, of_first.T, out=parts["second"])
         back.sum(axis=1, out=parts["second_bias"])
@@ -186,11 +184,7 @@ class _Work:
         to_first = self._inner.put_back(np.matmul(self._backwards, back, out=columns))
         to_first *= passed_first
         to_first.sum(axis=1, out=parts["first_bias"])
-        weights = parts["first"].reshape(len(first), -1, KERNEL**2)
-        weights[:, 0] = np.matmul(to_first, of_image.T, out=self._square)
-        if label.size:
-            everywhere = np.matmul(to_first, self._everywhere, out=self._square)
-            np.multiply(label[None, :, None], everywhere[:, None], out=weights[:, 1:])
+        np.matmul(to_first, of_image.T, out=parts["first"])
 
 
 class _Patches:
