@@ -2,12 +2,12 @@
 
 Layer by layer those of a thesis (Zacharioudakis 2020, section 5.3). Discriminator: convolution 5 x
 5, step 2, 64 filters; leaky rectifier; dropout 0.3; convolution 5 x 5, step 2, 128 filters; leaky
-rectifier; dropout 0.3; dense, 1 unit, and one more for each label. Generator: dense, 7 x 7 x 256 units; batch normalisation;
-leaky rectifier; transposed convolutions 5 x 5 of 128 filters with step 1 and 64 with step 2, each
-with batch normalisation and leaky rectifier; one of 1 filter with step 2; tanh. The parameter
-``hidden`` is the 64; the others are in proportion. The generator is told the label beside its
-random numbers; what it makes in the end is that of its weights' moving average, which costs nothing
-and is better than that of the last ones.
+rectifier; dropout 0.3; dense, 1 unit, and one more for each label. Generator: dense, 7 x 7 x 256
+units; batch normalisation; leaky rectifier; transposed convolutions 5 x 5 of 128 filters with step
+1 and 64 with step 2, each with batch normalisation and leaky rectifier; one of 1 filter with step
+2; tanh. The parameter ``hidden`` is the 64; the others are in proportion. The generator is told the
+label beside its random numbers. In the end it has the moving average of its weights, which costs
+nothing and is better than the last ones.
 
 The discriminator has no batch normalisation, and its steps are those of
 :class:`understudy.counting.convolutions.ConvolutionGradient`. The generator sees made-up images
