@@ -90,7 +90,7 @@ def make_images(settings: Settings, private: Images, quick: bool) -> Images:
     if settings["method"] == "real":
         return private
     if settings["method"] == "gan, no noise":
-        return make_unprotected(private, plain_steps, PLAIN_FILTERS)[0]
+        return make_unprotected(private, plain_steps, PLAIN_FILTERS, seed=1)[0]
     recipes = {
         "gan": lambda epsilon: makers.gan(epsilon, steps),
         "merf": lambda epsilon: makers.merf(epsilon, training_steps),

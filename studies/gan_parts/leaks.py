@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_parts.students import choose, torch_module
-from gan_parts.unprotected import images_with_labels, make_task, train
+from gan_parts.unprotected import UnclippedNetworks, images_with_labels, make_task, train
 from understudy import GAN
 from understudy.auditing.gradients import bound_guesses
 from understudy.counting.convolutions import KERNEL, PADDING
@@ -41,7 +41,7 @@ DELTA = 1e-5
 CONFIDENCE = 0.999
 
 
-class LossNoiseNetworks(ImageNetworks):
+class LossNoiseNetworks(UnclippedNetworks):
     """The thesis' first way: noise on the value of the loss."""
 
     def _loss_of(self, output: Any) -> Any:
@@ -49,7 +49,7 @@ class LossNoiseNetworks(ImageNetworks):
         return super()._loss_of(output) + noise
 
 
-class NoiseLayerNetworks(ImageNetworks):
+class NoiseLayerNetworks(UnclippedNetworks):
     """The thesis' second way: noise after the second convolution, and no dropout."""
 
     def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:

@@ -1,5 +1,7 @@
 """GANs of images: the networks, their gradients, and a small training. Needs torch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,27 @@ def test_opacus_finds_the_same_gradients():
     )
     ours = np.array([vector.copy() for vector in function.vectors(rows)])
     assert ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_made_up_images_are_clipped_like_real_ones():
+    networks, columns = start()
+    rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(6))
+    images, units = as_images(rows)
+    images = 10 * images  # gradients far beyond the length
+    found = networks.gradient_of_made_up(images, units[:, 1:])
+    assert np.linalg.norm(networks.mean_gradient(images, units[:, 1:], 1)) > 2
+    assert 0.1 < np.linalg.norm(found) <= 1 + 1e-6
+
+
+def test_the_gradient_of_made_up_images_is_that_of_automatic_differentiation():
+    for loss in ("gan", "wasserstein"):
+        networks, columns = start(replace(METHOD, loss=loss, clip=1e6))
+        rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(6))
+        images, units = as_images(rows)
+        masks = networks._masks()
+        networks._masks = lambda masks=masks: masks
+        theirs = networks.mean_gradient(images, units[:, 1:], 1)
+        assert networks.gradient_of_made_up(images, units[:, 1:]) == pytest.approx(theirs, abs=1e-5)
 
 
 def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():

@@ -66,6 +66,8 @@ class ConvolutionGradient:
         What dropout does to the units of the two convolutions: 0, or one over the share that stays.
     loss
         "gan": log(1 + exp(-output)), that of a real row; "wasserstein": -output.
+    real
+        Whether images are real; the loss of made-up ones is that of the output's opposite.
     """
 
     inputs: RowInputs
@@ -74,6 +76,7 @@ class ConvolutionGradient:
     parameters: Mapping[str, Floats]
     masks: tuple[Floats, Floats] | None = None
     loss: Loss = "gan"
+    real: bool = True
 
     NAMES = ("first", "first_bias", "second", "second_bias", "dense", "dense_bias")
 
@@ -130,6 +133,7 @@ class _Work:
     def __init__(self, function: ConvolutionGradient) -> None:
         given = function.parameters
         self._given, self._loss = given, function.loss
+        self._sign = 1.0 if function.real else -1.0
         filters, second = len(given["first"]), len(given["second"])
         self._pixels = function.height * function.width_in_pixels
         self._outer = _Patches(1, function.height, function.width_in_pixels)
@@ -169,9 +173,10 @@ class _Work:
         if label.size:
             dense += np.matmul(label, given["dense"][1:])
             bias += float(np.dot(label, given["dense_bias"][1:]))
-        slope = -1.0
+        slope = -self._sign
         if self._loss == "gan":
-            slope = slope_of_real(float(np.dot(second.reshape(-1), dense)) + bias)
+            output = float(np.dot(second.reshape(-1), dense)) + bias
+            slope = self._sign * slope_of_real(self._sign * output)
         np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"][0])
         parts["dense_bias"][0] = slope
         np.multiply(label[:, None], parts["dense"][0], out=parts["dense"][1:])

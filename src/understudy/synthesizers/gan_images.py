@@ -106,8 +106,10 @@ class ImageNetworks:
             found[name] = torch.randn(shape, generator=self._random) * scale
         return found
 
-    def gradient(self) -> RowFunction:
-        """The gradient of real images' loss, at the present weights and with new dropout."""
+    def gradient(self, *, real: bool = True) -> RowFunction:
+        """The gradient of real or made-up images' loss, at the present weights and with new
+        dropout.
+        """
         loss: Loss = "gan"
         if self._method.loss == "wasserstein":
             loss = "wasserstein"
@@ -119,6 +121,7 @@ class ImageNetworks:
             parameters={name: part.numpy().copy() for name, part in self._judge.items()},
             masks=(first.numpy(), second.numpy()),
             loss=loss,
+            real=real,
         )
 
     def _masks(self) -> tuple[Any, Any]:
@@ -178,13 +181,24 @@ class ImageNetworks:
         flat: NDArray[np.float64] = torch.cat([part.flatten() for part in found]).double().numpy()
         return flat
 
+    def gradient_of_made_up(self, images: Any, told: Any) -> NDArray[np.float64]:
+        """The mean gradient of made-up images, each clipped like that of a real one: else the
+        discriminator would learn from made-up images alone.
+        """
+        rows = self._torch.cat([images.flatten(1), told], dim=1).float().numpy()
+        function, clip = self.gradient(real=False), self._method.clip
+        total = np.zeros(function.width)
+        for vector in function.vectors(rows):
+            total += vector * min(1.0, clip / max(float(np.linalg.norm(vector)), 1e-12))
+        return total / len(rows)
+
     def step_discriminator(self, real: NDArray[np.float64]) -> None:
         """A step by the noisy mean gradient of real images, and that of made-up ones."""
         torch = self._torch
         with torch.no_grad():
             latent, told = self._draw()
             images = self._maker(latent)
-        total = real + self.mean_gradient(images, told, 1)
+        total = real + self.gradient_of_made_up(images, told)
         parts = list(self._judge.values())
         pieces = torch.from_numpy(total.astype(np.float32)).split([p.numel() for p in parts])
         for part, piece in zip(parts, pieces, strict=True):
