@@ -166,13 +166,13 @@ def draw_images(rows: list[Row]) -> Any:
 # --------------------------------------------------------------------------- members
 
 
-CANARIES, CANARY_STEPS = 200, 1500
+CANARIES, CANARY_STEPS = 200, 1000
 """About 100 images that each step sees a third of: after 500 epochs a network knows them."""
 
 
 def member_cells(options: Options) -> list[Settings]:
     epsilons = (1.0,) if options.quick else (1.0, 10.0)
-    return grid(way=WAYS, epsilon=epsilons, repeat=range(options.repeats))
+    return grid(epsilon=epsilons, repeat=range(options.repeats), way=WAYS)
 
 
 def run_members(options: Options, settings: Settings) -> Mapping[str, float]:

@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gan")
 
+from gan_parts.leaks import LossNoiseNetworks, NoiseLayerNetworks  # noqa: E402
+from gan_parts.unprotected import UnclippedNetworks  # noqa: E402
 from understudy import GAN, InputError, Model  # noqa: E402
 from understudy.counting.convolutions import ConvolutionGradient  # noqa: E402
 from understudy.counting.row_functions import RowMatrix  # noqa: E402
@@ -127,6 +129,23 @@ def test_the_gradient_of_made_up_images_is_that_of_automatic_differentiation():
         networks._masks = lambda masks=masks: masks
         theirs = networks.mean_gradient(images, units[:, 1:], 1)
         assert networks.gradient_of_made_up(images, units[:, 1:]) == pytest.approx(theirs, abs=1e-5)
+
+
+def test_noise_on_the_loss_changes_no_gradient_and_a_noise_layer_bounds_none():
+    """What a thesis takes for protection: controls of the audit, here as networks."""
+    given = {}
+    for kind in (UnclippedNetworks, LossNoiseNetworks, NoiseLayerNetworks):
+        networks = kind(METHOD, SCHEMA, make_task(SCHEMA))
+        masks = ImageNetworks._masks(networks)
+        networks._masks = lambda masks=masks: masks
+        images, units = as_images(
+            RowMatrix(networks._columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(1))
+        )
+        given[kind] = [
+            networks.mean_gradient(scale * images, units[:, 1:]) for scale in (1.0, -1e4)
+        ]
+    assert given[LossNoiseNetworks][0].tolist() == given[UnclippedNetworks][0].tolist()
+    assert max(np.linalg.norm(found) for found in given[NoiseLayerNetworks]) > 1000
 
 
 def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():
