@@ -172,7 +172,7 @@ CANARIES, CANARY_STEPS = 200, 1000
 
 
 def member_cells(options: Options) -> list[Settings]:
-    epsilons = (1.0,) if options.quick else (1.0, 10.0)
+    epsilons = (1.0,)
     return grid(epsilon=epsilons, repeat=range(options.repeats), way=WAYS)
 
 
@@ -221,7 +221,7 @@ def draw_members(rows: list[Row]) -> Any:
 
 
 def table_cells(options: Options) -> list[Settings]:
-    tables = ("heart",) if options.quick else ("heart", "poker", "adult")
+    tables = ("heart",) if options.quick else ("adult", "poker", "heart")
     epsilons = (1.0,) if options.quick else (1.0, 0.2, 20.0)
     cells = []
     for table in tables:

@@ -16,6 +16,7 @@ gradient of its weights.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,7 +139,8 @@ class _Work:
         self._pixels = function.height * function.width_in_pixels
         self._outer = _Patches(1, function.height, function.width_in_pixels)
         self._inner = _Patches(filters, *self._outer.units)
-        self._backwards = np.ascontiguousarray(given["second"].T)
+        self._outputs = _Patches(second, *self._inner.units, kernel=3, stride=1, padding=1)
+        self._backwards = _turn_round(given["second"].reshape(second, filters, KERNEL, KERNEL))
         self._dense = make_aligned(given["dense"].shape[1])
         masks = function.masks
         if masks is None:
@@ -146,7 +148,8 @@ class _Work:
         self._passed = [(mask, np.float32(SLOPE) * mask) for mask in masks]
         self._first = make_aligned(filters * self._outer.count).reshape(filters, -1)
         self._second = make_aligned(second * self._inner.count).reshape(second, -1)
-        self._columns = make_aligned(self._backwards.shape[0] * self._inner.count)
+        self._phases = make_aligned(4 * filters * self._inner.count).reshape(4 * filters, -1)
+        self._to_first = make_aligned(self._first.size).reshape(self._first.shape)
         self.vector = make_aligned(function.width)
         ends = np.cumsum([given[name].size for name in function.NAMES])[:-1]
         self._parts = {
@@ -185,53 +188,70 @@ class _Work:
         back *= np.float32(slope)
         np.matmul(back, of_first.T, out=parts["second"])
         back.sum(axis=1, out=parts["second_bias"])
-        columns = self._columns.reshape(len(self._backwards), -1)
-        to_first = self._inner.put_back(np.matmul(self._backwards, back, out=columns))
+        np.matmul(self._backwards, self._outputs.take(back), out=self._phases)
+        to_first, (high, wide) = self._to_first, self._inner.units
+        phases = self._phases.reshape(2, 2, len(first), high, wide)
+        places = to_first.reshape(len(first), high, 2, wide, 2)
+        places[:] = phases.transpose(2, 3, 0, 4, 1)
         to_first *= passed_first
         to_first.sum(axis=1, out=parts["first_bias"])
         np.matmul(to_first, of_image.T, out=parts["first"])
 
 
+def _turn_round(weights: Floats) -> Floats:
+    """The weights of the way back through a convolution with steps of 2.
+
+    A number of the input at an even place (2 a) is seen by the units a - 1, a and a + 1, with the
+    weights 4, 2 and 0; one at an odd place (2 a + 1) by a and a + 1, with the weights 3 and 1. So
+    the way back is a convolution of 3 x 3 with steps of 1 for even and odd lines and columns each.
+
+    Returns
+    -------
+    A line for each (line odd, column odd, channel of the input), a column for each (filter, 3 x 3).
+    """
+    filters, channels = weights.shape[:2]
+    turned = np.zeros((2, 2, channels, filters, 3, 3), dtype=np.float32)
+    seen = [(odd, place, odd + 4 - 2 * place) for odd in (0, 1) for place in range(3)]
+    seen = [(odd, place, weight) for odd, place, weight in seen if weight < KERNEL]
+    for (odd_line, i, k), (odd_column, j, m) in itertools.product(seen, seen):
+        turned[odd_line, odd_column, :, :, i, j] = weights[:, :, k, m].T
+    return turned.reshape(4 * channels, -1)
+
+
 class _Patches:
-    """What each unit of a convolution sees of its input, a column each; and the way back.
+    """What each unit of a convolution sees of its input, a column each.
 
     Parameters
     ----------
     channels, height, width
         Of the input.
+    kernel, stride, padding
+        Of the convolution.
     """
 
-    def __init__(self, channels: int, height: int, width: int) -> None:
+    def __init__(
+        self,
+        channels: int,
+        height: int,
+        width: int,
+        *,
+        kernel: int = KERNEL,
+        stride: int = STRIDE,
+        padding: int = PADDING,
+    ) -> None:
         self._shape = channels, height, width
-        self.units = height // STRIDE, width // STRIDE
+        self.units = height // stride, width // stride
         self.count = self.units[0] * self.units[1]
-        padded = channels, height + 2 * PADDING, width + 2 * PADDING
+        padded = channels, height + 2 * padding, width + 2 * padding
         self._padded = np.zeros(padded, dtype=np.float32)
-        self._back = np.zeros(padded, dtype=np.float32)
+        self._inside = self._padded[:, padding : padding + height, padding : padding + width]
         places = np.arange(self._padded.size).reshape(padded)
-        seen = np.lib.stride_tricks.sliding_window_view(places, (KERNEL, KERNEL), axis=(1, 2))
-        seen = seen[:, ::STRIDE, ::STRIDE][:, : self.units[0], : self.units[1]]
-        self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * KERNEL**2, -1).copy()
+        seen = np.lib.stride_tricks.sliding_window_view(places, (kernel, kernel), axis=(1, 2))
+        seen = seen[:, ::stride, ::stride][:, : self.units[0], : self.units[1]]
+        self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * kernel**2, -1).copy()
         self._columns = make_aligned(self._places.size).reshape(self._places.shape)
-        self._summed = make_aligned(channels * height * width).reshape(self._shape)
 
     def take(self, values: Floats) -> Floats:
         """The patches of an input, whose channels are lines."""
-        self._inside(self._padded)[:] = values.reshape(self._shape)
+        self._inside[:] = values.reshape(self._shape)
         return np.take(self._padded.reshape(-1), self._places, out=self._columns, mode="clip")
-
-    def put_back(self, columns: Floats) -> Floats:
-        """The sum, for each number of the input, of what came back to it from all patches."""
-        channels, high, wide = self._shape[0], *self.units
-        self._back[:] = 0
-        pieces = columns.reshape(channels, KERNEL, KERNEL, high, wide)
-        for i in range(KERNEL):
-            for j in range(KERNEL):
-                rows = slice(i, i + STRIDE * high, STRIDE)
-                self._back[:, rows, j : j + STRIDE * wide : STRIDE] += pieces[:, i, j]
-        self._summed[:] = self._inside(self._back)
-        return self._summed.reshape(channels, -1)
-
-    def _inside(self, padded: Floats) -> Floats:
-        _, height, width = self._shape
-        return padded[:, PADDING : PADDING + height, PADDING : PADDING + width]
