@@ -9,8 +9,9 @@ ours. *members*: who was trained on, guessed from the thesis' two ways and from 
 GAN and random features against ``adaptive``, by 3-way error and by a classifier that is trained on
 synthetic rows and tried on real ones.
 
-It needs torch (pip install 'understudy[gan,studies]'). The images part takes about an hour of one
-core, most of it for the GANs; ``--quick`` trains hardly at all, to see that it runs.
+It needs torch (pip install 'understudy[gan,studies]'). All of it takes some 25 minutes of one core;
+each setting of each part that was run is kept. ``--quick`` trains hardly at all, to see that it
+runs.
 """
 
 from __future__ import annotations
@@ -123,14 +124,16 @@ def run_images(options: Options, settings: Settings) -> Mapping[str, float]:
 def conclude_images(rows: list[Row]) -> list[Claim]:
     found = means(rows, "student", "method", "epsilon")
     exact = means([row for row in rows if "epsilon" not in row], "student", "method")
-    claims = [
-        Claim(
-            "Thesis: a student learns nearly as well from images of a GAN without noise as from "
-            "real ones (96.67 % against 98.58 %).",
-            exact.get("gan, no noise", 0.0) >= 0.95 * exact.get("real", 1.0),
-            f"{exact.get('gan, no noise', 0):.4f} against {exact.get('real', 0):.4f}",
+    claims = []
+    if len(exact) == 2:
+        claims.append(
+            Claim(
+                "Thesis: a student learns nearly as well from images of a GAN without noise as "
+                "from real ones (96.67 % against 98.58 %).",
+                exact["gan, no noise"] >= 0.95 * exact["real"],
+                f"{exact['gan, no noise']:.4f} against {exact['real']:.4f}",
+            )
         )
-    ]
     for (way, epsilon), printed in THESIS.items():
         if way != "first" or ("gan", epsilon) not in found:
             continue
@@ -143,7 +146,10 @@ def conclude_images(rows: list[Row]) -> list[Claim]:
             )
         )
     for epsilon in sorted({epsilon for _, epsilon in found}):
-        best = max((found[one], one[0]) for one in found if one[1] == epsilon)
+        here = {name: score for (name, at), score in found.items() if at == epsilon}
+        if "gan" not in here or len(here) == 1:
+            continue  # nobody to compare with
+        best = max((score, name) for name, score in here.items())
         claims.append(
             Claim(
                 f"At epsilon {epsilon:g} a GAN is not the best way to synthetic images.",
@@ -307,7 +313,13 @@ def conclude_tables(rows: list[Row]) -> list[Claim]:
     for measure, less in (("3-way error", True), ("accuracy", False)):
         found = means(rows, measure, "table", "epsilon", "method")
         for table, epsilon in sorted({one[:2] for one in found}):
-            ours = {name: found[table, epsilon, name] for name in ("adaptive", "gan", "merf")}
+            ours = {
+                name: found[table, epsilon, name]
+                for name in ("adaptive", "gan", "merf")
+                if (table, epsilon, name) in found
+            }
+            if len(ours) < 3:
+                continue
             best = (min if less else max)(ours, key=lambda name: ours[name])
             claims.append(
                 Claim(
@@ -336,6 +348,8 @@ STUDY = Study(
     notes=(
         "The thesis has 60,000 images, and labels synthetic ones by a network trained on real "
         "ones, which nobody pays for; here there are 8,000, and labels are paid for.",
+        f"Students learn for {ROUNDS} rounds here, and for 8 in benchmarks/gan.py. Images and "
+        "members have real noise in any case.",
     ),
 )
 
