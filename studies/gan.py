@@ -9,8 +9,9 @@ ours. *members*: who was trained on, guessed from the thesis' two ways and from 
 GAN and random features against ``adaptive``, by 3-way error and by a classifier that is trained on
 synthetic rows and tried on real ones.
 
-It needs torch (pip install 'understudy[gan,studies]'). The images part takes about an hour of one
-core, most of it for the GANs; ``--quick`` trains hardly at all, to see that it runs.
+It needs torch (pip install 'understudy[gan,studies]'). All of it takes some 25 minutes of one core;
+each setting of each part that was run is kept. ``--quick`` trains hardly at all, to see that it
+runs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.release.callbacks import no_progress
 
 DELTA = 1e-5
-EPSILONS = (0.5, 1.0, 10.0, 20.0)
+EPSILONS = (10.0, 1.0, 0.5, 20.0)
 THESIS = {
     ("first", 20.0): 0.9632,
     ("first", 10.0): 0.9571,
@@ -61,8 +62,9 @@ THESIS = {
 noise that protects nobody. Real images: 0.9858; no noise: 0.9667.
 """
 
-STEPS, PLAIN_STEPS, FEW = 8_000, 4_000, 5
-PLAIN_FILTERS = 64
+STEPS, PLAIN_STEPS, FEW = 600, 1_000, 5
+PLAIN_FILTERS = 24
+ROUNDS = 4
 
 
 # --------------------------------------------------------------------------- images
@@ -79,7 +81,8 @@ def digits(folder: Path, quick: bool) -> tuple[Images, Images]:
 def image_cells(options: Options) -> list[Settings]:
     epsilons = (10.0,) if options.quick else EPSILONS
     plain = [{"method": "real"}, {"method": "gan, no noise"}]
-    return plain + grid(method=("gaussian", "merf", "gan"), epsilon=epsilons)
+    of_merf = [{"method": "merf", "epsilon": 10.0}]
+    return grid(epsilon=epsilons, method=("gan", "gaussian")) + plain + of_merf
 
 
 def make_images(settings: Settings, private: Images, quick: bool) -> Images:
@@ -90,7 +93,7 @@ def make_images(settings: Settings, private: Images, quick: bool) -> Images:
     if settings["method"] == "real":
         return private
     if settings["method"] == "gan, no noise":
-        return make_unprotected(private, plain_steps, PLAIN_FILTERS)[0]
+        return make_unprotected(private, plain_steps, PLAIN_FILTERS, seed=1)[0]
     recipes = {
         "gan": lambda epsilon: makers.gan(epsilon, steps),
         "merf": lambda epsilon: makers.merf(epsilon, training_steps),
@@ -107,7 +110,7 @@ def run_images(options: Options, settings: Settings) -> Mapping[str, float]:
     sheet = options.output / f"sheet-{name}.png"
     sheet.parent.mkdir(parents=True, exist_ok=True)
     replace_content(sheet, write_png(contact_sheet(images)))
-    rounds = 1 if options.quick else 8
+    rounds = 1 if options.quick else ROUNDS
     return {
         "student": network_accuracy(images, held_out, rounds=rounds),
         "student of the thesis": network_accuracy(
@@ -121,14 +124,16 @@ def run_images(options: Options, settings: Settings) -> Mapping[str, float]:
 def conclude_images(rows: list[Row]) -> list[Claim]:
     found = means(rows, "student", "method", "epsilon")
     exact = means([row for row in rows if "epsilon" not in row], "student", "method")
-    claims = [
-        Claim(
-            "Thesis: a student learns nearly as well from images of a GAN without noise as from "
-            "real ones (96.67 % against 98.58 %).",
-            exact.get("gan, no noise", 0.0) >= 0.95 * exact.get("real", 1.0),
-            f"{exact.get('gan, no noise', 0):.4f} against {exact.get('real', 0):.4f}",
+    claims = []
+    if len(exact) == 2:
+        claims.append(
+            Claim(
+                "Thesis: a student learns nearly as well from images of a GAN without noise as "
+                "from real ones (96.67 % against 98.58 %).",
+                exact["gan, no noise"] >= 0.95 * exact["real"],
+                f"{exact['gan, no noise']:.4f} against {exact['real']:.4f}",
+            )
         )
-    ]
     for (way, epsilon), printed in THESIS.items():
         if way != "first" or ("gan", epsilon) not in found:
             continue
@@ -137,12 +142,14 @@ def conclude_images(rows: list[Row]) -> list[Claim]:
                 f"Thesis: a GAN at epsilon {epsilon:g} gives {printed:.4f} (second way "
                 f"{THESIS['second', epsilon]:.4f}); here under a guarantee that holds.",
                 found["gan", epsilon] >= printed - 0.01,
-                f"gan {found['gan', epsilon]:.4f}, merf {found['merf', epsilon]:.4f}, gaussian "
-                f"{found['gaussian', epsilon]:.4f}",
+                ", ".join(f"{one} {found[one, at]:.4f}" for one, at in found if at == epsilon),
             )
         )
     for epsilon in sorted({epsilon for _, epsilon in found}):
-        best = max((found[one], one[0]) for one in found if one[1] == epsilon)
+        here = {name: score for (name, at), score in found.items() if at == epsilon}
+        if "gan" not in here or len(here) == 1:
+            continue  # nobody to compare with
+        best = max((score, name) for name, score in here.items())
         claims.append(
             Claim(
                 f"At epsilon {epsilon:g} a GAN is not the best way to synthetic images.",
@@ -166,32 +173,47 @@ def draw_images(rows: list[Row]) -> Any:
 # --------------------------------------------------------------------------- members
 
 
+CANARIES, CANARY_STEPS = 200, 1000
+"""About 100 images that each step sees a third of: after 500 epochs a network knows them."""
+
+
 def member_cells(options: Options) -> list[Settings]:
-    epsilons = (1.0,) if options.quick else (1.0, 10.0)
-    return grid(way=WAYS, epsilon=epsilons, repeat=range(options.repeats))
+    epsilons = (1.0,)
+    return grid(epsilon=epsilons, repeat=range(options.repeats), way=WAYS)
 
 
 def run_members(options: Options, settings: Settings) -> Mapping[str, float]:
     images, _ = digits(options.data, options.quick)
-    members, steps = (40, FEW) if options.quick else (150, 400)
-    found = membership(
-        images, settings["way"], settings["epsilon"], members, steps, settings["repeat"]
+    canaries, steps = CANARIES, CANARY_STEPS
+    if options.quick:
+        canaries, steps = 40, FEW
+    return membership(
+        images, settings["way"], settings["epsilon"], canaries, steps, settings["repeat"]
     )
-    return {"area": found}
 
 
 def conclude_members(rows: list[Row]) -> list[Claim]:
-    found = means(rows, "area", "way", "epsilon")
+    """Who is told apart better, and whose stated epsilon is refuted by the guesses."""
+    areas = means(rows, "area", "way", "epsilon")
+    refuted = means(rows, "refuted epsilon", "way", "epsilon")
     claims = []
-    for epsilon in sorted({epsilon for _, epsilon in found}):
-        numbers = ", ".join(f"{way} {found[way, epsilon]:.3f}" for way in WAYS)
-        worse = min(found[way, epsilon] for way in WAYS[:2])
+    for epsilon in sorted({epsilon for _, epsilon in areas}):
+        worse = min(areas[way, epsilon] for way in WAYS[:2])
         claims.append(
             Claim(
                 f"At a stated epsilon of {epsilon:g} the thesis' two ways tell members from others "
                 "better than DP-SGD does (area under the curve; 0.5 is a coin).",
-                worse > found["DP-SGD", epsilon],
-                numbers,
+                worse > areas["DP-SGD", epsilon],
+                ", ".join(f"{way} {areas[way, epsilon]:.3f}" for way in WAYS),
+            )
+        )
+        bounds = {way: refuted[way, epsilon] for way in WAYS}
+        claims.append(
+            Claim(
+                f"Right guesses refute a stated epsilon of {epsilon:g}, at a confidence of 99.9 %, "
+                "for both ways of the thesis and not for DP-SGD.",
+                min(bounds[way] for way in WAYS[:2]) > epsilon >= bounds["DP-SGD"],
+                ", ".join(f"{way}: epsilon is above {bounds[way]:.2f}" for way in WAYS),
             )
         )
     return claims
@@ -205,32 +227,43 @@ def draw_members(rows: list[Row]) -> Any:
 
 
 def table_cells(options: Options) -> list[Settings]:
-    tables = ("heart",) if options.quick else ("heart", "poker", "adult")
-    epsilons = (1.0,) if options.quick else (0.2, 1.0, 5.0, 20.0)
-    return grid(
-        table=tables,
-        epsilon=epsilons,
-        method=("adaptive", "gan", "merf"),
-        repeat=range(options.repeats),
-    )
+    tables = ("heart",) if options.quick else ("adult", "poker", "heart")
+    epsilons = (1.0,) if options.quick else (1.0, 0.2, 20.0)
+    cells = []
+    for table in tables:
+        repeats = options.repeats
+        if table == "heart" and not options.quick:
+            repeats *= HEART_REPEATS
+        cells += grid(
+            table=[table],
+            epsilon=epsilons,
+            method=("adaptive", "gan", "merf"),
+            repeat=range(repeats),
+        )
+    return cells
 
 
 TABLE_STEPS = 1000
 TABLE_RATES = {"heart": 0.2, "poker": 0.01, "adult": 0.005}
 """Some 50 rows of heart in a step, and 200 of the others."""
 
+HEART_REPEATS = 3
+"""It has 61 rows to try a classifier on: one split says little."""
 
-def method_of(settings: Settings, quick: bool) -> Synthesizer:
+
+def method_of(settings: Settings, target: str, quick: bool) -> Synthesizer:
+    """The generators are told the column that is to be predicted, which helps them."""
     epsilon, steps = settings["epsilon"], TABLE_STEPS
     if quick:
         steps = 20
     if settings["method"] == "adaptive":
         return Adaptive(epsilon=epsilon, delta=DELTA, refinement=0.0)
     if settings["method"] == "merf":
-        return MERF(epsilon=epsilon, delta=DELTA, training_steps=steps)
+        return MERF(epsilon=epsilon, delta=DELTA, label=target, training_steps=steps)
     return GAN(
         epsilon=epsilon,
         delta=DELTA,
+        label=target,
         steps=steps,
         sampling_rate=TABLE_RATES[settings["table"]],
         discriminator_steps=2,
@@ -240,7 +273,7 @@ def method_of(settings: Settings, quick: bool) -> Synthesizer:
 
 def run_tables(options: Options, settings: Settings) -> Mapping[str, float]:
     split = task(settings["table"], options.data, settings["repeat"])
-    method = method_of(settings, options.quick)
+    method = method_of(settings, split.target, options.quick)
     ledger = Ledger(method.epsilon, DELTA, currency="rho", order=method.renyi_order)
     curator = CentralCurator(split.train, ledger, options.noise(settings))
     model = method.learn(curator, ledger.left, no_progress)
@@ -280,7 +313,13 @@ def conclude_tables(rows: list[Row]) -> list[Claim]:
     for measure, less in (("3-way error", True), ("accuracy", False)):
         found = means(rows, measure, "table", "epsilon", "method")
         for table, epsilon in sorted({one[:2] for one in found}):
-            ours = {name: found[table, epsilon, name] for name in ("adaptive", "gan", "merf")}
+            ours = {
+                name: found[table, epsilon, name]
+                for name in ("adaptive", "gan", "merf")
+                if (table, epsilon, name) in found
+            }
+            if len(ours) < 3:
+                continue
             best = (min if less else max)(ours, key=lambda name: ours[name])
             claims.append(
                 Claim(
@@ -309,6 +348,8 @@ STUDY = Study(
     notes=(
         "The thesis has 60,000 images, and labels synthetic ones by a network trained on real "
         "ones, which nobody pays for; here there are 8,000, and labels are paid for.",
+        f"Students learn for {ROUNDS} rounds here, and for 8 in benchmarks/gan.py. Images and "
+        "members have real noise in any case.",
     ),
 )
 

@@ -115,22 +115,23 @@ class Study:
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run what the command line asks for; 0 when all of it was run."""
-        chosen, options = self._parsed(arguments)
+        chosen, options, unfinished = self._parsed(arguments)
         say = Console(stderr=True)
         cache = Cache(options)
         try:
             for part in chosen:
-                _run(part, options, cache, say)
+                if not unfinished:
+                    _run(part, options, cache, say)
         except KeyboardInterrupt:
             say.print("Stopped. Finished cells are kept: the same command goes on from here.")
             return 130
         except UnderstudyError as error:
             say.print(f"[red]{error}[/red]")
             return 2
-        self._report(options, cache)
+        self._report(options, cache, unfinished)
         return 0
 
-    def _parsed(self, arguments: Sequence[str] | None) -> tuple[list[Part], Options]:
+    def _parsed(self, arguments: Sequence[str] | None) -> tuple[list[Part], Options, bool]:
         parser = argparse.ArgumentParser(description=self.title)
         names = [part.name for part in self.parts]
         parser.add_argument(
@@ -158,6 +159,11 @@ class Study:
             action="store_true",
             help="noise that cannot be repeated, as in a release",
         )
+        parser.add_argument(
+            "--unfinished",
+            action="store_true",
+            help="run nothing: report on the settings that were run so far",
+        )
         found = parser.parse_args(arguments)
         repeats = (
             found.repeats if found.repeats is not None else (1 if found.quick else self.repeats)
@@ -168,23 +174,26 @@ class Study:
             self.name + ("-quick" if found.quick else "")
         )
         options = Options(found.data, folder, repeats, found.quick, found.real_noise)
-        return [part for part in self.parts if part.name in found.only], options
+        chosen = [part for part in self.parts if part.name in found.only]
+        return chosen, options, found.unfinished
 
-    def _report(self, options: Options, cache: Cache) -> None:
+    def _report(self, options: Options, cache: Cache, unfinished: bool) -> None:
         """Tables, figures and claims of every part whose cells are all there, whichever run made
-        them.
+        them; also of unfinished parts, where that is asked for.
         """
         lines = [f"# {self.title}", "", _kind(options), ""]
         document = {}
         for part in self.parts:
-            rows = cache.rows(part)
-            if rows is None:
+            rows, missing = cache.rows(part), len(cache.missing(part))
+            if not rows or (missing and not unfinished):
                 continue
             _write_csv(options.output / f"{part.name}.csv", rows)
             _write_figure(options.output / f"{part.name}.svg", part.draw(rows))
             claims = part.conclude(rows)
             document[part.name] = [asdict(claim) for claim in claims]
             lines += [f"## {part.title}", ""]
+            if missing:
+                lines += [f"{len(rows)} of {len(rows) + missing} settings were run.", ""]
             lines += [
                 f"- **{'held' if c.held else 'did not hold'}**: {c.text} ({c.numbers})"
                 for c in claims
@@ -267,12 +276,13 @@ class Cache:
             if self._key(part, settings) not in self.results
         ]
 
-    def rows(self, part: Part) -> list[Row] | None:
-        """Settings and numbers of all cells; ``None`` where some are missing."""
-        cells = list(part.cells(self.options))
-        if not cells or self.missing(part):
-            return None
-        return [settings | self.results[self._key(part, settings)] for settings in cells]
+    def rows(self, part: Part) -> list[Row]:
+        """Settings and numbers of all cells that were run."""
+        return [
+            settings | self.results[self._key(part, settings)]
+            for settings in part.cells(self.options)
+            if self._key(part, settings) in self.results
+        ]
 
     def _key(self, part: Part, settings: Settings) -> str:
         """Everything that the numbers depend on, apart from the code and the data themselves."""

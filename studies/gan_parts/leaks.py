@@ -1,49 +1,105 @@
 """What the thesis' two ways give away of who was trained on, beside ours.
 
-A DCGAN is trained on a few images, and whoever has its discriminator guesses, of these and of as
-many others, which it has seen: real images that it was trained on look more real to it. The area
-under the curve of that guess is 0.5 for a coin. The thesis adds noise to the value of the loss,
-whose gradient has none, or to the outputs of a layer while training; the epsilon in its tables
-belongs to neither.
+Some hundred images are canaries: each is in the training set by the toss of a coin. A DCGAN is
+trained on those that are in, and whoever has its discriminator guesses which these are: images that
+it was trained on look more real to it. The area under the curve of that guess is 0.5 for a coin;
+and so many right guesses, in one single run, bound epsilon from below, whatever anybody claims.
+
+The thesis adds noise to the value of the loss, whose gradient has none, or to the outputs of a
+layer while training; the epsilon in its tables belongs to neither. It does not say how large its
+noise is: here it has a deviation of 1 / epsilon.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_parts.students import choose, torch_module
+from gan_parts.unprotected import UnclippedNetworks, images_with_labels, make_task, train
 from understudy import GAN
-from understudy.counting.row_functions import RowMatrix
+from understudy.auditing.gradients import bound_guesses
+from understudy.counting.convolutions import KERNEL, PADDING
+from understudy.counting.row_functions import SLOPE
 from understudy.data.encoding import encode
 from understudy.data.image_files import Images
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.mechanisms import SystemNoise
 from understudy.privacy.vectors import VectorSum
-from understudy.synthesizers.checkpoints import Checkpoint
 from understudy.synthesizers.gan_images import ImageNetworks
-from understudy.synthesizers.generated_tables import Columns, Task, count_labels
 from understudy.synthesizers.image_tables import table_of_images
 
 WAYS = ("noise on the loss", "noise layer", "DP-SGD")
 FILTERS = 16
-BATCH = 32
+BATCH, RATIO = 32, 5
+LEARNING_RATE = 0.001
+DELTA = 1e-5
+CONFIDENCE = 0.999
+
+
+class LossNoiseNetworks(UnclippedNetworks):
+    """The thesis' first way: noise on the value of the loss."""
+
+    def _loss_of(self, output: Any) -> Any:
+        noise = self._torch.randn((), generator=self._random) / self._method.epsilon
+        return super()._loss_of(output) + noise
+
+
+class NoiseLayerNetworks(UnclippedNetworks):
+    """The thesis' second way: noise after the second convolution, and no dropout."""
+
+    def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
+        functional, given = self._torch.nn.functional, self._judge
+        seen = images
+        for name in ("first", "second"):
+            weights = given[name].reshape(len(given[name]), -1, KERNEL, KERNEL)
+            seen = functional.conv2d(
+                seen, weights, given[f"{name}_bias"], stride=2, padding=PADDING
+            )
+            seen = functional.leaky_relu(seen, SLOPE)
+        noise = self._torch.randn(seen.shape, generator=self._random)
+        return self._sum_up(seen + noise / self._method.epsilon, told)
+
+
+NETWORKS: Mapping[str, type[ImageNetworks]] = {
+    "noise on the loss": LossNoiseNetworks,
+    "noise layer": NoiseLayerNetworks,
+    "DP-SGD": ImageNetworks,
+}
 
 
 def membership(
-    images: Images, way: str, epsilon: float, members: int = 150, steps: int = 400, seed: int = 0
-) -> float:
-    """The area under the curve of the guess who was trained on."""
-    order = np.random.default_rng(seed).permutation(len(images))[: 2 * members]
-    inside, outside = choose(images, order[:members]), choose(images, order[members:])
+    images: Images, way: str, epsilon: float, canaries: int, steps: int, seed: int = 0
+) -> dict[str, float]:
+    """The area under the curve of the guess who was trained on, and the epsilon that it refutes."""
+    torch_module().manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    some = choose(images, rng.permutation(len(images))[:canaries])
+    coins = rng.random(canaries) < 0.5
+    inside = choose(some, np.flatnonzero(coins))
+    method = GAN(
+        epsilon=epsilon,
+        delta=DELTA,
+        steps=steps,
+        hidden=FILTERS,
+        learning_rate=LEARNING_RATE,
+        sampling_rate=min(2 * BATCH / canaries, 1.0),
+    )
+    _, schema = table_of_images(some, "gan")
+    networks = NETWORKS[way](method, schema, make_task(some, schema))
     if way == "DP-SGD":
-        judge = _train_by_curator(inside, epsilon, steps)
+        train_by_curator(networks, method, inside)
     else:
-        judge = _train_like_the_thesis(inside, way, epsilon, steps, seed)
-    return area(judge(inside), judge(outside))
+        train(networks, inside, steps, BATCH, RATIO)
+    scores = judge(networks, some)
+    return {
+        "area": area(scores[coins], scores[~coins]),
+        "refuted epsilon": bound_guesses(scores, coins, CONFIDENCE, delta=DELTA),
+    }
 
 
 def area(members: NDArray[np.float64], others: NDArray[np.float64]) -> float:
@@ -52,95 +108,30 @@ def area(members: NDArray[np.float64], others: NDArray[np.float64]) -> float:
     return float(above + (members[:, None] == others[None, :]).mean() / 2)
 
 
-def _planes(torch: Any, images: Images) -> Any:
-    pixels = torch.tensor(images.pixels[:, None] / 127.5 - 1, dtype=torch.float32)
-    height, width = images.pixels.shape[1:]
-    told = torch.eye(len(images.words))[torch.tensor(images.labels)][:, :, None, None]
-    return torch.cat([pixels, told.expand(-1, -1, height, width)], dim=1)
-
-
-def _train_like_the_thesis(images: Images, way: str, epsilon: float, steps: int, seed: int) -> Any:
-    """A discriminator against made-up images that are noise around a mean: it only has to know
-    the real ones. Noise has the scale 1 / epsilon; the thesis does not say which it took.
-    """
-    torch = torch_module()
-    torch.manual_seed(seed)
-    nn = torch.nn
-    pixels = images.pixels.shape[1] // 4 * (images.pixels.shape[2] // 4)
-    first = nn.Conv2d(1 + len(images.words), FILTERS, 5, stride=2, padding=2)
-    second = nn.Conv2d(FILTERS, 2 * FILTERS, 5, stride=2, padding=2)
-    dense = nn.Linear(2 * FILTERS * pixels, 1)
-    parts = [*first.parameters(), *second.parameters(), *dense.parameters()]
-    optimiser = torch.optim.Adam(parts, 1e-3, betas=(0.5, 0.9))
-    real = _planes(torch, images)
-
-    def judge(given: Any, noisy: bool) -> Any:
-        seen = nn.functional.leaky_relu(second(nn.functional.leaky_relu(first(given), 0.2)), 0.2)
-        if noisy:
-            seen = seen + torch.randn_like(seen) / epsilon
-        return dense(seen.flatten(1))
-
-    for _ in range(steps):
-        some = real[torch.randperm(len(real))[:BATCH]]
-        made = some.clone()
-        made[:, :1] = torch.tanh(torch.randn_like(made[:, :1]))
-        layer = way == "noise layer"
-        loss = nn.functional.softplus(-judge(some, layer)).mean()
-        loss = loss + nn.functional.softplus(judge(made, layer)).mean()
-        if way == "noise on the loss":
-            loss = loss + torch.randn(()) / epsilon
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-
-    def score(others: Images) -> NDArray[np.float64]:
-        with torch.no_grad():
-            found: NDArray[np.float64] = judge(_planes(torch, others), False)[:, 0].numpy()
-        return found
-
-    return score
-
-
-def _train_by_curator(images: Images, epsilon: float, steps: int) -> Any:
-    torch = torch_module()
-    method = GAN(
-        epsilon=epsilon,
-        delta=1e-5,
-        steps=steps,
-        hidden=FILTERS,
-        sampling_rate=BATCH / len(images),
-        discriminator_steps=5,
-    )
+def train_by_curator(networks: ImageNetworks, method: GAN, images: Images) -> None:
+    """As many steps of both networks, of which the discriminator's are those of DP-SGD."""
     table, schema = table_of_images(images, "gan")
-    ledger = Ledger(epsilon, 1e-5, currency="rho", order=method.renyi_order)
+    ledger = Ledger(method.epsilon, DELTA, currency="rho", order=method.renyi_order)
     curator = CentralCurator(encode(table, schema), ledger, SystemNoise())
-    columns = Columns.of(schema, None)
-    counts, rest = ledger.left.split(0.02, 0.98)
-    label, rows = count_labels(curator, columns.label, counts, Checkpoint())
-    networks = ImageNetworks(
-        method, schema, Task(columns=columns, label=label, rows=rows, checkpoint=Checkpoint())
-    )
-    price = rest.equally(steps)[0]
-    for step in range(steps):
+    price = ledger.budget.equally(method.steps)[0]
+    for step in range(method.steps):
         asked = VectorSum(
-            function=networks.gradient(), budget=price, clip=1.0, rate=method.sampling_rate
+            function=networks.gradient(),
+            budget=price,
+            clip=method.clip,
+            rate=method.sampling_rate,
         )
-        answer = curator.answer(asked)
-        networks.step_discriminator(answer.values / (rows * method.sampling_rate))
-        if step % 5 == 4:
+        networks.step_discriminator(curator.answer(asked).values / BATCH)
+        if (step + 1) % RATIO == 0:
             networks.step_generator()
 
-    def score(others: Images) -> NDArray[np.float64]:
-        own, its_schema = table_of_images(others, "gan")
-        matrix = RowMatrix(columns.inputs, encode(own, its_schema))
-        seen = matrix.take(np.arange(len(others)))
-        size = others.pixels.shape[1] * others.pixels.shape[2]
-        pixels = torch.from_numpy(seen[:, :size]).reshape(-1, 1, *others.pixels.shape[1:])
-        told = torch.from_numpy(np.ascontiguousarray(seen[:, size:]))
-        shapes = networks._masks()
-        plain = tuple(torch.ones_like(mask) for mask in shapes)
-        with torch.no_grad():
-            found: NDArray[np.float64] = networks._judged(pixels, told, plain).numpy()
-        return found
 
-    return score
+def judge(networks: ImageNetworks, images: Images) -> NDArray[np.float64]:
+    """What the discriminator says of images, without dropout or noise."""
+    torch = torch_module()
+    pixels, told = images_with_labels(torch, images)
+    plain = tuple(torch.ones_like(mask) for mask in networks._masks())
+    with torch.no_grad():
+        told_real = ImageNetworks._judged(networks, pixels, told, plain)
+    found: NDArray[np.float64] = told_real.double().numpy()
+    return found

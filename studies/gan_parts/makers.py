@@ -67,7 +67,7 @@ def gan(epsilon: float, steps: int, hidden: int = 16, preview: str | None = None
         sampling_rate=0.016,
         clip=1.0,
         discriminator_steps=2,
-        learning_rate=0.0005,
+        learning_rate=0.001,
         preview=preview,
     )
     return Recipe(name="gan", method=method)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from understudy.auditing.controls import controls
 from understudy.auditing.gradients import (
     TrainingRun,
     bound_guesses,
@@ -73,6 +74,30 @@ class LittleNoise(SeededNoise):
 def test_too_little_noise_is_found_by_one_run():
     training = TrainingRun(epsilon=1.0, rate=1.0, steps=20)
     assert find_canaries(training, seed=2, noise=LittleNoise(1)) > 1.0
+
+
+def test_a_run_without_clipping_is_found_by_one_run(monkeypatch):
+    monkeypatch.setattr(vectors, "put_on_grid", lambda vector, clip: vectors.GRID * vector / clip)
+    training = TrainingRun(epsilon=1.0, rate=1.0, steps=20, length=10.0)
+    assert find_canaries(training, seed=2, noise=SeededNoise(1)) > 1.0
+
+
+def test_every_mistake_that_was_made_elsewhere_is_a_control():
+    names = {control.name for control in controls()}
+    assert names >= {
+        "DP-SGD without clipping",
+        "noise on a network's loss, not on what is released",
+        "noise in a layer, gradients not clipped",
+        "shuffled batches accounted as Poisson samples",
+        "two backward passes on one batch, paid once",
+        "synthetic images labelled by a network trained on real ones",
+    }
+
+
+def test_a_larger_delta_lets_guesses_refute_less():
+    coins = np.arange(400) % 2 == 0
+    scores = coins.astype(float)
+    assert bound_guesses(scores, coins, 0.95, 1e-3) < bound_guesses(scores, coins, 0.95, 1e-9)
 
 
 def test_guesses_bound_nothing_where_they_are_coins():

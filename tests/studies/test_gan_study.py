@@ -29,14 +29,12 @@ def test_a_gan_that_wins_would_be_said_to_win() -> None:
 
 def test_leaks_are_compared_with_the_smaller_of_two() -> None:
     rows = [
-        {"way": way, "epsilon": 1.0, "repeat": 0, "area": found}
-        for way, found in zip(gan.WAYS, (0.9, 0.7, 0.51), strict=True)
+        {"way": way, "epsilon": 1.0, "repeat": 0, "area": area, "refuted epsilon": bound}
+        for way, area, bound in zip(gan.WAYS, (0.9, 0.7, 0.51), (2.0, 1.5, 0.0), strict=True)
     ]
-    [claim] = gan.conclude_members(rows)
-    assert claim.held
-    rows[1]["area"] = 0.5
-    [claim] = gan.conclude_members(rows)
-    assert not claim.held
+    assert [claim.held for claim in gan.conclude_members(rows)] == [True, True]
+    rows[1] |= {"area": 0.5, "refuted epsilon": 0.9}
+    assert [claim.held for claim in gan.conclude_members(rows)] == [False, False]
 
 
 def test_tables_say_who_is_ahead() -> None:

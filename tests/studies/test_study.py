@@ -108,6 +108,16 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert [settings["epsilon"] for settings in after.ran] == [2.0, 2.0]
 
 
+def test_what_is_unfinished_is_reported_where_that_is_asked_for(tmp_path: Path) -> None:
+    assert run(Counting(stop_at=2.0), tmp_path) == 130
+    counting = Counting()
+    assert run(counting, tmp_path, "--unfinished") == 0
+    assert counting.ran == []
+    text = (tmp_path / "conclusions.md").read_text()
+    assert "4 of 6 settings were run." in text
+    assert "**held**: doubles (4 cells)" in text
+
+
 def test_a_damaged_last_line_is_run_again(tmp_path: Path) -> None:
     run(Counting(), tmp_path)
     cache = tmp_path / "cache.jsonl"

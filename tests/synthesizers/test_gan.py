@@ -10,6 +10,7 @@ from understudy.data.tables import Column
 from understudy.errors import BudgetError
 from understudy.privacy.central import CentralCurator
 from understudy.privacy.mechanisms import SeededNoise
+from understudy.synthesizers.dense_networks import DenseNetwork
 
 SCHEMA = Schema.from_dict(
     {
@@ -417,3 +418,17 @@ def test_only_methods_that_sample_are_accounted_at_an_order():
 
     sampling = {name for name, one in methods().items() if one.make(epsilon=1.0).renyi_order}
     assert sampling == {"gan"}
+
+
+def test_lengths_of_gradients_are_those_of_rows_by_themselves():
+    rng = np.random.default_rng(2)
+    network = DenseNetwork.start((5, 4, 3, 1), rng)
+    rows = rng.standard_normal((6, 5)).astype(np.float32)
+    seen = network.forward(rows)
+    slope = rng.standard_normal((6, 1)).astype(np.float32)
+    lengths = network.gradient_lengths(seen, slope)
+    for place in range(6):
+        alone = [part[place : place + 1] for part in seen]
+        parts, _ = network.backward(alone, slope[place : place + 1])
+        expected = np.sqrt(sum(float((part**2).sum()) for part in parts))
+        assert lengths[place] == pytest.approx(expected, rel=1e-5)

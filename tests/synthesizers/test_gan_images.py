@@ -1,10 +1,14 @@
 """GANs of images: the networks, their gradients, and a small training. Needs torch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gan")
 
+from gan_parts.leaks import LossNoiseNetworks, NoiseLayerNetworks  # noqa: E402
+from gan_parts.unprotected import UnclippedNetworks  # noqa: E402
 from understudy import GAN, InputError, Model  # noqa: E402
 from understudy.counting.convolutions import ConvolutionGradient  # noqa: E402
 from understudy.counting.row_functions import RowMatrix  # noqa: E402
@@ -35,10 +39,10 @@ METHOD = GAN(epsilon=10.0, delta=1e-5, hidden=4, steps=4, sampling_rate=0.2)
 
 
 def as_images(rows, labels=2, side=8):
-    """Rows as images whose further channels tell the label."""
+    """Rows as images, and which units of the dense layer speak: the first, and the label's."""
     given = torch.from_numpy(rows)
-    told = given[:, -labels:, None, None].expand(-1, -1, side, side)
-    return torch.cat([given[:, :-labels].reshape(-1, 1, side, side), told], dim=1)
+    units = torch.cat([torch.ones(len(given), 1), given[:, -labels:]], dim=1)
+    return given[:, :-labels].reshape(-1, 1, side, side), units
 
 
 def start(method=METHOD):
@@ -64,7 +68,7 @@ def test_gradients_are_those_of_automatic_differentiation():
             for name, part in function.parameters.items()
         }
         for line, row in zip(found, rows, strict=True):
-            seen = as_images(row[None])
+            seen, units = as_images(row[None])
             for name, mask in zip(("first", "second"), function.masks, strict=True):
                 weights = given[name].reshape(len(given[name]), -1, 5, 5)
                 seen = torch.nn.functional.conv2d(
@@ -72,7 +76,7 @@ def test_gradients_are_those_of_automatic_differentiation():
                 )
                 seen = torch.nn.functional.leaky_relu(seen, 0.2)
                 seen = seen * torch.from_numpy(mask).reshape(1, *seen.shape[1:])
-            output = seen.flatten() @ given["dense"] + given["dense_bias"]
+            output = (seen.flatten(1) @ given["dense"].T + given["dense_bias"]) @ units[0]
             value = -output if loss == "wasserstein" else torch.nn.functional.softplus(-output)
             parts = torch.autograd.grad(value.sum(), list(given.values()))
             expected = torch.cat([part.flatten() for part in parts]).numpy()
@@ -86,23 +90,62 @@ def test_opacus_finds_the_same_gradients():
     rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(6))
     nn, given = torch.nn, function.parameters
     judge = nn.Sequential(
-        nn.Conv2d(3, 4, 5, stride=2, padding=2),
+        nn.Conv2d(1, 4, 5, stride=2, padding=2),
         nn.LeakyReLU(0.2),
         nn.Conv2d(4, 8, 5, stride=2, padding=2),
         nn.LeakyReLU(0.2),
         nn.Flatten(),
-        nn.Linear(8 * 4, 1),
+        nn.Linear(8 * 4, 3),
     )
     with torch.no_grad():
         for part, name in zip(judge.parameters(), ConvolutionGradient.NAMES, strict=True):
             part.copy_(torch.from_numpy(given[name]).reshape(part.shape))
     kept = grad_sample.GradSampleModule(judge, loss_reduction="sum")
-    nn.functional.softplus(-kept(as_images(rows))).sum().backward()
+    seen, units = as_images(rows)
+    nn.functional.softplus(-(kept(seen) * units).sum(1)).sum().backward()
     theirs = np.concatenate(
         [part.grad_sample.reshape(6, -1).numpy() for part in kept.parameters()], axis=1
     )
     ours = np.array([vector.copy() for vector in function.vectors(rows)])
     assert ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_made_up_images_are_clipped_like_real_ones():
+    networks, columns = start()
+    rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(6))
+    images, units = as_images(rows)
+    images = 10 * images  # gradients far beyond the length
+    found = networks.gradient_of_made_up(images, units[:, 1:])
+    assert np.linalg.norm(networks.mean_gradient(images, units[:, 1:], 1)) > 2
+    assert 0.1 < np.linalg.norm(found) <= 1 + 1e-6
+
+
+def test_the_gradient_of_made_up_images_is_that_of_automatic_differentiation():
+    for loss in ("gan", "wasserstein"):
+        networks, columns = start(replace(METHOD, loss=loss, clip=1e6))
+        rows = RowMatrix(columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(6))
+        images, units = as_images(rows)
+        masks = networks._masks()
+        networks._masks = lambda masks=masks: masks
+        theirs = networks.mean_gradient(images, units[:, 1:], 1)
+        assert networks.gradient_of_made_up(images, units[:, 1:]) == pytest.approx(theirs, abs=1e-5)
+
+
+def test_noise_on_the_loss_changes_no_gradient_and_a_noise_layer_bounds_none():
+    """What a thesis takes for protection: controls of the audit, here as networks."""
+    given = {}
+    for kind in (UnclippedNetworks, LossNoiseNetworks, NoiseLayerNetworks):
+        networks = kind(METHOD, SCHEMA, make_task(SCHEMA))
+        masks = ImageNetworks._masks(networks)
+        networks._masks = lambda masks=masks: masks
+        images, units = as_images(
+            RowMatrix(networks._columns.inputs, encode(TABLE, SCHEMA)).take(np.arange(1))
+        )
+        given[kind] = [
+            networks.mean_gradient(scale * images, units[:, 1:]) for scale in (1.0, -1e4)
+        ]
+    assert given[LossNoiseNetworks][0].tolist() == given[UnclippedNetworks][0].tolist()
+    assert max(np.linalg.norm(found) for found in given[NoiseLayerNetworks]) > 1000
 
 
 def test_an_images_gradient_does_not_depend_on_who_is_sampled_with_it():
@@ -122,9 +165,9 @@ def test_the_layers_are_those_of_the_thesis():
     method = GAN(epsilon=10.0, delta=1e-5)
     networks = ImageNetworks(method, schema, make_task(schema))
     judge = {name: tuple(part.shape) for name, part in networks._judge.items()}
-    assert judge["first"] == (64, 3 * 25)  # one channel of pixels, two of labels
+    assert judge["first"] == (64, 25)
     assert judge["second"] == (128, 64 * 25)
-    assert judge["dense"] == (128 * 7 * 7,)
+    assert judge["dense"] == (3, 128 * 7 * 7)  # one unit for all images, two for labels
     kinds = [layer.kind for layer in networks.generator().layers]
     assert kinds == [
         *("dense", "affine", "leaky_relu", "reshape"),
@@ -147,9 +190,9 @@ def test_a_model_makes_the_images_that_torch_makes():
     generator = networks.generator()
     latent = RNG.standard_normal((3, 100)).astype(np.float32)
     told = np.eye(2, dtype=np.float32)[[0, 1, 1]]
-    networks._maker.eval()
+    networks._average.eval()
     with torch.no_grad():
-        theirs = networks._maker(torch.from_numpy(np.concatenate([latent, told], axis=1)))
+        theirs = networks._average(torch.from_numpy(np.concatenate([latent, told], axis=1)))
     assert generator.make(latent, told) == pytest.approx(theirs.flatten(1).numpy(), abs=1e-4)
 
 

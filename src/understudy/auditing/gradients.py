@@ -169,8 +169,10 @@ def find_canaries(
     return bound_guesses(np.sum(answers, axis=0), coins, confidence)
 
 
-def bound_guesses(scores: Features, coins: NDArray[np.bool_], confidence: float) -> float:
-    """The largest epsilon that this many right guesses refute.
+def bound_guesses(
+    scores: Features, coins: NDArray[np.bool_], confidence: float, delta: float = DELTA
+) -> float:
+    """The largest epsilon, at a delta, that this many right guesses refute.
 
     The canaries of the highest scores are guessed to be in, those of the lowest to be out; several
     numbers of guesses are tried, at a share of the confidence each.
@@ -181,25 +183,27 @@ def bound_guesses(scores: Features, coins: NDArray[np.bool_], confidence: float)
     for each in tried:
         right = int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum())
         level = (1 - confidence) / len(tried)
-        best = max(best, _refuted(right, 2 * each, canaries, level))
+        best = max(best, _refuted(right, 2 * each, canaries * delta, level))
     return best
 
 
-def _refuted(right: int, guesses: int, canaries: int, level: float) -> float:
-    """The largest epsilon at which this many right guesses have a probability below the level."""
+def _refuted(right: int, guesses: int, deltas: float, level: float) -> float:
+    """The largest epsilon at which this many right guesses have a probability below the level;
+    ``deltas`` is that of all canaries together.
+    """
     low, high = 0.0, 50.0
-    if _tail(right, guesses, canaries, low) > level:
+    if _tail(right, guesses, deltas, low) > level:
         return 0.0
     while high - low > 1e-4:
         middle = (low + high) / 2
-        if _tail(right, guesses, canaries, middle) <= level:
+        if _tail(right, guesses, deltas, middle) <= level:
             low = middle
         else:
             high = middle
     return low
 
 
-def _tail(right: int, guesses: int, canaries: int, epsilon: float) -> float:
+def _tail(right: int, guesses: int, deltas: float, epsilon: float) -> float:
     """The probability of at least this many right guesses (theorem 5.2 of the paper), delta
     included.
     """
@@ -219,7 +223,7 @@ def _tail(right: int, guesses: int, canaries: int, epsilon: float) -> float:
     worst = 0.0
     if len(below):
         worst = float((below / steps).max())
-    return above + 2 * canaries * DELTA * worst
+    return above + 2 * deltas * worst
 
 
 def canary_findings(epsilon: float, seed: int | None = None) -> Iterator[Finding]:

@@ -1,20 +1,22 @@
 """Gradients of a convolutional discriminator, row by row, on NumPy.
 
 The network of a DCGAN: two convolutions of 5 x 5 with steps of 2 and a leaky rectifier and dropout
-after each, then a dense layer of one unit. There is no batch normalisation, which would make the
-gradient of one image depend on others. Dropout leaves out the same units for all images of a step:
-which ones is public, so an image's gradient depends on that image alone.
+after each, then a dense layer. It has one unit for all images and one for each label; what the
+network says of an image is the sum of the first and its label's (a projection, Miyato and Koyama
+2018). There is no batch normalisation, which would make the gradient of one image depend on others.
+Dropout leaves out the same units for all images of a step: which ones is public, so an image's
+gradient depends on that image alone.
 
 Gradients are worked out layer by layer, as products of what goes into a layer and what comes back
 out of it: there is nothing that a library's automatic differentiation would have to keep apart. A
 convolution is a product of its weights and the patches that it sees, and the same patches give the
-gradient of its weights. A label is a channel that is 1 everywhere: its patches are the same for all
-images, so what the weights of each label do is worked out once for a step.
+gradient of its weights.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,12 +61,14 @@ class ConvolutionGradient:
         The size of images.
     parameters
         ``first``, ``first_bias``, ``second``, ``second_bias``, ``dense``, ``dense_bias``;
-        convolutions as (filters, channels x 25). The label is as many channels, of which
-        the one of its code is all 1.
+        convolutions as (filters, channels x 25). The dense layer has a line for all images, then
+        one for each label.
     masks
         What dropout does to the units of the two convolutions: 0, or one over the share that stays.
     loss
         "gan": log(1 + exp(-output)), that of a real row; "wasserstein": -output.
+    real
+        Whether images are real; the loss of made-up ones is that of the output's opposite.
     """
 
     inputs: RowInputs
@@ -73,6 +77,7 @@ class ConvolutionGradient:
     parameters: Mapping[str, Floats]
     masks: tuple[Floats, Floats] | None = None
     loss: Loss = "gan"
+    real: bool = True
 
     NAMES = ("first", "first_bias", "second", "second_bias", "dense", "dense_bias")
 
@@ -90,12 +95,12 @@ class ConvolutionGradient:
         filters, second = len(self.parameters["first"]), len(self.parameters["second"])
         pixels = (self.height // 4) * (self.width_in_pixels // 4)
         shapes = {
-            "first": (filters, (1 + labels) * KERNEL**2),
+            "first": (filters, KERNEL**2),
             "first_bias": (filters,),
             "second": (second, filters * KERNEL**2),
             "second_bias": (second,),
-            "dense": (second * pixels,),
-            "dense_bias": (1,),
+            "dense": (1 + labels, second * pixels),
+            "dense_bias": (1 + labels,),
         }
         for name, shape in shapes.items():
             part = self.parameters[name]
@@ -129,26 +134,22 @@ class _Work:
     def __init__(self, function: ConvolutionGradient) -> None:
         given = function.parameters
         self._given, self._loss = given, function.loss
+        self._sign = 1.0 if function.real else -1.0
         filters, second = len(given["first"]), len(given["second"])
         self._pixels = function.height * function.width_in_pixels
         self._outer = _Patches(1, function.height, function.width_in_pixels)
         self._inner = _Patches(filters, *self._outer.units)
-        self._of_image = given["first"].reshape(filters, -1, KERNEL**2)[:, 0].copy()
-        everywhere = self._outer.take(np.ones((1, self._pixels), dtype=np.float32)).copy()
-        self._everywhere = np.ascontiguousarray(everywhere.T)
-        of_labels = given["first"].reshape(filters, -1, KERNEL**2)[:, 1:].transpose(1, 0, 2)
-        self._labels = (of_labels @ everywhere).reshape(len(of_labels), -1)
-        self._backwards = np.ascontiguousarray(given["second"].T)
-        self._dense = given["dense"].reshape(second, -1)
+        self._outputs = _Patches(second, *self._inner.units, kernel=3, stride=1, padding=1)
+        self._backwards = _turn_round(given["second"].reshape(second, filters, KERNEL, KERNEL))
+        self._dense = make_aligned(given["dense"].shape[1])
         masks = function.masks
         if masks is None:
             masks = np.ones((1, 1), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
         self._passed = [(mask, np.float32(SLOPE) * mask) for mask in masks]
         self._first = make_aligned(filters * self._outer.count).reshape(filters, -1)
         self._second = make_aligned(second * self._inner.count).reshape(second, -1)
-        self._columns = make_aligned(self._backwards.shape[0] * self._inner.count)
-        self._told = make_aligned(self._first.size)
-        self._square = make_aligned(filters * KERNEL**2).reshape(filters, -1)
+        self._phases = make_aligned(4 * filters * self._inner.count).reshape(4 * filters, -1)
+        self._to_first = make_aligned(self._first.size).reshape(self._first.shape)
         self.vector = make_aligned(function.width)
         ends = np.cumsum([given[name].size for name in function.NAMES])[:-1]
         self._parts = {
@@ -161,10 +162,8 @@ class _Work:
         given, parts, first, second = self._given, self._parts, self._first, self._second
         label = row[self._pixels :]
         of_image = self._outer.take(row[None, : self._pixels])
-        np.matmul(self._of_image, of_image, out=first)
+        np.matmul(given["first"], of_image, out=first)
         first += given["first_bias"][:, None]
-        if label.size:
-            first += np.matmul(label, self._labels, out=self._told).reshape(first.shape)
         passed_first = np.where(first > 0, *self._passed[0])
         first *= passed_first
         of_first = self._inner.take(first)
@@ -172,67 +171,87 @@ class _Work:
         second += given["second_bias"][:, None]
         passed_second = np.where(second > 0, *self._passed[1])
         second *= passed_second
-        slope = -1.0
+        dense, bias = self._dense, float(given["dense_bias"][0])
+        dense[:] = given["dense"][0]
+        if label.size:
+            dense += np.matmul(label, given["dense"][1:])
+            bias += float(np.dot(label, given["dense_bias"][1:]))
+        slope = -self._sign
         if self._loss == "gan":
-            output = np.dot(second.reshape(-1), given["dense"]) + given["dense_bias"][0]
-            slope = slope_of_real(float(output))
-        np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"])
+            output = float(np.dot(second.reshape(-1), dense)) + bias
+            slope = self._sign * slope_of_real(self._sign * output)
+        np.multiply(second.reshape(-1), np.float32(slope), out=parts["dense"][0])
         parts["dense_bias"][0] = slope
-        back = np.multiply(self._dense, passed_second, out=second)
+        np.multiply(label[:, None], parts["dense"][0], out=parts["dense"][1:])
+        np.multiply(label, np.float32(slope), out=parts["dense_bias"][1:])
+        back = np.multiply(dense.reshape(second.shape), passed_second, out=second)
         back *= np.float32(slope)
         np.matmul(back, of_first.T, out=parts["second"])
         back.sum(axis=1, out=parts["second_bias"])
-        columns = self._columns.reshape(len(self._backwards), -1)
-        to_first = self._inner.put_back(np.matmul(self._backwards, back, out=columns))
+        np.matmul(self._backwards, self._outputs.take(back), out=self._phases)
+        to_first, (high, wide) = self._to_first, self._inner.units
+        phases = self._phases.reshape(2, 2, len(first), high, wide)
+        places = to_first.reshape(len(first), high, 2, wide, 2)
+        places[:] = phases.transpose(2, 3, 0, 4, 1)
         to_first *= passed_first
         to_first.sum(axis=1, out=parts["first_bias"])
-        weights = parts["first"].reshape(len(first), -1, KERNEL**2)
-        weights[:, 0] = np.matmul(to_first, of_image.T, out=self._square)
-        if label.size:
-            everywhere = np.matmul(to_first, self._everywhere, out=self._square)
-            np.multiply(label[None, :, None], everywhere[:, None], out=weights[:, 1:])
+        np.matmul(to_first, of_image.T, out=parts["first"])
+
+
+def _turn_round(weights: Floats) -> Floats:
+    """The weights of the way back through a convolution with steps of 2.
+
+    A number of the input at an even place (2 a) is seen by the units a - 1, a and a + 1, with the
+    weights 4, 2 and 0; one at an odd place (2 a + 1) by a and a + 1, with the weights 3 and 1. So
+    the way back is a convolution of 3 x 3 with steps of 1 for even and odd lines and columns each.
+
+    Returns
+    -------
+    A line for each (line odd, column odd, channel of the input), a column for each (filter, 3 x 3).
+    """
+    filters, channels = weights.shape[:2]
+    turned = np.zeros((2, 2, channels, filters, 3, 3), dtype=np.float32)
+    seen = [(odd, place, odd + 4 - 2 * place) for odd in (0, 1) for place in range(3)]
+    seen = [(odd, place, weight) for odd, place, weight in seen if weight < KERNEL]
+    for (odd_line, i, k), (odd_column, j, m) in itertools.product(seen, seen):
+        turned[odd_line, odd_column, :, :, i, j] = weights[:, :, k, m].T
+    return turned.reshape(4 * channels, -1)
 
 
 class _Patches:
-    """What each unit of a convolution sees of its input, a column each; and the way back.
+    """What each unit of a convolution sees of its input, a column each.
 
     Parameters
     ----------
     channels, height, width
         Of the input.
+    kernel, stride, padding
+        Of the convolution.
     """
 
-    def __init__(self, channels: int, height: int, width: int) -> None:
+    def __init__(
+        self,
+        channels: int,
+        height: int,
+        width: int,
+        *,
+        kernel: int = KERNEL,
+        stride: int = STRIDE,
+        padding: int = PADDING,
+    ) -> None:
         self._shape = channels, height, width
-        self.units = height // STRIDE, width // STRIDE
+        self.units = height // stride, width // stride
         self.count = self.units[0] * self.units[1]
-        padded = channels, height + 2 * PADDING, width + 2 * PADDING
+        padded = channels, height + 2 * padding, width + 2 * padding
         self._padded = np.zeros(padded, dtype=np.float32)
-        self._back = np.zeros(padded, dtype=np.float32)
+        self._inside = self._padded[:, padding : padding + height, padding : padding + width]
         places = np.arange(self._padded.size).reshape(padded)
-        seen = np.lib.stride_tricks.sliding_window_view(places, (KERNEL, KERNEL), axis=(1, 2))
-        seen = seen[:, ::STRIDE, ::STRIDE][:, : self.units[0], : self.units[1]]
-        self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * KERNEL**2, -1).copy()
+        seen = np.lib.stride_tricks.sliding_window_view(places, (kernel, kernel), axis=(1, 2))
+        seen = seen[:, ::stride, ::stride][:, : self.units[0], : self.units[1]]
+        self._places = seen.transpose(0, 3, 4, 1, 2).reshape(channels * kernel**2, -1).copy()
         self._columns = make_aligned(self._places.size).reshape(self._places.shape)
-        self._summed = make_aligned(channels * height * width).reshape(self._shape)
 
     def take(self, values: Floats) -> Floats:
         """The patches of an input, whose channels are lines."""
-        self._inside(self._padded)[:] = values.reshape(self._shape)
+        self._inside[:] = values.reshape(self._shape)
         return np.take(self._padded.reshape(-1), self._places, out=self._columns, mode="clip")
-
-    def put_back(self, columns: Floats) -> Floats:
-        """The sum, for each number of the input, of what came back to it from all patches."""
-        channels, high, wide = self._shape[0], *self.units
-        self._back[:] = 0
-        pieces = columns.reshape(channels, KERNEL, KERNEL, high, wide)
-        for i in range(KERNEL):
-            for j in range(KERNEL):
-                rows = slice(i, i + STRIDE * high, STRIDE)
-                self._back[:, rows, j : j + STRIDE * wide : STRIDE] += pieces[:, i, j]
-        self._summed[:] = self._inside(self._back)
-        return self._summed.reshape(channels, -1)
-
-    def _inside(self, padded: Floats) -> Floats:
-        _, height, width = self._shape
-        return padded[:, PADDING : PADDING + height, PADDING : PADDING + width]

@@ -36,7 +36,7 @@ from understudy.errors import InputError
 from understudy.models.generators import pack_array, unpack_array
 from understudy.privacy.ledger import Claims
 
-VERSION = 3
+VERSION = 4
 
 CLAIMED_TOGETHER = 100
 """Steps that are claimed at a time: a crash loses as many at most."""

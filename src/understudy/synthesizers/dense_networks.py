@@ -58,6 +58,16 @@ class DenseNetwork:
                 slope = np.where(seen[place] > 0, slope, np.float32(SLOPE) * slope)
         return parts, slope
 
+    def gradient_lengths(self, seen: list[Floats], slope: Floats) -> Floats:
+        """The length of each row's own gradient, by that of the outputs."""
+        squares = np.zeros(len(slope), dtype=np.float32)
+        for place in reversed(range(len(self.weights))):
+            squares += ((seen[place] ** 2).sum(axis=1) + 1) * (slope**2).sum(axis=1)
+            slope = slope @ self.weights[place].T
+            if place:
+                slope = np.where(seen[place] > 0, slope, np.float32(SLOPE) * slope)
+        return np.sqrt(squares)
+
     @property
     def parameters(self) -> list[Floats]:
         """Weights and biases in turn."""

@@ -2,10 +2,12 @@
 
 Layer by layer those of a thesis (Zacharioudakis 2020, section 5.3). Discriminator: convolution 5 x
 5, step 2, 64 filters; leaky rectifier; dropout 0.3; convolution 5 x 5, step 2, 128 filters; leaky
-rectifier; dropout 0.3; dense, 1 unit. Generator: dense, 7 x 7 x 256 units; batch normalisation;
-leaky rectifier; transposed convolutions 5 x 5 of 128 filters with step 1 and 64 with step 2, each
-with batch normalisation and leaky rectifier; one of 1 filter with step 2; tanh. The parameter
-``hidden`` is the 64; the others are in proportion. Both are told the label.
+rectifier; dropout 0.3; dense, 1 unit, and one more for each label. Generator: dense, 7 x 7 x 256
+units; batch normalisation; leaky rectifier; transposed convolutions 5 x 5 of 128 filters with step
+1 and 64 with step 2, each with batch normalisation and leaky rectifier; one of 1 filter with step
+2; tanh. The parameter ``hidden`` is the 64; the others are in proportion. The generator is told the
+label beside its random numbers. In the end it has the moving average of its weights, which costs
+nothing and is better than the last ones.
 
 The discriminator has no batch normalisation, and its steps are those of
 :class:`understudy.counting.convolutions.ConvolutionGradient`. The generator sees made-up images
@@ -14,6 +16,7 @@ only, so batch normalisation is harmless there; once trained it is a factor and 
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +39,14 @@ LATENT = 100
 DROPOUT = 0.3
 BATCH = 64
 """Made-up images of a step."""
+
+LABEL_WEIGHT = 2.0
+"""How much more the generator's first weights of a label are at the start than those of a random
+number, of which there are many.
+"""
+
+AVERAGING = 0.99
+"""What the moving average of the generator's weights keeps of itself at a step."""
 
 
 def require_torch() -> None:
@@ -66,6 +77,10 @@ class ImageNetworks:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             self._maker = _generator(torch, method.hidden, size, LATENT + told)
+        with torch.no_grad():
+            self._maker[0].weight[:, LATENT:] *= LABEL_WEIGHT
+        self._average = copy.deepcopy(self._maker)
+        self._averaged = 0
         self._judge = self._start_judge(method.hidden, told)
         rate, moments = method.learning_rate, (0.5, 0.9)
         self._of_maker = torch.optim.Adam(self._maker.parameters(), rate, betas=moments)
@@ -76,12 +91,12 @@ class ImageNetworks:
         torch, square = self._torch, KERNEL**2
         pixels = (self._size.height // 4) * (self._size.width // 4)
         shapes = {
-            "first": (filters, (1 + told) * square),
+            "first": (filters, square),
             "first_bias": (filters,),
             "second": (2 * filters, filters * square),
             "second_bias": (2 * filters,),
-            "dense": (2 * filters * pixels,),
-            "dense_bias": (1,),
+            "dense": (1 + told, 2 * filters * pixels),
+            "dense_bias": (1 + told,),
         }
         found = {}
         for name, shape in shapes.items():
@@ -91,8 +106,10 @@ class ImageNetworks:
             found[name] = torch.randn(shape, generator=self._random) * scale
         return found
 
-    def gradient(self) -> RowFunction:
-        """The gradient of real images' loss, at the present weights and with new dropout."""
+    def gradient(self, *, real: bool = True) -> RowFunction:
+        """The gradient of real or made-up images' loss, at the present weights and with new
+        dropout.
+        """
         loss: Loss = "gan"
         if self._method.loss == "wasserstein":
             loss = "wasserstein"
@@ -104,6 +121,7 @@ class ImageNetworks:
             parameters={name: part.numpy().copy() for name, part in self._judge.items()},
             masks=(first.numpy(), second.numpy()),
             loss=loss,
+            real=real,
         )
 
     def _masks(self) -> tuple[Any, Any]:
@@ -127,16 +145,26 @@ class ImageNetworks:
     def _judged(self, images: Any, told: Any, masks: tuple[Any, Any]) -> Any:
         """What the discriminator says of images."""
         functional, given = self._torch.nn.functional, self._judge
-        planes = told[:, :, None, None].expand(-1, -1, self._size.height, self._size.width)
-        seen = self._torch.cat([images, planes], dim=1)
+        seen = images
         for name, mask in zip(("first", "second"), masks, strict=True):
             weights = given[name].reshape(len(given[name]), -1, KERNEL, KERNEL)
             seen = functional.conv2d(
                 seen, weights, given[f"{name}_bias"], stride=2, padding=PADDING
             )
             seen = functional.leaky_relu(seen, SLOPE)
-            seen = seen * mask.reshape(1, len(weights), *seen.shape[2:])
-        return seen.flatten(1) @ given["dense"] + given["dense_bias"]
+            seen = seen * mask.reshape(-1, len(weights), *seen.shape[2:])
+        return self._sum_up(seen, told)
+
+    def _sum_up(self, seen: Any, told: Any) -> Any:
+        """The unit of all images, and that of the label."""
+        units = seen.flatten(1) @ self._judge["dense"].T + self._judge["dense_bias"]
+        return units[:, 0] + (units[:, 1:] * told).sum(1)
+
+    def _loss_of(self, output: Any) -> Any:
+        """The mean loss of what should be low."""
+        if self._method.loss == "gan":
+            return self._torch.nn.functional.softplus(output).mean()
+        return output.mean()
 
     def mean_gradient(self, images: Any, told: Any, sign: int = -1) -> NDArray[np.float64]:
         """The mean gradient of images' loss: of real ones (sign -1), or of made-up ones (sign 1).
@@ -146,15 +174,23 @@ class ImageNetworks:
         parts = list(self._judge.values())
         for part in parts:
             part.requires_grad_(True)
-        output = sign * self._judged(images, told, self._masks())
-        loss = output.mean()
-        if self._method.loss == "gan":
-            loss = torch.nn.functional.softplus(output).mean()
+        loss = self._loss_of(sign * self._judged(images, told, self._masks()))
         found = torch.autograd.grad(loss, parts)
         for part in parts:
             part.requires_grad_(False)
         flat: NDArray[np.float64] = torch.cat([part.flatten() for part in found]).double().numpy()
         return flat
+
+    def gradient_of_made_up(self, images: Any, told: Any) -> NDArray[np.float64]:
+        """The mean gradient of made-up images, each clipped like that of a real one: else the
+        discriminator would learn from made-up images alone.
+        """
+        rows = self._torch.cat([images.flatten(1), told], dim=1).float().numpy()
+        function, clip = self.gradient(real=False), self._method.clip
+        total = np.zeros(function.width)
+        for vector in function.vectors(rows):
+            total += vector * min(1.0, clip / max(float(np.linalg.norm(vector)), 1e-12))
+        return total / len(rows)
 
     def step_discriminator(self, real: NDArray[np.float64]) -> None:
         """A step by the noisy mean gradient of real images, and that of made-up ones."""
@@ -162,7 +198,7 @@ class ImageNetworks:
         with torch.no_grad():
             latent, told = self._draw()
             images = self._maker(latent)
-        total = real + self.mean_gradient(images, told, 1)
+        total = real + self.gradient_of_made_up(images, told)
         parts = list(self._judge.values())
         pieces = torch.from_numpy(total.astype(np.float32)).split([p.numel() for p in parts])
         for part, piece in zip(parts, pieces, strict=True):
@@ -174,24 +210,26 @@ class ImageNetworks:
 
     def step_generator(self) -> None:
         """A step towards images that the discriminator takes for real."""
-        torch = self._torch
         latent, told = self._draw()
-        output = self._judged(self._maker(latent), told, self._masks())
-        loss = -output.mean()
-        if self._method.loss == "gan":
-            loss = torch.nn.functional.softplus(-output).mean()
+        loss = self._loss_of(-self._judged(self._maker(latent), told, self._masks()))
         self._of_maker.zero_grad()
         loss.backward()
         self._of_maker.step()
+        self._averaged += 1
+        kept = min(AVERAGING, self._averaged / (self._averaged + 10))
+        pairs = zip(self._average.parameters(), self._maker.parameters(), strict=True)
+        with self._torch.no_grad():
+            for mean, part in pairs:
+                mean.lerp_(part, 1 - kept)
 
     def generator(self) -> Generator:
-        """The generator as it stands, with batch normalisation by the statistics of made-up
-        images.
+        """The average of the generator's weights as it stands, with batch normalisation by the
+        statistics of made-up images.
         """
         torch = self._torch
         with torch.no_grad():
-            for _ in range(20):  # the running statistics of the last weights
-                self._maker(self._draw()[0])
+            for _ in range(20):  # the running statistics of these weights
+                self._average(self._draw()[0])
         label = None
         if self._columns.label is not None:
             label = self._columns.label.name
@@ -200,13 +238,15 @@ class ImageNetworks:
             coded=(),
             label=label,
             latent=LATENT,
-            layers=tuple(_as_layer(torch, module) for module in self._maker),
+            layers=tuple(_as_layer(torch, module) for module in self._average),
         )
 
     def state(self) -> State:
         """Weights, and what the optimisers remember."""
         found = {f"judge.{name}": part for name, part in self._judge.items()}
-        found |= {f"maker.{name}": part for name, part in self._maker.state_dict().items()}
+        for name, network in self._makers():
+            found |= {f"{name}.{key}": part for key, part in network.state_dict().items()}
+        found["averaged"] = self._torch.tensor([self._averaged])
         for name, optimiser in self._optimisers():
             for place, one in optimiser.state_dict()["state"].items():
                 for key, part in one.items():
@@ -221,15 +261,16 @@ class ImageNetworks:
         torch = self._torch
         for name, part in self._judge.items():
             part.copy_(torch.from_numpy(state[f"judge.{name}"].copy()))
-        known = self._maker.state_dict()
-        self._maker.load_state_dict(
-            {
-                name: torch.from_numpy(state[f"maker.{name}"].copy())
-                .reshape(part.shape)
-                .to(part.dtype)
-                for name, part in known.items()
-            }
-        )
+        for name, network in self._makers():
+            network.load_state_dict(
+                {
+                    key: torch.from_numpy(state[f"{name}.{key}"].copy())
+                    .reshape(part.shape)
+                    .to(part.dtype)
+                    for key, part in network.state_dict().items()
+                }
+            )
+        self._averaged = int(state["averaged"][0])
         for name, optimiser in self._optimisers():
             document, parts = optimiser.state_dict(), {}
             for place in document["param_groups"][0]["params"]:
@@ -241,6 +282,9 @@ class ImageNetworks:
                     }
             document["state"] = parts
             optimiser.load_state_dict(document)
+
+    def _makers(self) -> list[tuple[str, Any]]:
+        return [("maker", self._maker), ("average", self._average)]
 
     def _optimisers(self) -> list[tuple[str, Any]]:
         return [("of_judge", self._of_judge), ("of_maker", self._of_maker)]

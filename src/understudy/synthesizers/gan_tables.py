@@ -58,12 +58,16 @@ class DenseNetworks:
         return seen, made, np.concatenate([made, told], axis=1)
 
     def step_discriminator(self, real: NDArray[np.float64]) -> None:
-        """A step by the noisy mean gradient of real rows, and that of made-up ones."""
+        """A step by the noisy mean gradient of real rows, and that of made-up ones, each clipped
+        alike: else the discriminator would learn from made-up rows alone.
+        """
         _, _, rows = self._make()
         seen = self._judge.forward(rows)
-        slope = np.full_like(seen[-1], 1 / BATCH)
+        slope = np.ones_like(seen[-1])
         if self._method.loss == "gan":
-            slope = slope * sigmoid(seen[-1])
+            slope = sigmoid(seen[-1])
+        lengths = self._judge.gradient_lengths(seen, slope)
+        slope = slope / np.maximum(lengths / np.float32(self._method.clip), 1)[:, None] / BATCH
         of_made, _ = self._judge.backward(seen, slope)
         of_real = self._judge.split(real)
         total = [one + other for one, other in zip(of_real, of_made, strict=True)]
